@@ -3,13 +3,6 @@
 # With a name (SnippetsKt, JavaSnippets) it runs that class instead: what the documentation shows.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-built=$here/example/target/classpath
-changed() {
-    [ ! -f "$built" ] || [ -n "$(find "$here/pom.xml" "$here"/*/pom.xml "$here/client/src/main" "$here/example/src" \
-        "$here/../proto" -newer "$built" -type f | head -n 1)" ]
-}
-if changed; then
-    mvn -B -q -f "$here/pom.xml" -pl client,plugin,example -Dmaven.test.skip=true package >&2
-    touch "$built"
-fi
-exec java -cp "$here/example/target/classes:$(cat "$built")" "dev.hummock.example.${1:-MainKt}"
+example=$here/example/target
+sh "$here/build.sh"
+exec java -cp "$example/classes:$(cat "$example/classpath")" "dev.hummock.example.${1:-MainKt}"

@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import memory_service_pb2 as memories_pb
-from hummock_client import AsyncClient, Client, HummockCallError
-from hummock_client.access import resolve_access
+from hummock_client import AsyncClient, Certificate, Client, HummockCallError
+from hummock_client.access import open_channel, resolve_access
 from hummock_client.errors import describe
 from hummock_client.streaming import Batch
 from tests.conformance.certificates import Authority
@@ -48,9 +50,10 @@ def porch(credentials: grpc.ServerCredentials | None = None) -> Iterator[tuple[P
         server.stop(None).wait()
 
 
-def secured(authority: Authority) -> grpc.ServerCredentials:
+def secured(authority: Authority, clients: Authority | None = None) -> grpc.ServerCredentials:
     signed = authority.signed()
-    return grpc.ssl_server_credentials([(signed.key, signed.certificate)])
+    ca = clients.certificate if clients else None
+    return grpc.ssl_server_credentials([(signed.key, signed.certificate)], ca, clients is not None)
 
 
 def every_shape(client: Client) -> None:
@@ -134,3 +137,82 @@ def test_a_client_in_the_clear_is_told_so_by_a_server_of_tls() -> None:
             client.send(admin_pb.GetStatusRequest(), timeout_s=5)
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
     assert heard.heard == []
+
+
+@pytest.fixture
+def secret_file(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text(f"{SECRET}\n")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_file_of_the_environment_holds_the_token(secret_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUMMOCK_TOKEN_FILE", str(secret_file))
+    with porch() as (heard, port):
+        with Client(f"127.0.0.1:{port}") as client:
+            client.status()
+        # The other variable goes before it, and says by being empty that there is none.
+        monkeypatch.setenv("HUMMOCK_TOKEN", "")
+        with Client(f"127.0.0.1:{port}") as client:
+            client.status()
+    assert heard.heard == [f"Bearer {SECRET}", None]
+
+
+@pytest.mark.parametrize("mode", [0o604, 0o640, 0o660, 0o601])
+def test_a_token_that_others_can_read_is_not_used(
+    mode: int, secret_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret_file.chmod(mode)
+    monkeypatch.setenv("HUMMOCK_TOKEN_FILE", str(secret_file))
+    for make in (Client, AsyncClient):
+        with pytest.raises(ValueError, match="chmod 600") as caught:
+            make("127.0.0.1:1")
+        assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "variable", ["HUMMOCK_TOKEN_FILE", "HUMMOCK_TLS_CA", "HUMMOCK_CLIENT_CERTIFICATE", "HUMMOCK_CLIENT_KEY"]
+)
+def test_a_file_that_is_not_there_is_named_with_its_variable(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "/nowhere/x")
+    with pytest.raises(ValueError, match=f"{variable}: /nowhere/x cannot be read: No such file"):
+        Client("127.0.0.1:1")
+
+
+def test_the_environment_asks_for_tls_and_brings_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority, clients = Authority(), Authority()
+    own = clients.signed()
+    for name, data in {"ca": authority.certificate, "own": own.certificate, "key": own.key}.items():
+        (tmp_path / name).write_bytes(data)
+    with porch(secured(authority, clients)) as (heard, port):
+        target = f"127.0.0.1:{port}"
+        monkeypatch.setenv("HUMMOCK_TLS_CA", str(tmp_path / "ca"))
+        with Client(target, token=SECRET) as client, pytest.raises(HummockCallError):
+            client.status(timeout_s=5)
+        monkeypatch.setenv("HUMMOCK_CLIENT_CERTIFICATE", str(tmp_path / "own"))
+        with pytest.raises(ValueError, match="go together"):
+            Client(target)
+        monkeypatch.setenv("HUMMOCK_CLIENT_KEY", str(tmp_path / "key"))
+        with Client(target, token=SECRET) as client:
+            client.status()
+        # The command line's own channels do the same.
+        with open_channel(target, resolve_access(target, token=SECRET)) as channel:
+            unary: Any = channel.unary_unary("/hummock.v1.AdminService/GetStatus")
+            assert unary(b"", timeout=20) == b""
+            stream: Any = channel.stream_stream("/hummock.v1.ProjectService/ImportProject")
+            assert list(stream(iter([b""]), timeout=20)) == [b""]
+    assert heard.heard == [f"Bearer {SECRET}"] * 3
+
+
+def test_a_certificate_of_ones_own_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    authority, clients = Authority(), Authority()
+    own = clients.signed()
+    with porch(secured(authority, clients)) as (heard, port):
+        certificate = Certificate(own.certificate, own.key)
+        with Client(
+            f"127.0.0.1:{port}", token="", root_certificates=authority.certificate, certificate=certificate
+        ) as client:
+            client.status()
+    assert heard.heard == [None]
+    assert resolve_access("unix:/s", token="", certificate=None).credentials is None

@@ -317,6 +317,18 @@ def test_what_a_reply_has_no_room_for_is_named_and_comes_when_asked_for_again() 
     assert [one.id for one in answers(use_cases(garden=garden), lambda c: c.batch_get("p", ["m1"])).memories] == ["m1"]
 
 
+def test_whoever_asks_for_a_larger_reply_gets_it() -> None:
+    assert samples.MEMORY.payload is not None
+    payload = replace(samples.MEMORY.payload, content="x" * (3 << 20))
+    large = [replace(samples.MEMORY, id=f"m{number}", payload=payload) for number in range(3)]
+    reply = answers(
+        use_cases(garden=FixedGarden(memories={one.id: one for one in large})),
+        lambda client: client.batch_get("p", ["m0", "m1", "m2"], max_reply_bytes=16 << 20),
+    )
+    assert 8 << 20 < reply.ByteSize() <= 16 << 20
+    assert (len(reply.memories) + len(reply.omitted_ids), len(reply.missing_ids)) == (3, 0)
+
+
 def test_a_service_that_is_ready_is_not_waited_for() -> None:
     assert answers(None, lambda client: client.wait_until_ready(10)).version == "0.1.0"
 

@@ -15,9 +15,13 @@ from hummock import models
 from tests.service.running import in_process
 
 _ROOT = Path(__file__).parents[2]
+_CLIENT = _ROOT / "clients/kotlin"
 _GOLDEN = _ROOT / "tests/golden/client/system_prompt.zh.md"
+_PERCENT = re.compile(rb"[0-9]+(?=%)")
 _PAGES = ("README.md", "clients/kotlin/README.md", "docs/clients/kotlin.md")
-_SOURCES = _ROOT / "clients/kotlin/example/src/main"
+_SOURCES = _CLIENT / "example/src/main"
+_REPORTS = "*/target/surefire-reports/*.txt"
+_ALL_PASSED = re.compile(r"Tests run: [1-9][0-9]*, Failures: 0, Errors: 0, Skipped: 0,")
 _LIMIT_S = 900
 """The first time Maven builds it, and fetches what it is built of."""
 _SNIPPET = re.compile(r"^```(kotlin|java)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -43,10 +47,13 @@ def target(maven: str, tmp_path: Path) -> Iterator[str]:
         yield service.target
 
 
-def test_the_clients_own_tests_pass(maven: str) -> None:
-    subprocess.run(
-        [maven, "-B", "-q", "-f", "clients/kotlin", "-pl", "client", "test"], cwd=_ROOT, timeout=_LIMIT_S, check=True
-    )
+@pytest.mark.usefixtures("maven")
+def test_the_tests_of_the_client_and_of_its_jar_for_plugins_pass() -> None:
+    """They are part of the build, which is not made again of what it was made of before."""
+    subprocess.run(["sh", "clients/kotlin/build.sh"], cwd=_ROOT, timeout=_LIMIT_S, check=True)
+    reports = {file.stem.rpartition(".")[2]: file.read_text("utf-8") for file in _CLIENT.glob(_REPORTS)}
+    assert {"HummockClientTest", "BlockingHummockClientTest", "PluginJarTest"} <= set(reports)
+    assert [name for name, report in reports.items() if not _ALL_PASSED.search(report)] == []
 
 
 def test_a_plugin_in_kotlin_prints_its_system_prompt_with_memory(target: str) -> None:
@@ -54,7 +61,11 @@ def test_a_plugin_in_kotlin_prints_its_system_prompt_with_memory(target: str) ->
     printed = _run(target, "MainKt")
     if os.environ.get("UPDATE_GOLDEN") == "1":
         _GOLDEN.write_bytes(printed)
-    assert printed == _GOLDEN.read_bytes()
+    wanted = _GOLDEN.read_bytes()
+    assert _PERCENT.sub(b"", printed) == _PERCENT.sub(b"", wanted)
+    # The tiny model's arithmetic differs between processors, and a share at .455 is 45 % or 46 %.
+    pairs = zip(_PERCENT.findall(printed), _PERCENT.findall(wanted), strict=True)
+    assert all(abs(int(one) - int(other)) <= 1 for one, other in pairs)
 
 
 def test_what_the_pages_show_in_kotlin_and_java_runs(target: str) -> None:

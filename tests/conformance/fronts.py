@@ -57,7 +57,6 @@ class Front(grpc.GenericRpcHandler):
         delay_s: Before each reply.
         refused: Calls of a method that fail before they reach the service, in a row; then one goes through.
         lost: The same of calls whose reply is lost.
-        token: The only one that is let through; empty for no check.
         busy: Whether every call is refused as by a service that has too many.
         change: What is done to replies.
     """
@@ -66,7 +65,6 @@ class Front(grpc.GenericRpcHandler):
     delay_s: float = 0.0
     refused: int = 0
     lost: int = 0
-    token: str = ""
     busy: bool = False
     change: Change = lambda method, reply: reply
     _calls: Counter[str] = field(default_factory=Counter)
@@ -78,8 +76,6 @@ class Front(grpc.GenericRpcHandler):
         async def handed_on(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
             if self.busy:
                 await _abort(context, _OVERLOADED)
-            if self.token and not _has_token(context, self.token):
-                await _abort(context, _TOKEN_INVALID)
             failing = self._calls[method] % (self.refused + self.lost + 1)
             self._calls[method] += 1
             if failing < self.refused:
@@ -101,10 +97,6 @@ class Front(grpc.GenericRpcHandler):
         return grpc.stream_stream_rpc_method_handler(handed_on)
 
 
-def _has_token(context: Context, token: str) -> bool:
-    return dict(context.invocation_metadata() or ()).get("authorization") == f"Bearer {token}"
-
-
 def _status(code: grpc.StatusCode, message: str, *details: Message) -> grpc.Status:
     status = status_pb2.Status(code=code.value[0], message=message)
     for detail in details:
@@ -113,11 +105,6 @@ def _status(code: grpc.StatusCode, message: str, *details: Message) -> grpc.Stat
     return rich
 
 
-_TOKEN_INVALID = _status(
-    grpc.StatusCode.UNAUTHENTICATED,
-    "the token is not known",
-    error_details_pb2.ErrorInfo(reason="TOKEN_INVALID", domain="hummock.dev"),
-)
 _OVERLOADED = _status(
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     "9 calls are waiting; the limit is 8",
@@ -136,8 +123,8 @@ def _kept(metadata: Iterable[tuple[str, str | bytes]] | None) -> tuple[tuple[str
     return tuple((key, value) for key, value in metadata or () if key not in {"user-agent", "authorization"})
 
 
-def fronts(channel: grpc.aio.Channel, token: str) -> Mapping[str, Front]:
-    """Those that are reached without TLS, by the names of their targets; and `token`."""
+def fronts(channel: grpc.aio.Channel) -> Mapping[str, Front]:
+    """By the names of their targets; `tls` speaks it, the others do not."""
     return {
         "slow": Front(channel=channel, delay_s=SLOW_S),
         "flaky": Front(channel=channel, refused=_REFUSED),
@@ -146,12 +133,7 @@ def fronts(channel: grpc.aio.Channel, token: str) -> Mapping[str, Front]:
         "old": Front(channel=channel, change=without_receipt),
         "new": Front(channel=channel, change=with_news),
         "tls": Front(channel=channel),
-        "expired": Front(channel=channel),
-        "token": Front(channel=channel, token=token),
     }
-
-
-SECURE = frozenset({"tls", "expired", "token"})
 
 
 async def listening(front: Front, credentials: grpc.ServerCredentials | None) -> tuple[grpc.aio.Server, int]:

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import project_service_pb2 as projects_pb
+from hummock.v1.memory_pb2 import MemoryFilter
 from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client import AsyncClient, Client, Deadlines
 from hummock_client.streaming import Batch
@@ -41,12 +42,23 @@ class Facade(Protocol):
         """The reply to a request, unless its caller cancels before."""
 
     def stream(
-        self, method: MethodDescriptor, requests: Sequence[Message], timeout_s: float | None, most: int | None
+        self,
+        method: MethodDescriptor,
+        requests: Sequence[Message],
+        timeout_s: float | None,
+        most: int | None,
+        meanwhile: Message | None,
     ) -> list[Message]:
-        """The replies of a call with a stream; all, or so many before it is hung up."""
+        """The replies of a call with a stream; all, or so many before it is hung up.
+
+        What is to be sent meanwhile is sent behind the first reply.
+        """
 
     def with_memory(self, project: str, messages: Messages, budget_s: float) -> Messages:
         """The messages with memory, as far as there is any."""
+
+    def delete_where(self, project: str, where: MemoryFilter) -> int:
+        """Removes what passes the filter, and says how many memories that were."""
 
 
 class BlockingFacade:
@@ -74,7 +86,12 @@ class BlockingFacade:
         return reply
 
     def stream(
-        self, method: MethodDescriptor, requests: Sequence[Message], timeout_s: float | None, most: int | None
+        self,
+        method: MethodDescriptor,
+        requests: Sequence[Message],
+        timeout_s: float | None,
+        most: int | None,
+        meanwhile: Message | None,
     ) -> list[Message]:
         client = self._client
         if method.name == "LearnStream":
@@ -84,10 +101,16 @@ class BlockingFacade:
         else:
             replies = client.stream(requests[0], timeout_s=timeout_s)
         with closing(replies) as coming:  # type: ignore[type-var] # all of them are generators
-            return list(islice(coming, most))
+            got = list(islice(coming, 1))
+            if meanwhile is not None:
+                self.send(meanwhile, None, None)
+            return got + list(islice(coming, None if most is None else most - 1))
 
     def with_memory(self, project: str, messages: Messages, budget_s: float) -> Messages:
         return self._client.with_memory(project, messages, budget_s=budget_s)
+
+    def delete_where(self, project: str, where: MemoryFilter) -> int:
+        return self._client.delete_where(project, where)
 
 
 class AioFacade:
@@ -130,7 +153,12 @@ class AioFacade:
         return self._run(reply())
 
     def stream(
-        self, method: MethodDescriptor, requests: Sequence[Message], timeout_s: float | None, most: int | None
+        self,
+        method: MethodDescriptor,
+        requests: Sequence[Message],
+        timeout_s: float | None,
+        most: int | None,
+        meanwhile: Message | None,
     ) -> list[Message]:
         client = self._client
 
@@ -148,12 +176,17 @@ class AioFacade:
                         got.append(await anext(coming))
                     except StopAsyncIteration:
                         break
+                    if meanwhile is not None and len(got) == 1:
+                        await client.send(meanwhile)  # type: ignore[call-overload] # any of them
             return got
 
         return self._run(read())
 
     def with_memory(self, project: str, messages: Messages, budget_s: float) -> Messages:
         return self._run(self._client.with_memory(project, messages, budget_s=budget_s))
+
+    def delete_where(self, project: str, where: MemoryFilter) -> int:
+        return self._run(self._client.delete_where(project, where))
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

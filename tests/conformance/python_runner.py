@@ -18,6 +18,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from hummock.v1.memory_pb2 import MemoryFilter
 from hummock_client import HummockCallError
 from tests.conformance.matching import mismatch
 from tests.conformance.python_facades import AioFacade, BlockingFacade, Cancelled, Facade
@@ -65,6 +66,8 @@ def _run_in_time(client: Facade, step: Json, saved: dict[str, str]) -> None:
     started_s = time.monotonic()
     if "with_memory" in step:
         _with_memory(client, _filled(step, saved))
+    elif "delete_where" in step:
+        _delete_where(client, _filled(step, saved))
     else:
         _call(client, step, saved)
     took_ms = (time.monotonic() - started_s) * 1000
@@ -73,8 +76,7 @@ def _run_in_time(client: Facade, step: Json, saved: dict[str, str]) -> None:
 
 
 def _call(client: Facade, step: Json, saved: dict[str, str]) -> None:
-    service, _, name = step["call"].partition("/")
-    method: MethodDescriptor = descriptor_pool.Default().FindServiceByName(service).FindMethodByName(name)
+    method = _method(step["call"])
     ask = partial(
         _streamed if "requests" in step or method.server_streaming else _answered, client, method, step, saved
     )
@@ -87,6 +89,12 @@ def _call(client: Facade, step: Json, saved: dict[str, str]) -> None:
     return None
 
 
+def _method(called: str) -> MethodDescriptor:
+    service, _, name = called.partition("/")
+    method: MethodDescriptor = descriptor_pool.Default().FindServiceByName(service).FindMethodByName(name)
+    return method
+
+
 def _answered(client: Facade, method: MethodDescriptor, step: Json, saved: Mapping[str, str]) -> Json:
     cancel_after_s = step["cancel_after_ms"] / 1000 if "cancel_after_ms" in step else None
     request = _message(method, step.get("request", {}), saved)
@@ -96,7 +104,13 @@ def _answered(client: Facade, method: MethodDescriptor, step: Json, saved: Mappi
 def _streamed(client: Facade, method: MethodDescriptor, step: Json, saved: Mapping[str, str]) -> Json:
     requests = [_message(method, one, saved) for one in step.get("requests") or [step["request"]]]
     most = len(step["replies"]) if step.get("then") == "cancel" else None
-    return [json_format.MessageToDict(one) for one in client.stream(method, requests, _timeout_s(step), most)]
+    meanwhile = _meanwhile(step["meanwhile"], saved) if "meanwhile" in step else None
+    replies = client.stream(method, requests, _timeout_s(step), most, meanwhile)
+    return [json_format.MessageToDict(one) for one in replies]
+
+
+def _meanwhile(step: Json, saved: Mapping[str, str]) -> Message:
+    return _message(_method(step["call"]), step["request"], saved)
 
 
 def _fails(ask: Callable[[], Json], expected: Json) -> None:
@@ -129,6 +143,13 @@ def _with_memory(client: Facade, step: Json) -> None:
         raise Failed(why)
 
 
+def _delete_where(client: Facade, step: Json) -> None:
+    asked = step["delete_where"]
+    removed = client.delete_where(asked["project"], json_format.ParseDict(asked["filter"], MemoryFilter()))
+    if removed != step["removed"]:
+        raise Failed(f"expected {step['removed']} to be removed, got {removed}")
+
+
 def _message(method: MethodDescriptor, said: Json, saved: Mapping[str, str]) -> Message:
     return json_format.ParseDict(_filled(said, saved), GetMessageClass(method.input_type)())
 
@@ -147,6 +168,9 @@ def _filled(value: Json, saved: Mapping[str, str]) -> Json:
         if "$repeat" in value:
             text, times = value["$repeat"]
             return text * times
+        if "$each" in value:
+            times, one = value["$each"]
+            return [_filled(one, {**saved, "n": str(number)}) for number in range(1, times + 1)]
         return {key: _filled(one, saved) for key, one in value.items()}
     return value
 

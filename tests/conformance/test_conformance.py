@@ -16,7 +16,15 @@ from tests.conformance.__main__ import CLIENTS, Client, Verdict, matrix, names_o
 from tests.conformance.matching import mismatch
 from tests.conformance.servers import CASES, serving
 
-_OF_THE_SERVICE_ALONE = {"UNSPECIFIED", "TOO_MANY_STREAMS", "STORAGE_FULL", "INTERNAL"}
+_OF_ITS_DISK = {
+    "STORAGE_FULL",
+    "AUDIT_FAILED",
+    "DISK_FAULT",
+    "DATA_FILE_CUT_SHORT",
+    "DATA_DIRECTORY_REPLACED",
+    "RECORD_DAMAGED",
+}
+_OF_THE_SERVICE_ALONE = {"UNSPECIFIED", "TOO_MANY_STREAMS", "INTERNAL", *_OF_ITS_DISK}
 """Reasons that no caller can bring about by what he sends."""
 
 

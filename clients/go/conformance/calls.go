@@ -26,7 +26,7 @@ func (s step) call(ctx context.Context, client *hummock.Client, saved names) ([]
 	}
 	results := method.Call([]reflect.Value{reflect.ValueOf(ctx), sent})
 	if len(results) == 1 {
-		return s.listen(results[0])
+		return s.listen(ctx, client, results[0], saved)
 	}
 	if err, failed := results[1].Interface().(error); failed {
 		return nil, err
@@ -72,8 +72,9 @@ func message(of reflect.Type, from any) (reflect.Value, error) {
 	return made, protojson.Unmarshal(text, made.Interface().(proto.Message))
 }
 
-// listen gives the replies of a stream; all of them, or as many as are expected where it is then cancelled.
-func (s step) listen(stream reflect.Value) ([]any, error) {
+// listen gives the replies of a stream; all of them, or as many as are expected where it is then cancelled. What is to be
+// done meanwhile is done behind the first.
+func (s step) listen(ctx context.Context, client *hummock.Client, stream reflect.Value, saved names) ([]any, error) {
 	replies := []any{}
 	for value, failed := range stream.Seq2() {
 		if err, is := failed.Interface().(error); is {
@@ -84,6 +85,11 @@ func (s step) listen(stream reflect.Value) ([]any, error) {
 			return replies, err
 		}
 		replies = append(replies, reply)
+		if s.Meanwhile != nil && len(replies) == 1 {
+			if _, err := s.Meanwhile.call(ctx, client, saved); err != nil {
+				return replies, err
+			}
+		}
 		if s.Then == "cancel" && len(replies) == len(s.Replies) {
 			break
 		}

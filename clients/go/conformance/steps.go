@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/code"
 
 	"hummock.dev/go/hummock"
+	hummockv1 "hummock.dev/go/hummock/v1"
 )
 
 type step struct {
@@ -22,9 +25,12 @@ type step struct {
 	Replies    []any
 	Then       string
 	Error      map[string]any
+	Meanwhile  *step
 	WithMemory *prompt `json:"with_memory"`
 	Unchanged  bool
 	Messages   any
+	Delete     *selection `json:"delete_where"`
+	Removed    int
 	Save       map[string]string
 
 	DeadlineMS    int64 `json:"deadline_ms"`
@@ -38,9 +44,17 @@ type prompt struct {
 	BudgetMS int64 `json:"budget_ms"`
 }
 
+type selection struct {
+	Project string
+	Filter  any
+}
+
 func (s step) run(client *hummock.Client, saved names) error {
 	if s.WithMemory != nil {
 		return s.remember(client, saved)
+	}
+	if s.Delete != nil {
+		return s.remove(client, saved)
 	}
 	ctx, cancel := s.context()
 	defer cancel()
@@ -110,6 +124,19 @@ func (s step) remember(client *hummock.Client, saved names) error {
 		return err
 	}
 	return match(saved.fill(s.Messages), asJSON, "")
+}
+
+func (s step) remove(client *hummock.Client, saved names) error {
+	where, err := message(reflect.TypeFor[*hummockv1.MemoryFilter](), saved.fill(s.Delete.Filter))
+	if err != nil {
+		return err
+	}
+	filter := where.Interface().(*hummockv1.MemoryFilter)
+	removed, err := client.DeleteWhere(context.Background(), saved.text(s.Delete.Project), filter)
+	if err == nil && removed != s.Removed {
+		err = fmt.Errorf("expected %d to be removed, got %d", s.Removed, removed)
+	}
+	return err
 }
 
 // fails checks the error that a step expects.
@@ -182,6 +209,9 @@ func (n names) fill(value any) any {
 		if parts, repeats := value["$repeat"].([]any); repeats {
 			return strings.Repeat(n.text(parts[0].(string)), int(parts[1].(float64)))
 		}
+		if parts, several := value["$each"].([]any); several {
+			return n.each(int(parts[0].(float64)), parts[1])
+		}
 		if file, golden := value["$golden"].(string); golden {
 			return map[string]any{"$golden": plain(n[goldenFolder]) + "/" + file}
 		}
@@ -192,6 +222,17 @@ func (n names) fill(value any) any {
 		return filled
 	}
 	return value
+}
+
+// each is the value so many times, with `${n}` counting from 1.
+func (n names) each(times int, value any) []any {
+	numbered := maps.Clone(n)
+	filled := make([]any, times)
+	for at := range filled {
+		numbered["n"] = float64(at + 1)
+		filled[at] = numbered.fill(value)
+	}
+	return filled
 }
 
 // valueAt is what a JSON pointer names.

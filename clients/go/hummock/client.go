@@ -20,6 +20,9 @@ import (
 // is 256 KiB, and a Learn may have 4 MiB.
 const largestRepeatedBytes = 5 << 20
 
+// Replies stay below 4 MiB, gRPC's default, unless a request asks for more (max_reply_bytes).
+const largestReplyBytes = 16 << 20
+
 // Client is a connection to the service; several goroutines may use it. It has the calls of all six services.
 //
 // A call whose context has no deadline is given up after 5 s if it reads and after 30 s if it writes; streams have none.
@@ -77,7 +80,7 @@ func (s settings) travel() []grpc.DialOption {
 	again := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
 	return []grpc.DialOption{
 		grpc.WithDefaultServiceConfig(serviceConfig()),
-		grpc.WithDefaultCallOptions(grpc.MaxRetryRPCBufferSize(largestRepeatedBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxRetryRPCBufferSize(largestRepeatedBytes), grpc.MaxCallRecvMsgSize(largestReplyBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: time.Minute}),
 		grpc.WithUnaryInterceptor(s.call),

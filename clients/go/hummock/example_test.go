@@ -62,6 +62,27 @@ func ExampleError() {
 	// Output: NotFound never
 }
 
+func ExampleClient_DeleteWhere() {
+	memory, err := hummock.New("")
+	check(err)
+	defer memory.Close()
+
+	_, err = memory.Learn(ctx, &hummockv1.LearnRequest{Project: "scratch", Memories: []*hummockv1.Memory{
+		{Content: "for this run alone", Metadata: map[string]string{"run": "12"}},
+		{Content: "for the next one, too"},
+	}})
+	check(err)
+	removed, err := memory.DeleteWhere(ctx, "scratch", &hummockv1.MemoryFilter{Metadata: map[string]string{"run": "12"}})
+	check(err)
+	fmt.Println(removed)
+	gone, err := memory.DeleteProject(ctx, &hummockv1.DeleteProjectRequest{Project: "scratch"})
+	check(err)
+	fmt.Println(gone.GetMemoryCount())
+	// Output:
+	// 1
+	// 1
+}
+
 func ExampleClient_WithMemory() {
 	memory, err := hummock.New("")
 	check(err)

@@ -20,6 +20,7 @@ type faulty struct {
 	learn  func(context.Context, *hummockv1.LearnRequest) (*hummockv1.LearnResponse, error)
 	render func(context.Context, *hummockv1.RenderRequest) (*hummockv1.RenderResponse, error)
 	list   func(*hummockv1.ListMemoriesRequest) (*hummockv1.ListMemoriesResponse, error)
+	remove func(*hummockv1.DeleteMemoriesRequest) (*hummockv1.DeleteMemoriesResponse, error)
 	watch  func(grpc.ServerStreamingServer[hummockv1.WatchMemoriesResponse]) error
 
 	mutex    sync.Mutex
@@ -40,6 +41,12 @@ func (f *faulty) ListMemories(
 	_ context.Context, request *hummockv1.ListMemoriesRequest,
 ) (*hummockv1.ListMemoriesResponse, error) {
 	return f.list(request)
+}
+
+func (f *faulty) DeleteMemories(
+	_ context.Context, request *hummockv1.DeleteMemoriesRequest,
+) (*hummockv1.DeleteMemoriesResponse, error) {
+	return f.remove(request)
 }
 
 func (f *faulty) WatchMemories(

@@ -1,5 +1,6 @@
 """Hummock's client for Python: needs grpcio and protobuf, nothing of the server."""
 
+from hummock_client.access import Certificate
 from hummock_client.channel import DEFAULT_TARGET, Deadlines, resolve_target
 from hummock_client.client import AsyncClient, Client
 from hummock_client.errors import FieldViolation, HummockCallError
@@ -9,6 +10,7 @@ from hummock_client.streaming import batches
 __all__ = [
     "DEFAULT_TARGET",
     "AsyncClient",
+    "Certificate",
     "Client",
     "Deadlines",
     "FieldViolation",

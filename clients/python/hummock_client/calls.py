@@ -165,11 +165,14 @@ class Calls:
         project: str,
         ids: Iterable[str],
         *,
+        max_reply_bytes: int = 0,
         timeout_s: float | None = None,
         **options: Unpack[requests.ReadOptions],
     ) -> memories_pb.BatchGetMemoriesResponse:
-        """Several memories, and the ids that do not exist."""
-        request = memories_pb.BatchGetMemoriesRequest(project=project, ids=ids, **options)
+        """Several memories, the ids that do not exist, and those that a reply (0: of 4 MiB) had no room for."""
+        request = memories_pb.BatchGetMemoriesRequest(
+            project=project, ids=ids, max_reply_bytes=max_reply_bytes, **options
+        )
         return self.send(request, timeout_s=timeout_s)
 
     def list_memories(

@@ -22,7 +22,7 @@ from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock.v1 import transfer_pb2
 from hummock_client import prompts
-from hummock_client.access import resolve_access
+from hummock_client.access import Certificate, resolve_access
 from hummock_client.async_calls import AsyncCalls
 from hummock_client.async_learning import AsyncLearning
 from hummock_client.async_sessions import AsyncSessions
@@ -69,22 +69,30 @@ class Client(Calls):
         token: str | None = None,
         tls: bool = False,
         root_certificates: bytes | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
         """Connects when the first call is made.
 
         Args:
             target: `host:port` or `unix:///path`; None means HUMMOCK_TARGET, and without it 127.0.0.1:7420.
             deadlines: Seconds after which calls are given up.
-            token: Sent as a bearer token; None means HUMMOCK_TOKEN. Without TLS only to this machine.
+            token: Sent as a bearer token; None means HUMMOCK_TOKEN or the file that HUMMOCK_TOKEN_FILE names. Without
+                TLS only to this machine.
             tls: Whether to speak TLS, and trust the authorities that gRPC brings with it.
             root_certificates: The authorities to trust instead, as PEM; it means TLS.
+            certificate: The client's own, for a service that asks for one; it means TLS.
+
+        Where nothing is said of TLS, the environment is asked, as `resolve_access` says.
 
         Raises:
-            ValueError: A target or a token that is none, or a token that would go to another machine in the clear.
+            ValueError: A target or a token that is none, a token that would go to another machine in the clear, or a
+                file of the environment that cannot be read, or not safely.
         """
         self.target = resolve_target(target)
         self._deadlines = deadlines or Deadlines()
-        access = resolve_access(self.target, token=token, tls=tls, root_certificates=root_certificates)
+        access = resolve_access(
+            self.target, token=token, tls=tls, root_certificates=root_certificates, certificate=certificate
+        )
         options, credentials = channel_options(self.target), access.credentials
         self._channel = (
             grpc.secure_channel(self.target, credentials, options=options)
@@ -194,22 +202,30 @@ class AsyncClient(AsyncCalls):
         token: str | None = None,
         tls: bool = False,
         root_certificates: bytes | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
         """Connects when the first call is made.
 
         Args:
             target: `host:port` or `unix:///path`; None means HUMMOCK_TARGET, and without it 127.0.0.1:7420.
             deadlines: Seconds after which calls are given up.
-            token: Sent as a bearer token; None means HUMMOCK_TOKEN. Without TLS only to this machine.
+            token: Sent as a bearer token; None means HUMMOCK_TOKEN or the file that HUMMOCK_TOKEN_FILE names. Without
+                TLS only to this machine.
             tls: Whether to speak TLS, and trust the authorities that gRPC brings with it.
             root_certificates: The authorities to trust instead, as PEM; it means TLS.
+            certificate: The client's own, for a service that asks for one; it means TLS.
+
+        Where nothing is said of TLS, the environment is asked, as `resolve_access` says.
 
         Raises:
-            ValueError: A target or a token that is none, or a token that would go to another machine in the clear.
+            ValueError: A target or a token that is none, a token that would go to another machine in the clear, or a
+                file of the environment that cannot be read, or not safely.
         """
         self.target = resolve_target(target)
         self._deadlines = deadlines or Deadlines()
-        access = resolve_access(self.target, token=token, tls=tls, root_certificates=root_certificates)
+        access = resolve_access(
+            self.target, token=token, tls=tls, root_certificates=root_certificates, certificate=certificate
+        )
         options, credentials = channel_options(self.target), access.credentials
         self._channel = (
             aio.secure_channel(self.target, credentials, options=options)

@@ -121,6 +121,26 @@ class Send(Protocol):
 
     @overload
     def __call__(
+        self, request: memory_service_pb2.ForgetRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.ForgetResponse: ...
+
+    @overload
+    def __call__(
+        self, request: memory_service_pb2.ListReviewRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.ListReviewResponse: ...
+
+    @overload
+    def __call__(
+        self, request: memory_service_pb2.ApproveReviewRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.ApproveReviewResponse: ...
+
+    @overload
+    def __call__(
+        self, request: memory_service_pb2.RejectReviewRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.RejectReviewResponse: ...
+
+    @overload
+    def __call__(
         self, request: project_service_pb2.GetProjectRequest, *, timeout_s: float | None = None
     ) -> project_service_pb2.GetProjectResponse: ...
 
@@ -290,6 +310,26 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: memory_service_pb2.DeleteMemoriesRequest, *, timeout_s: float | None = None
     ) -> Awaitable[memory_service_pb2.DeleteMemoriesResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: memory_service_pb2.ForgetRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.ForgetResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: memory_service_pb2.ListReviewRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.ListReviewResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: memory_service_pb2.ApproveReviewRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.ApproveReviewResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: memory_service_pb2.RejectReviewRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.RejectReviewResponse]: ...
 
     @overload
     def __call__(

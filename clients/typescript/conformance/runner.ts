@@ -11,6 +11,7 @@ import {
   HummockClient,
   HummockError,
   LearningService,
+  MemoryFilterSchema,
   MemoryService,
   ProjectService,
   SessionService,
@@ -48,8 +49,7 @@ async function failure(one: Json, told: Json, matcher: Matcher): Promise<string>
   for (const [at, step] of one.steps.entries()) {
     const startedMs = performance.now();
     try {
-      const why =
-        "with_memory" in step ? await remembers(client, step, saved, matcher) : await run(client, step, saved, matcher);
+      const why = await outcome(client, step, saved, matcher);
       if (why) return `step ${at + 1}: ${why}`;
     } catch (error) {
       return `step ${at + 1}: ${error}`;
@@ -60,6 +60,12 @@ async function failure(one: Json, told: Json, matcher: Matcher): Promise<string>
     }
   }
   return "";
+}
+
+function outcome(client: HummockClient, step: Json, saved: Map<string, string>, matcher: Matcher) {
+  if ("with_memory" in step) return remembers(client, step, saved, matcher);
+  if ("delete_where" in step) return deletes(client, step, saved);
+  return run(client, step, saved, matcher);
 }
 
 function clientOf(one: Json, told: Json): HummockClient {
@@ -100,6 +106,7 @@ async function answer(client: HummockClient, step: Json, saved: Map<string, stri
   const isEnough = () => step.then === "cancel" && replies.length === step.replies.length;
   for await (const reply of call(method.methodKind === "server_streaming" ? messages[0] : messages, options)) {
     replies.push(json(method, reply));
+    if (step.meanwhile && replies.length === 1) await answer(client, step.meanwhile, saved);
     if (isEnough()) break;
   }
   return replies;
@@ -117,6 +124,12 @@ async function remembers(client: HummockClient, step: Json, saved: Map<string, s
   const got = await client.withMemory(messages, { project, budgetMs });
   if (step.unchanged) return got === messages ? "" : `other messages came back: ${JSON.stringify(got)}`;
   return matcher.mismatch(filled(step.messages, saved), got);
+}
+
+async function deletes(client: HummockClient, step: Json, saved: Map<string, string>) {
+  const { project, filter } = filled(step.delete_where, saved);
+  const removed = await client.deleteWhere(project, fromJson(MemoryFilterSchema, filter));
+  return removed === step.removed ? "" : `expected ${step.removed} to be removed, got ${removed}`;
 }
 
 function toldBy(error: HummockError): Json {
@@ -143,6 +156,10 @@ function filled(value: Json, saved: Map<string, string>): Json {
   if (Array.isArray(value)) return value.map(each => filled(each, saved));
   if (typeof value !== "object" || value === null) return value;
   if ("$repeat" in value) return value.$repeat[0].repeat(value.$repeat[1]);
+  if ("$each" in value) {
+    const [times, one] = value.$each;
+    return Array.from({ length: times }, (_, at) => filled(one, new Map([...saved, ["n", String(at + 1)]])));
+  }
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, saved)]));
 }
 

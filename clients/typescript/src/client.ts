@@ -18,8 +18,8 @@ import {
   type WatchMemoriesRequestSchema,
   type WatchMemoriesResponse,
 } from "./gen/hummock/v1/memory_service_pb.js";
-import { MemoryKind } from "./gen/hummock/v1/memory_pb.js";
-import { ProjectService } from "./gen/hummock/v1/project_service_pb.js";
+import { type MemoryFilterSchema, MemoryKind } from "./gen/hummock/v1/memory_pb.js";
+import { type DeleteProjectResponse, ProjectService } from "./gen/hummock/v1/project_service_pb.js";
 import type { RecallRequestSchema, RecallResponse } from "./gen/hummock/v1/recall_pb.js";
 import { SessionService } from "./gen/hummock/v1/session_service_pb.js";
 import { type ChatMessage, type MemoryOptions, renderRequest, withSection } from "./prompts.js";
@@ -105,6 +105,28 @@ export class HummockClient {
   note(project: string, text: string, options: CallOptions & { tags?: string[] } = {}): Promise<LearnResponse> {
     const memory = { kind: MemoryKind.NOTE, content: text, tags: options.tags ?? [] };
     return this.context.learn({ project, memories: [memory] }, options);
+  }
+
+  /** Removes a project with all that it has; the reply counts it. */
+  deleteProject(project: string, options?: CallOptions): Promise<DeleteProjectResponse> {
+    return this.projects.deleteProject({ project }, options);
+  }
+
+  /**
+   * Removes all memories that pass a filter, which has one condition at least, and says how many that were. One call
+   * removes a few hundred, so there may be several: `timeoutMs` is of each. Where one throws, do it again.
+   */
+  async deleteWhere(
+    project: string,
+    filter: MessageInitShape<typeof MemoryFilterSchema>,
+    options?: CallOptions,
+  ): Promise<number> {
+    let removed = 0;
+    for (;;) {
+      const reply = await this.memories.deleteMemories({ project, filter }, options);
+      removed += reply.deletedCount;
+      if (reply.remainingCount === 0) return removed;
+    }
   }
 
   /**

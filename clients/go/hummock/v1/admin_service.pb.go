@@ -77,6 +77,59 @@ func (Script) EnumDescriptor() ([]byte, []int) {
 	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{0}
 }
 
+// Whether writes are stored.
+type WriteState int32
+
+const (
+	// Not said. Never sent.
+	WriteState_WRITE_STATE_UNSPECIFIED WriteState = 0
+	// They are.
+	WriteState_WRITE_STATE_WRITABLE WriteState = 1
+	// They are refused, all or those that need room; reads are answered. It ends by itself when the disk allows.
+	WriteState_WRITE_STATE_REFUSED WriteState = 2
+)
+
+// Enum value maps for WriteState.
+var (
+	WriteState_name = map[int32]string{
+		0: "WRITE_STATE_UNSPECIFIED",
+		1: "WRITE_STATE_WRITABLE",
+		2: "WRITE_STATE_REFUSED",
+	}
+	WriteState_value = map[string]int32{
+		"WRITE_STATE_UNSPECIFIED": 0,
+		"WRITE_STATE_WRITABLE":    1,
+		"WRITE_STATE_REFUSED":     2,
+	}
+)
+
+func (x WriteState) Enum() *WriteState {
+	p := new(WriteState)
+	*p = x
+	return p
+}
+
+func (x WriteState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WriteState) Descriptor() protoreflect.EnumDescriptor {
+	return file_hummock_v1_admin_service_proto_enumTypes[1].Descriptor()
+}
+
+func (WriteState) Type() protoreflect.EnumType {
+	return &file_hummock_v1_admin_service_proto_enumTypes[1]
+}
+
+func (x WriteState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WriteState.Descriptor instead.
+func (WriteState) EnumDescriptor() ([]byte, []int) {
+	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{1}
+}
+
 // Asks how the service is.
 type GetStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -205,7 +258,7 @@ func (x *ModelStatus) GetAdvice() string {
 	return ""
 }
 
-// How full the store is.
+// How full the store is, and how it is.
 type StorageStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The data directory.
@@ -219,7 +272,13 @@ type StorageStatus struct {
 	// Projects whose index is in memory.
 	LoadedProjectCount uint32 `protobuf:"varint,5,opt,name=loaded_project_count,json=loadedProjectCount,proto3" json:"loaded_project_count,omitempty"`
 	// Bytes that these indexes take in memory.
-	LoadedBytes   uint64 `protobuf:"varint,6,opt,name=loaded_bytes,json=loadedBytes,proto3" json:"loaded_bytes,omitempty"`
+	LoadedBytes uint64 `protobuf:"varint,6,opt,name=loaded_bytes,json=loadedBytes,proto3" json:"loaded_bytes,omitempty"`
+	// Whether writes are stored.
+	WriteState WriteState `protobuf:"varint,7,opt,name=write_state,json=writeState,proto3,enum=hummock.v1.WriteState" json:"write_state,omitempty"`
+	// Why they are refused and what to do, for people. Empty while they are stored.
+	WriteFault string `protobuf:"bytes,8,opt,name=write_fault,json=writeFault,proto3" json:"write_fault,omitempty"`
+	// Records that were read since the service began and are not what was written. They are left out of answers.
+	DamagedCount  uint32 `protobuf:"varint,9,opt,name=damaged_count,json=damagedCount,proto3" json:"damaged_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -292,6 +351,27 @@ func (x *StorageStatus) GetLoadedProjectCount() uint32 {
 func (x *StorageStatus) GetLoadedBytes() uint64 {
 	if x != nil {
 		return x.LoadedBytes
+	}
+	return 0
+}
+
+func (x *StorageStatus) GetWriteState() WriteState {
+	if x != nil {
+		return x.WriteState
+	}
+	return WriteState_WRITE_STATE_UNSPECIFIED
+}
+
+func (x *StorageStatus) GetWriteFault() string {
+	if x != nil {
+		return x.WriteFault
+	}
+	return ""
+}
+
+func (x *StorageStatus) GetDamagedCount() uint32 {
+	if x != nil {
+		return x.DamagedCount
 	}
 	return 0
 }
@@ -611,7 +691,7 @@ const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
 	"max_tokens\x18\x04 \x01(\rR\tmaxTokens\x12,\n" +
 	"\ascripts\x18\x05 \x03(\x0e2\x12.hummock.v1.ScriptR\ascripts\x12\x16\n" +
-	"\x06advice\x18\x06 \x01(\tR\x06advice\"\xe7\x01\n" +
+	"\x06advice\x18\x06 \x01(\tR\x06advice\"\xe6\x02\n" +
 	"\rStorageStatus\x12\x1c\n" +
 	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1d\n" +
 	"\n" +
@@ -620,7 +700,12 @@ const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"quotaBytes\x12#\n" +
 	"\rproject_count\x18\x04 \x01(\rR\fprojectCount\x120\n" +
 	"\x14loaded_project_count\x18\x05 \x01(\rR\x12loadedProjectCount\x12!\n" +
-	"\floaded_bytes\x18\x06 \x01(\x04R\vloadedBytes\"\xf7\x01\n" +
+	"\floaded_bytes\x18\x06 \x01(\x04R\vloadedBytes\x127\n" +
+	"\vwrite_state\x18\a \x01(\x0e2\x16.hummock.v1.WriteStateR\n" +
+	"writeState\x12\x1f\n" +
+	"\vwrite_fault\x18\b \x01(\tR\n" +
+	"writeFault\x12#\n" +
+	"\rdamaged_count\x18\t \x01(\rR\fdamagedCount\"\xf7\x01\n" +
 	"\rLearnerStatus\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
 	"\brequests\x18\x02 \x01(\rR\brequests\x12\x18\n" +
@@ -649,7 +734,12 @@ const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"\x12SCRIPT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"SCRIPT_HAN\x10\x01\x12\x10\n" +
-	"\fSCRIPT_LATIN\x10\x022]\n" +
+	"\fSCRIPT_LATIN\x10\x02*\\\n" +
+	"\n" +
+	"WriteState\x12\x1b\n" +
+	"\x17WRITE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14WRITE_STATE_WRITABLE\x10\x01\x12\x17\n" +
+	"\x13WRITE_STATE_REFUSED\x10\x022]\n" +
 	"\fAdminService\x12M\n" +
 	"\tGetStatus\x12\x1c.hummock.v1.GetStatusRequest\x1a\x1d.hummock.v1.GetStatusResponse\"\x03\x90\x02\x01BJ\n" +
 	"\x0edev.hummock.v1B\x11AdminServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
@@ -666,33 +756,35 @@ func file_hummock_v1_admin_service_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_admin_service_proto_rawDescData
 }
 
-var file_hummock_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_hummock_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_hummock_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_hummock_v1_admin_service_proto_goTypes = []any{
 	(Script)(0),                 // 0: hummock.v1.Script
-	(*GetStatusRequest)(nil),    // 1: hummock.v1.GetStatusRequest
-	(*ModelStatus)(nil),         // 2: hummock.v1.ModelStatus
-	(*StorageStatus)(nil),       // 3: hummock.v1.StorageStatus
-	(*LearnerStatus)(nil),       // 4: hummock.v1.LearnerStatus
-	(*EmbeddingStatus)(nil),     // 5: hummock.v1.EmbeddingStatus
-	(*GetStatusResponse)(nil),   // 6: hummock.v1.GetStatusResponse
-	(*durationpb.Duration)(nil), // 7: google.protobuf.Duration
+	(WriteState)(0),             // 1: hummock.v1.WriteState
+	(*GetStatusRequest)(nil),    // 2: hummock.v1.GetStatusRequest
+	(*ModelStatus)(nil),         // 3: hummock.v1.ModelStatus
+	(*StorageStatus)(nil),       // 4: hummock.v1.StorageStatus
+	(*LearnerStatus)(nil),       // 5: hummock.v1.LearnerStatus
+	(*EmbeddingStatus)(nil),     // 6: hummock.v1.EmbeddingStatus
+	(*GetStatusResponse)(nil),   // 7: hummock.v1.GetStatusResponse
+	(*durationpb.Duration)(nil), // 8: google.protobuf.Duration
 }
 var file_hummock_v1_admin_service_proto_depIdxs = []int32{
 	0, // 0: hummock.v1.ModelStatus.scripts:type_name -> hummock.v1.Script
-	7, // 1: hummock.v1.EmbeddingStatus.time_left:type_name -> google.protobuf.Duration
-	7, // 2: hummock.v1.GetStatusResponse.uptime:type_name -> google.protobuf.Duration
-	2, // 3: hummock.v1.GetStatusResponse.model:type_name -> hummock.v1.ModelStatus
-	3, // 4: hummock.v1.GetStatusResponse.storage:type_name -> hummock.v1.StorageStatus
-	4, // 5: hummock.v1.GetStatusResponse.learner:type_name -> hummock.v1.LearnerStatus
-	5, // 6: hummock.v1.GetStatusResponse.embedding:type_name -> hummock.v1.EmbeddingStatus
-	1, // 7: hummock.v1.AdminService.GetStatus:input_type -> hummock.v1.GetStatusRequest
-	6, // 8: hummock.v1.AdminService.GetStatus:output_type -> hummock.v1.GetStatusResponse
-	8, // [8:9] is the sub-list for method output_type
-	7, // [7:8] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	1, // 1: hummock.v1.StorageStatus.write_state:type_name -> hummock.v1.WriteState
+	8, // 2: hummock.v1.EmbeddingStatus.time_left:type_name -> google.protobuf.Duration
+	8, // 3: hummock.v1.GetStatusResponse.uptime:type_name -> google.protobuf.Duration
+	3, // 4: hummock.v1.GetStatusResponse.model:type_name -> hummock.v1.ModelStatus
+	4, // 5: hummock.v1.GetStatusResponse.storage:type_name -> hummock.v1.StorageStatus
+	5, // 6: hummock.v1.GetStatusResponse.learner:type_name -> hummock.v1.LearnerStatus
+	6, // 7: hummock.v1.GetStatusResponse.embedding:type_name -> hummock.v1.EmbeddingStatus
+	2, // 8: hummock.v1.AdminService.GetStatus:input_type -> hummock.v1.GetStatusRequest
+	7, // 9: hummock.v1.AdminService.GetStatus:output_type -> hummock.v1.GetStatusResponse
+	9, // [9:10] is the sub-list for method output_type
+	8, // [8:9] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_admin_service_proto_init() }
@@ -705,7 +797,7 @@ func file_hummock_v1_admin_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_admin_service_proto_rawDesc), len(file_hummock_v1_admin_service_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -486,6 +486,9 @@ const (
 	LearnStatus_LEARN_STATUS_UNCHANGED LearnStatus = 3
 	// Another memory of the same kind and origin has the same text; nothing was stored.
 	LearnStatus_LEARN_STATUS_DUPLICATE LearnStatus = 4
+	// It reads like an instruction to a model, and nobody vouches for it: it is stored, and no memory until it is approved
+	// (MemoryService.ListReview). A memory that is there under its id stays as it was.
+	LearnStatus_LEARN_STATUS_HELD LearnStatus = 6
 )
 
 // Enum value maps for LearnStatus.
@@ -496,6 +499,7 @@ var (
 		2: "LEARN_STATUS_UPDATED",
 		3: "LEARN_STATUS_UNCHANGED",
 		4: "LEARN_STATUS_DUPLICATE",
+		6: "LEARN_STATUS_HELD",
 	}
 	LearnStatus_value = map[string]int32{
 		"LEARN_STATUS_UNSPECIFIED": 0,
@@ -503,6 +507,7 @@ var (
 		"LEARN_STATUS_UPDATED":     2,
 		"LEARN_STATUS_UNCHANGED":   3,
 		"LEARN_STATUS_DUPLICATE":   4,
+		"LEARN_STATUS_HELD":        6,
 	}
 )
 
@@ -545,6 +550,9 @@ const (
 	TurnSideStatus_TURN_SIDE_STATUS_UNCHANGED TurnSideStatus = 2
 	// Of the answer alone: every sentence of it repeats a memory, so that it was not stored as another one.
 	TurnSideStatus_TURN_SIDE_STATUS_QUOTED TurnSideStatus = 3
+	// Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
+	// stored.
+	TurnSideStatus_TURN_SIDE_STATUS_HELD TurnSideStatus = 4
 )
 
 // Enum value maps for TurnSideStatus.
@@ -554,12 +562,14 @@ var (
 		1: "TURN_SIDE_STATUS_CREATED",
 		2: "TURN_SIDE_STATUS_UNCHANGED",
 		3: "TURN_SIDE_STATUS_QUOTED",
+		4: "TURN_SIDE_STATUS_HELD",
 	}
 	TurnSideStatus_value = map[string]int32{
 		"TURN_SIDE_STATUS_UNSPECIFIED": 0,
 		"TURN_SIDE_STATUS_CREATED":     1,
 		"TURN_SIDE_STATUS_UNCHANGED":   2,
 		"TURN_SIDE_STATUS_QUOTED":      3,
+		"TURN_SIDE_STATUS_HELD":        4,
 	}
 )
 
@@ -1837,6 +1847,71 @@ func (x *RenderTurnResponse) GetDecision() *TurnDecision {
 	return nil
 }
 
+// Secrets of one kind that were found in what was sent. Never their text.
+type SecretsFound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For example "cloud key" or "password": what "[redacted: password]" names.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// How many, in all texts of the memory or message together: one that stands in two of them counts twice. At least 1.
+	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Whether they were replaced; they are lost then. Otherwise they are stored as they were given, as the project's
+	// SecretPolicy says.
+	Redacted      bool `protobuf:"varint,3,opt,name=redacted,proto3" json:"redacted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretsFound) Reset() {
+	*x = SecretsFound{}
+	mi := &file_hummock_v1_context_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretsFound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretsFound) ProtoMessage() {}
+
+func (x *SecretsFound) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_context_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretsFound.ProtoReflect.Descriptor instead.
+func (*SecretsFound) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SecretsFound) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *SecretsFound) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *SecretsFound) GetRedacted() bool {
+	if x != nil {
+		return x.Redacted
+	}
+	return false
+}
+
 // What became of one memory of a Learn.
 type LearnResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1845,14 +1920,20 @@ type LearnResult struct {
 	// What was done.
 	Status LearnStatus `protobuf:"varint,2,opt,name=status,proto3,enum=hummock.v1.LearnStatus" json:"status,omitempty"`
 	// The memory that has the same text. Empty unless status is DUPLICATE.
-	DuplicateOf   string `protobuf:"bytes,3,opt,name=duplicate_of,json=duplicateOf,proto3" json:"duplicate_of,omitempty"`
+	DuplicateOf string `protobuf:"bytes,3,opt,name=duplicate_of,json=duplicateOf,proto3" json:"duplicate_of,omitempty"`
+	// Secrets that it had as it was sent, a kind each, by name. Empty where none was found, and where the project's
+	// SecretPolicy is OFF. One that has to be kept, for it is what was to be remembered, is sent again once the project's
+	// setting secrets.policy is WARN or OFF.
+	Secrets []*SecretsFound `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// What it reads like, for example "override" or "exfiltration". Empty unless status is HELD.
+	HeldFor       []string `protobuf:"bytes,5,rep,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LearnResult) Reset() {
 	*x = LearnResult{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[10]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1945,7 @@ func (x *LearnResult) String() string {
 func (*LearnResult) ProtoMessage() {}
 
 func (x *LearnResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[10]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1958,7 @@ func (x *LearnResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LearnResult.ProtoReflect.Descriptor instead.
 func (*LearnResult) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{10}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LearnResult) GetId() string {
@@ -1901,6 +1982,20 @@ func (x *LearnResult) GetDuplicateOf() string {
 	return ""
 }
 
+func (x *LearnResult) GetSecrets() []*SecretsFound {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *LearnResult) GetHeldFor() []string {
+	if x != nil {
+		return x.HeldFor
+	}
+	return nil
+}
+
 // What one side said in a turn.
 type TurnSide struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1921,7 +2016,7 @@ type TurnSide struct {
 
 func (x *TurnSide) Reset() {
 	*x = TurnSide{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[11]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2028,7 @@ func (x *TurnSide) String() string {
 func (*TurnSide) ProtoMessage() {}
 
 func (x *TurnSide) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[11]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2041,7 @@ func (x *TurnSide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnSide.ProtoReflect.Descriptor instead.
 func (*TurnSide) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{11}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TurnSide) GetText() string {
@@ -1991,17 +2086,21 @@ type TurnSideResult struct {
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// The message's place in the session.
 	Position uint32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// The memory that holds it; empty where status is QUOTED.
+	// The memory that holds it, or will once it is approved; empty where status is QUOTED.
 	MemoryId string `protobuf:"bytes,3,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// What was done.
-	Status        TurnSideStatus `protobuf:"varint,4,opt,name=status,proto3,enum=hummock.v1.TurnSideStatus" json:"status,omitempty"`
+	Status TurnSideStatus `protobuf:"varint,4,opt,name=status,proto3,enum=hummock.v1.TurnSideStatus" json:"status,omitempty"`
+	// Secrets that it had as it was sent, as in LearnResult.
+	Secrets []*SecretsFound `protobuf:"bytes,5,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// What it reads like, as in LearnResult. Empty unless status is HELD.
+	HeldFor       []string `protobuf:"bytes,6,rep,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TurnSideResult) Reset() {
 	*x = TurnSideResult{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[12]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2112,7 @@ func (x *TurnSideResult) String() string {
 func (*TurnSideResult) ProtoMessage() {}
 
 func (x *TurnSideResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[12]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2125,7 @@ func (x *TurnSideResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnSideResult.ProtoReflect.Descriptor instead.
 func (*TurnSideResult) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{12}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TurnSideResult) GetMessageId() string {
@@ -2057,6 +2156,20 @@ func (x *TurnSideResult) GetStatus() TurnSideStatus {
 	return TurnSideStatus_TURN_SIDE_STATUS_UNSPECIFIED
 }
 
+func (x *TurnSideResult) GetSecrets() []*SecretsFound {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *TurnSideResult) GetHeldFor() []string {
+	if x != nil {
+		return x.HeldFor
+	}
+	return nil
+}
+
 // Stores memories.
 type LearnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2075,7 +2188,7 @@ type LearnRequest struct {
 
 func (x *LearnRequest) Reset() {
 	*x = LearnRequest{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[13]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2200,7 @@ func (x *LearnRequest) String() string {
 func (*LearnRequest) ProtoMessage() {}
 
 func (x *LearnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[13]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2213,7 @@ func (x *LearnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LearnRequest.ProtoReflect.Descriptor instead.
 func (*LearnRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{13}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LearnRequest) GetProject() string {
@@ -2146,7 +2259,7 @@ type LearnResponse struct {
 
 func (x *LearnResponse) Reset() {
 	*x = LearnResponse{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[14]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2271,7 @@ func (x *LearnResponse) String() string {
 func (*LearnResponse) ProtoMessage() {}
 
 func (x *LearnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[14]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2284,7 @@ func (x *LearnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LearnResponse.ProtoReflect.Descriptor instead.
 func (*LearnResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{14}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LearnResponse) GetSeq() uint64 {
@@ -2216,7 +2329,7 @@ type LearnTurnRequest struct {
 
 func (x *LearnTurnRequest) Reset() {
 	*x = LearnTurnRequest{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2341,7 @@ func (x *LearnTurnRequest) String() string {
 func (*LearnTurnRequest) ProtoMessage() {}
 
 func (x *LearnTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2354,7 @@ func (x *LearnTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LearnTurnRequest.ProtoReflect.Descriptor instead.
 func (*LearnTurnRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{15}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LearnTurnRequest) GetProject() string {
@@ -2301,7 +2414,7 @@ type LearnTurnResponse struct {
 
 func (x *LearnTurnResponse) Reset() {
 	*x = LearnTurnResponse{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2426,7 @@ func (x *LearnTurnResponse) String() string {
 func (*LearnTurnResponse) ProtoMessage() {}
 
 func (x *LearnTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2439,7 @@ func (x *LearnTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LearnTurnResponse.ProtoReflect.Descriptor instead.
 func (*LearnTurnResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{16}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LearnTurnResponse) GetSeq() uint64 {
@@ -2366,7 +2479,7 @@ type LearnStreamRequest struct {
 
 func (x *LearnStreamRequest) Reset() {
 	*x = LearnStreamRequest{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2491,7 @@ func (x *LearnStreamRequest) String() string {
 func (*LearnStreamRequest) ProtoMessage() {}
 
 func (x *LearnStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2504,7 @@ func (x *LearnStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LearnStreamRequest.ProtoReflect.Descriptor instead.
 func (*LearnStreamRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{17}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LearnStreamRequest) GetBatch() isLearnStreamRequest_Batch {
@@ -2458,7 +2571,7 @@ type LearnStreamResponse struct {
 
 func (x *LearnStreamResponse) Reset() {
 	*x = LearnStreamResponse{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2583,7 @@ func (x *LearnStreamResponse) String() string {
 func (*LearnStreamResponse) ProtoMessage() {}
 
 func (x *LearnStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2596,7 @@ func (x *LearnStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LearnStreamResponse.ProtoReflect.Descriptor instead.
 func (*LearnStreamResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{18}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LearnStreamResponse) GetBatchIndex() uint32 {
@@ -2591,7 +2704,7 @@ type SearchRequest struct {
 
 func (x *SearchRequest) Reset() {
 	*x = SearchRequest{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2716,7 @@ func (x *SearchRequest) String() string {
 func (*SearchRequest) ProtoMessage() {}
 
 func (x *SearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2729,7 @@ func (x *SearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchRequest.ProtoReflect.Descriptor instead.
 func (*SearchRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{19}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SearchRequest) GetProject() string {
@@ -2730,7 +2843,7 @@ type SearchResult struct {
 
 func (x *SearchResult) Reset() {
 	*x = SearchResult{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +2855,7 @@ func (x *SearchResult) String() string {
 func (*SearchResult) ProtoMessage() {}
 
 func (x *SearchResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +2868,7 @@ func (x *SearchResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResult.ProtoReflect.Descriptor instead.
 func (*SearchResult) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{20}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SearchResult) GetScope() SearchScope {
@@ -2890,7 +3003,7 @@ type SearchResponse struct {
 
 func (x *SearchResponse) Reset() {
 	*x = SearchResponse{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +3015,7 @@ func (x *SearchResponse) String() string {
 func (*SearchResponse) ProtoMessage() {}
 
 func (x *SearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +3028,7 @@ func (x *SearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
 func (*SearchResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{21}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SearchResponse) GetResults() []*SearchResult {
@@ -2966,7 +3079,7 @@ type FeedbackVerdict struct {
 
 func (x *FeedbackVerdict) Reset() {
 	*x = FeedbackVerdict{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3091,7 @@ func (x *FeedbackVerdict) String() string {
 func (*FeedbackVerdict) ProtoMessage() {}
 
 func (x *FeedbackVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3104,7 @@ func (x *FeedbackVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackVerdict.ProtoReflect.Descriptor instead.
 func (*FeedbackVerdict) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{22}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FeedbackVerdict) GetMemoryId() string {
@@ -3029,7 +3142,7 @@ type FeedbackRequest struct {
 
 func (x *FeedbackRequest) Reset() {
 	*x = FeedbackRequest{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3154,7 @@ func (x *FeedbackRequest) String() string {
 func (*FeedbackRequest) ProtoMessage() {}
 
 func (x *FeedbackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3167,7 @@ func (x *FeedbackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackRequest.ProtoReflect.Descriptor instead.
 func (*FeedbackRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{23}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FeedbackRequest) GetProject() string {
@@ -3114,7 +3227,7 @@ type FeedbackResponse struct {
 
 func (x *FeedbackResponse) Reset() {
 	*x = FeedbackResponse{}
-	mi := &file_hummock_v1_context_service_proto_msgTypes[24]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3126,7 +3239,7 @@ func (x *FeedbackResponse) String() string {
 func (*FeedbackResponse) ProtoMessage() {}
 
 func (x *FeedbackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_context_service_proto_msgTypes[24]
+	mi := &file_hummock_v1_context_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3139,7 +3252,7 @@ func (x *FeedbackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackResponse.ProtoReflect.Descriptor instead.
 func (*FeedbackResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{24}
+	return file_hummock_v1_context_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FeedbackResponse) GetSeq() uint64 {
@@ -3262,24 +3375,32 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\acounter\x18\x10 \x01(\tR\acounter\"\x84\x01\n" +
 	"\x12RenderTurnResponse\x128\n" +
 	"\trendering\x18\x01 \x01(\v2\x1a.hummock.v1.RenderResponseR\trendering\x124\n" +
-	"\bdecision\x18\x02 \x01(\v2\x18.hummock.v1.TurnDecisionR\bdecision\"q\n" +
+	"\bdecision\x18\x02 \x01(\v2\x18.hummock.v1.TurnDecisionR\bdecision\"T\n" +
+	"\fSecretsFound\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12\x1a\n" +
+	"\bredacted\x18\x03 \x01(\bR\bredacted\"\xc0\x01\n" +
 	"\vLearnResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12/\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x17.hummock.v1.LearnStatusR\x06status\x12!\n" +
-	"\fduplicate_of\x18\x03 \x01(\tR\vduplicateOf\"\x8e\x01\n" +
+	"\fduplicate_of\x18\x03 \x01(\tR\vduplicateOf\x122\n" +
+	"\asecrets\x18\x04 \x03(\v2\x18.hummock.v1.SecretsFoundR\asecrets\x12\x19\n" +
+	"\bheld_for\x18\x05 \x03(\tR\aheldFor\"\x8e\x01\n" +
 	"\bTurnSide\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tR\tmessageId\x12\x10\n" +
 	"\x03raw\x18\x03 \x01(\tR\x03raw\x12#\n" +
 	"\remotion_label\x18\x04 \x01(\tR\femotionLabel\x12\x18\n" +
-	"\aspeaker\x18\x05 \x01(\tR\aspeaker\"\x9c\x01\n" +
+	"\aspeaker\x18\x05 \x01(\tR\aspeaker\"\xeb\x01\n" +
 	"\x0eTurnSideResult\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\rR\bposition\x12\x1b\n" +
 	"\tmemory_id\x18\x03 \x01(\tR\bmemoryId\x122\n" +
-	"\x06status\x18\x04 \x01(\x0e2\x1a.hummock.v1.TurnSideStatusR\x06status\"\xb0\x01\n" +
+	"\x06status\x18\x04 \x01(\x0e2\x1a.hummock.v1.TurnSideStatusR\x06status\x122\n" +
+	"\asecrets\x18\x05 \x03(\v2\x18.hummock.v1.SecretsFoundR\asecrets\x12\x19\n" +
+	"\bheld_for\x18\x06 \x03(\tR\aheldFor\"\xb0\x01\n" +
 	"\fLearnRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -3416,18 +3537,20 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\tTIER_FULL\x10\x01\x12\x0e\n" +
 	"\n" +
 	"TIER_INDEX\x10\x02\x12\x10\n" +
-	"\fTIER_DROPPED\x10\x03*\x97\x01\n" +
+	"\fTIER_DROPPED\x10\x03*\xae\x01\n" +
 	"\vLearnStatus\x12\x1c\n" +
 	"\x18LEARN_STATUS_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14LEARN_STATUS_CREATED\x10\x01\x12\x18\n" +
 	"\x14LEARN_STATUS_UPDATED\x10\x02\x12\x1a\n" +
 	"\x16LEARN_STATUS_UNCHANGED\x10\x03\x12\x1a\n" +
-	"\x16LEARN_STATUS_DUPLICATE\x10\x04*\x8d\x01\n" +
+	"\x16LEARN_STATUS_DUPLICATE\x10\x04\x12\x15\n" +
+	"\x11LEARN_STATUS_HELD\x10\x06*\xa8\x01\n" +
 	"\x0eTurnSideStatus\x12 \n" +
 	"\x1cTURN_SIDE_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18TURN_SIDE_STATUS_CREATED\x10\x01\x12\x1e\n" +
 	"\x1aTURN_SIDE_STATUS_UNCHANGED\x10\x02\x12\x1b\n" +
-	"\x17TURN_SIDE_STATUS_QUOTED\x10\x03*g\n" +
+	"\x17TURN_SIDE_STATUS_QUOTED\x10\x03\x12\x19\n" +
+	"\x15TURN_SIDE_STATUS_HELD\x10\x04*g\n" +
 	"\rEmbeddingMode\x12\x1e\n" +
 	"\x1aEMBEDDING_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15EMBEDDING_MODE_INLINE\x10\x01\x12\x1b\n" +
@@ -3468,7 +3591,7 @@ func file_hummock_v1_context_service_proto_rawDescGZIP() []byte {
 }
 
 var file_hummock_v1_context_service_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_hummock_v1_context_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_hummock_v1_context_service_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_hummock_v1_context_service_proto_goTypes = []any{
 	(RenderForm)(0),               // 0: hummock.v1.RenderForm
 	(PromptTarget)(0),             // 1: hummock.v1.PromptTarget
@@ -3493,118 +3616,121 @@ var file_hummock_v1_context_service_proto_goTypes = []any{
 	(*ToolDefinition)(nil),        // 20: hummock.v1.ToolDefinition
 	(*RenderResponse)(nil),        // 21: hummock.v1.RenderResponse
 	(*RenderTurnResponse)(nil),    // 22: hummock.v1.RenderTurnResponse
-	(*LearnResult)(nil),           // 23: hummock.v1.LearnResult
-	(*TurnSide)(nil),              // 24: hummock.v1.TurnSide
-	(*TurnSideResult)(nil),        // 25: hummock.v1.TurnSideResult
-	(*LearnRequest)(nil),          // 26: hummock.v1.LearnRequest
-	(*LearnResponse)(nil),         // 27: hummock.v1.LearnResponse
-	(*LearnTurnRequest)(nil),      // 28: hummock.v1.LearnTurnRequest
-	(*LearnTurnResponse)(nil),     // 29: hummock.v1.LearnTurnResponse
-	(*LearnStreamRequest)(nil),    // 30: hummock.v1.LearnStreamRequest
-	(*LearnStreamResponse)(nil),   // 31: hummock.v1.LearnStreamResponse
-	(*SearchRequest)(nil),         // 32: hummock.v1.SearchRequest
-	(*SearchResult)(nil),          // 33: hummock.v1.SearchResult
-	(*SearchResponse)(nil),        // 34: hummock.v1.SearchResponse
-	(*FeedbackVerdict)(nil),       // 35: hummock.v1.FeedbackVerdict
-	(*FeedbackRequest)(nil),       // 36: hummock.v1.FeedbackRequest
-	(*FeedbackResponse)(nil),      // 37: hummock.v1.FeedbackResponse
-	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
-	(*HistoryLimits)(nil),         // 39: hummock.v1.HistoryLimits
-	(*RecallRequest)(nil),         // 40: hummock.v1.RecallRequest
-	(*SectionQuotas)(nil),         // 41: hummock.v1.SectionQuotas
-	(MemoryKind)(0),               // 42: hummock.v1.MemoryKind
-	(Origin)(0),                   // 43: hummock.v1.Origin
-	(*Intent)(nil),                // 44: hummock.v1.Intent
-	(*Receipt)(nil),               // 45: hummock.v1.Receipt
-	(*Degradation)(nil),           // 46: hummock.v1.Degradation
-	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
-	(*TurnDecision)(nil),          // 48: hummock.v1.TurnDecision
-	(*Memory)(nil),                // 49: hummock.v1.Memory
-	(*status.Status)(nil),         // 50: google.rpc.Status
-	(*MemoryFilter)(nil),          // 51: hummock.v1.MemoryFilter
-	(*ExplainRequest)(nil),        // 52: hummock.v1.ExplainRequest
-	(*RecallResponse)(nil),        // 53: hummock.v1.RecallResponse
-	(*ExplainResponse)(nil),       // 54: hummock.v1.ExplainResponse
+	(*SecretsFound)(nil),          // 23: hummock.v1.SecretsFound
+	(*LearnResult)(nil),           // 24: hummock.v1.LearnResult
+	(*TurnSide)(nil),              // 25: hummock.v1.TurnSide
+	(*TurnSideResult)(nil),        // 26: hummock.v1.TurnSideResult
+	(*LearnRequest)(nil),          // 27: hummock.v1.LearnRequest
+	(*LearnResponse)(nil),         // 28: hummock.v1.LearnResponse
+	(*LearnTurnRequest)(nil),      // 29: hummock.v1.LearnTurnRequest
+	(*LearnTurnResponse)(nil),     // 30: hummock.v1.LearnTurnResponse
+	(*LearnStreamRequest)(nil),    // 31: hummock.v1.LearnStreamRequest
+	(*LearnStreamResponse)(nil),   // 32: hummock.v1.LearnStreamResponse
+	(*SearchRequest)(nil),         // 33: hummock.v1.SearchRequest
+	(*SearchResult)(nil),          // 34: hummock.v1.SearchResult
+	(*SearchResponse)(nil),        // 35: hummock.v1.SearchResponse
+	(*FeedbackVerdict)(nil),       // 36: hummock.v1.FeedbackVerdict
+	(*FeedbackRequest)(nil),       // 37: hummock.v1.FeedbackRequest
+	(*FeedbackResponse)(nil),      // 38: hummock.v1.FeedbackResponse
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*HistoryLimits)(nil),         // 40: hummock.v1.HistoryLimits
+	(*RecallRequest)(nil),         // 41: hummock.v1.RecallRequest
+	(*SectionQuotas)(nil),         // 42: hummock.v1.SectionQuotas
+	(MemoryKind)(0),               // 43: hummock.v1.MemoryKind
+	(Origin)(0),                   // 44: hummock.v1.Origin
+	(*Intent)(nil),                // 45: hummock.v1.Intent
+	(*Receipt)(nil),               // 46: hummock.v1.Receipt
+	(*Degradation)(nil),           // 47: hummock.v1.Degradation
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*TurnDecision)(nil),          // 49: hummock.v1.TurnDecision
+	(*Memory)(nil),                // 50: hummock.v1.Memory
+	(*status.Status)(nil),         // 51: google.rpc.Status
+	(*MemoryFilter)(nil),          // 52: hummock.v1.MemoryFilter
+	(*ExplainRequest)(nil),        // 53: hummock.v1.ExplainRequest
+	(*RecallResponse)(nil),        // 54: hummock.v1.RecallResponse
+	(*ExplainResponse)(nil),       // 55: hummock.v1.ExplainResponse
 }
 var file_hummock_v1_context_service_proto_depIdxs = []int32{
 	4,  // 0: hummock.v1.PromptMessage.role:type_name -> hummock.v1.PromptRole
-	38, // 1: hummock.v1.PromptMessage.send_time:type_name -> google.protobuf.Timestamp
-	39, // 2: hummock.v1.SessionHistory.limits:type_name -> hummock.v1.HistoryLimits
-	40, // 3: hummock.v1.RenderRequest.recall:type_name -> hummock.v1.RecallRequest
+	39, // 1: hummock.v1.PromptMessage.send_time:type_name -> google.protobuf.Timestamp
+	40, // 2: hummock.v1.SessionHistory.limits:type_name -> hummock.v1.HistoryLimits
+	41, // 3: hummock.v1.RenderRequest.recall:type_name -> hummock.v1.RecallRequest
 	13, // 4: hummock.v1.RenderRequest.memories:type_name -> hummock.v1.MemorySelection
 	0,  // 5: hummock.v1.RenderRequest.form:type_name -> hummock.v1.RenderForm
 	2,  // 6: hummock.v1.RenderRequest.template:type_name -> hummock.v1.PromptTemplate
 	1,  // 7: hummock.v1.RenderRequest.target:type_name -> hummock.v1.PromptTarget
 	14, // 8: hummock.v1.RenderRequest.history:type_name -> hummock.v1.PromptMessage
 	14, // 9: hummock.v1.RenderRequest.current:type_name -> hummock.v1.PromptMessage
-	41, // 10: hummock.v1.RenderRequest.quotas:type_name -> hummock.v1.SectionQuotas
+	42, // 10: hummock.v1.RenderRequest.quotas:type_name -> hummock.v1.SectionQuotas
 	5,  // 11: hummock.v1.RenderRequest.placement:type_name -> hummock.v1.Placement
-	38, // 12: hummock.v1.RenderRequest.as_of:type_name -> google.protobuf.Timestamp
+	39, // 12: hummock.v1.RenderRequest.as_of:type_name -> google.protobuf.Timestamp
 	3,  // 13: hummock.v1.RenderRequest.read_tool:type_name -> hummock.v1.ReadTool
 	15, // 14: hummock.v1.RenderRequest.session:type_name -> hummock.v1.SessionHistory
 	16, // 15: hummock.v1.RenderTurnRequest.render:type_name -> hummock.v1.RenderRequest
-	42, // 16: hummock.v1.RenderedMemory.kind:type_name -> hummock.v1.MemoryKind
+	43, // 16: hummock.v1.RenderedMemory.kind:type_name -> hummock.v1.MemoryKind
 	7,  // 17: hummock.v1.RenderedMemory.tier:type_name -> hummock.v1.Tier
-	43, // 18: hummock.v1.RenderedMemory.origin:type_name -> hummock.v1.Origin
+	44, // 18: hummock.v1.RenderedMemory.origin:type_name -> hummock.v1.Origin
 	6,  // 19: hummock.v1.RenderedMemory.marks:type_name -> hummock.v1.MemoryMark
 	18, // 20: hummock.v1.RenderResponse.memories:type_name -> hummock.v1.RenderedMemory
 	20, // 21: hummock.v1.RenderResponse.tools:type_name -> hummock.v1.ToolDefinition
-	44, // 22: hummock.v1.RenderResponse.intent:type_name -> hummock.v1.Intent
-	45, // 23: hummock.v1.RenderResponse.receipt:type_name -> hummock.v1.Receipt
-	46, // 24: hummock.v1.RenderResponse.degraded:type_name -> hummock.v1.Degradation
-	47, // 25: hummock.v1.RenderResponse.render_elapsed:type_name -> google.protobuf.Duration
+	45, // 22: hummock.v1.RenderResponse.intent:type_name -> hummock.v1.Intent
+	46, // 23: hummock.v1.RenderResponse.receipt:type_name -> hummock.v1.Receipt
+	47, // 24: hummock.v1.RenderResponse.degraded:type_name -> hummock.v1.Degradation
+	48, // 25: hummock.v1.RenderResponse.render_elapsed:type_name -> google.protobuf.Duration
 	14, // 26: hummock.v1.RenderResponse.messages:type_name -> hummock.v1.PromptMessage
 	19, // 27: hummock.v1.RenderResponse.prefix:type_name -> hummock.v1.StablePrefix
 	21, // 28: hummock.v1.RenderTurnResponse.rendering:type_name -> hummock.v1.RenderResponse
-	48, // 29: hummock.v1.RenderTurnResponse.decision:type_name -> hummock.v1.TurnDecision
+	49, // 29: hummock.v1.RenderTurnResponse.decision:type_name -> hummock.v1.TurnDecision
 	8,  // 30: hummock.v1.LearnResult.status:type_name -> hummock.v1.LearnStatus
-	9,  // 31: hummock.v1.TurnSideResult.status:type_name -> hummock.v1.TurnSideStatus
-	49, // 32: hummock.v1.LearnRequest.memories:type_name -> hummock.v1.Memory
-	10, // 33: hummock.v1.LearnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
-	23, // 34: hummock.v1.LearnResponse.results:type_name -> hummock.v1.LearnResult
-	24, // 35: hummock.v1.LearnTurnRequest.user:type_name -> hummock.v1.TurnSide
-	24, // 36: hummock.v1.LearnTurnRequest.assistant:type_name -> hummock.v1.TurnSide
-	25, // 37: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
-	25, // 38: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
-	26, // 39: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
-	28, // 40: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
-	27, // 41: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
-	29, // 42: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
-	50, // 43: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
-	11, // 44: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
-	51, // 45: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
-	38, // 46: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
-	11, // 47: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
-	42, // 48: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
-	43, // 49: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
-	33, // 50: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
-	45, // 51: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
-	46, // 52: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
-	12, // 53: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
-	35, // 54: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
-	40, // 55: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
-	16, // 56: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
-	17, // 57: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
-	26, // 58: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
-	28, // 59: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
-	30, // 60: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
-	32, // 61: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
-	36, // 62: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
-	52, // 63: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
-	53, // 64: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
-	21, // 65: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
-	22, // 66: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
-	27, // 67: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
-	29, // 68: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
-	31, // 69: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
-	34, // 70: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
-	37, // 71: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
-	54, // 72: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
-	64, // [64:73] is the sub-list for method output_type
-	55, // [55:64] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	23, // 31: hummock.v1.LearnResult.secrets:type_name -> hummock.v1.SecretsFound
+	9,  // 32: hummock.v1.TurnSideResult.status:type_name -> hummock.v1.TurnSideStatus
+	23, // 33: hummock.v1.TurnSideResult.secrets:type_name -> hummock.v1.SecretsFound
+	50, // 34: hummock.v1.LearnRequest.memories:type_name -> hummock.v1.Memory
+	10, // 35: hummock.v1.LearnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
+	24, // 36: hummock.v1.LearnResponse.results:type_name -> hummock.v1.LearnResult
+	25, // 37: hummock.v1.LearnTurnRequest.user:type_name -> hummock.v1.TurnSide
+	25, // 38: hummock.v1.LearnTurnRequest.assistant:type_name -> hummock.v1.TurnSide
+	26, // 39: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
+	26, // 40: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
+	27, // 41: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
+	29, // 42: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
+	28, // 43: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
+	30, // 44: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
+	51, // 45: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
+	11, // 46: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
+	52, // 47: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
+	39, // 48: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
+	11, // 49: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
+	43, // 50: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
+	44, // 51: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
+	34, // 52: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
+	46, // 53: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
+	47, // 54: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
+	12, // 55: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
+	36, // 56: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
+	41, // 57: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
+	16, // 58: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
+	17, // 59: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
+	27, // 60: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
+	29, // 61: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
+	31, // 62: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
+	33, // 63: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
+	37, // 64: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
+	53, // 65: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
+	54, // 66: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
+	21, // 67: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
+	22, // 68: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
+	28, // 69: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
+	30, // 70: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
+	32, // 71: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
+	35, // 72: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
+	38, // 73: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
+	55, // 74: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
+	66, // [66:75] is the sub-list for method output_type
+	57, // [57:66] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_context_service_proto_init() }
@@ -3623,23 +3749,23 @@ func file_hummock_v1_context_service_proto_init() {
 		(*RenderRequest_Prompt)(nil),
 		(*RenderRequest_Template)(nil),
 	}
-	file_hummock_v1_context_service_proto_msgTypes[17].OneofWrappers = []any{
+	file_hummock_v1_context_service_proto_msgTypes[18].OneofWrappers = []any{
 		(*LearnStreamRequest_Learn)(nil),
 		(*LearnStreamRequest_LearnTurn)(nil),
 	}
-	file_hummock_v1_context_service_proto_msgTypes[18].OneofWrappers = []any{
+	file_hummock_v1_context_service_proto_msgTypes[19].OneofWrappers = []any{
 		(*LearnStreamResponse_Learnt)(nil),
 		(*LearnStreamResponse_LearntTurn)(nil),
 		(*LearnStreamResponse_Failed)(nil),
 	}
-	file_hummock_v1_context_service_proto_msgTypes[19].OneofWrappers = []any{}
+	file_hummock_v1_context_service_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_context_service_proto_rawDesc), len(file_hummock_v1_context_service_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

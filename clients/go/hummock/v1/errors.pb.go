@@ -55,7 +55,7 @@ const (
 	ErrorReason_ERROR_REASON_TOO_MANY_STREAMS ErrorReason = 11
 	// RESOURCE_EXHAUSTED: the data directory has reached its quota, or the disk is full.
 	ErrorReason_ERROR_REASON_STORAGE_FULL ErrorReason = 12
-	// RESOURCE_EXHAUSTED: the reply would be larger than 4 MiB.
+	// RESOURCE_EXHAUSTED: the reply would be larger than 4 MiB, or than the request allows.
 	ErrorReason_ERROR_REASON_REPLY_TOO_LARGE ErrorReason = 13
 	// UNAVAILABLE: the service is starting or stopping. RetryInfo says when to try again.
 	ErrorReason_ERROR_REASON_UNAVAILABLE ErrorReason = 14
@@ -63,6 +63,20 @@ const (
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 15
 	// INTERNAL: something unexpected; the service's log tells more under the error_id of the metadata.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 16
+	// UNAUTHENTICATED: the service asks for a token, and there is none, or one that is unknown, revoked or expired.
+	ErrorReason_ERROR_REASON_TOKEN_INVALID ErrorReason = 17
+	// PERMISSION_DENIED: the token does not allow the call. The metadata says what it would have to (`verb`).
+	ErrorReason_ERROR_REASON_SCOPE_MISSING ErrorReason = 18
+	// FAILED_PRECONDITION: the audit log cannot be written, and calls that administer are refused until it can.
+	ErrorReason_ERROR_REASON_AUDIT_FAILED ErrorReason = 19
+	// UNAVAILABLE: the disk takes no write, for another reason than room; GetStatus says so until it does again.
+	ErrorReason_ERROR_REASON_DISK_FAULT ErrorReason = 20
+	// UNAVAILABLE: the data file was cut short while it was used; it must be restored from a backup.
+	ErrorReason_ERROR_REASON_DATA_FILE_CUT_SHORT ErrorReason = 21
+	// FAILED_PRECONDITION: a file of the data directory was moved, removed or replaced; nothing is written until it is back.
+	ErrorReason_ERROR_REASON_DATA_DIRECTORY_REPLACED ErrorReason = 22
+	// DATA_LOSS: what was asked for is stored, and is not what was written. A copy from a backup or an export mends it.
+	ErrorReason_ERROR_REASON_RECORD_DAMAGED ErrorReason = 23
 )
 
 // Enum value maps for ErrorReason.
@@ -85,25 +99,39 @@ var (
 		14: "ERROR_REASON_UNAVAILABLE",
 		15: "ERROR_REASON_DEADLINE_EXCEEDED",
 		16: "ERROR_REASON_INTERNAL",
+		17: "ERROR_REASON_TOKEN_INVALID",
+		18: "ERROR_REASON_SCOPE_MISSING",
+		19: "ERROR_REASON_AUDIT_FAILED",
+		20: "ERROR_REASON_DISK_FAULT",
+		21: "ERROR_REASON_DATA_FILE_CUT_SHORT",
+		22: "ERROR_REASON_DATA_DIRECTORY_REPLACED",
+		23: "ERROR_REASON_RECORD_DAMAGED",
 	}
 	ErrorReason_value = map[string]int32{
-		"ERROR_REASON_UNSPECIFIED":        0,
-		"ERROR_REASON_INVALID_REQUEST":    1,
-		"ERROR_REASON_REQUEST_ID_REUSED":  2,
-		"ERROR_REASON_SESSION_EXISTS":     3,
-		"ERROR_REASON_MESSAGE_ID_TAKEN":   4,
-		"ERROR_REASON_EMB_SPACE_MISMATCH": 5,
-		"ERROR_REASON_PROJECT_NOT_FOUND":  6,
-		"ERROR_REASON_MEMORY_NOT_FOUND":   7,
-		"ERROR_REASON_SESSION_NOT_FOUND":  8,
-		"ERROR_REASON_SEQ_NOT_REACHED":    9,
-		"ERROR_REASON_OVERLOADED":         10,
-		"ERROR_REASON_TOO_MANY_STREAMS":   11,
-		"ERROR_REASON_STORAGE_FULL":       12,
-		"ERROR_REASON_REPLY_TOO_LARGE":    13,
-		"ERROR_REASON_UNAVAILABLE":        14,
-		"ERROR_REASON_DEADLINE_EXCEEDED":  15,
-		"ERROR_REASON_INTERNAL":           16,
+		"ERROR_REASON_UNSPECIFIED":             0,
+		"ERROR_REASON_INVALID_REQUEST":         1,
+		"ERROR_REASON_REQUEST_ID_REUSED":       2,
+		"ERROR_REASON_SESSION_EXISTS":          3,
+		"ERROR_REASON_MESSAGE_ID_TAKEN":        4,
+		"ERROR_REASON_EMB_SPACE_MISMATCH":      5,
+		"ERROR_REASON_PROJECT_NOT_FOUND":       6,
+		"ERROR_REASON_MEMORY_NOT_FOUND":        7,
+		"ERROR_REASON_SESSION_NOT_FOUND":       8,
+		"ERROR_REASON_SEQ_NOT_REACHED":         9,
+		"ERROR_REASON_OVERLOADED":              10,
+		"ERROR_REASON_TOO_MANY_STREAMS":        11,
+		"ERROR_REASON_STORAGE_FULL":            12,
+		"ERROR_REASON_REPLY_TOO_LARGE":         13,
+		"ERROR_REASON_UNAVAILABLE":             14,
+		"ERROR_REASON_DEADLINE_EXCEEDED":       15,
+		"ERROR_REASON_INTERNAL":                16,
+		"ERROR_REASON_TOKEN_INVALID":           17,
+		"ERROR_REASON_SCOPE_MISSING":           18,
+		"ERROR_REASON_AUDIT_FAILED":            19,
+		"ERROR_REASON_DISK_FAULT":              20,
+		"ERROR_REASON_DATA_FILE_CUT_SHORT":     21,
+		"ERROR_REASON_DATA_DIRECTORY_REPLACED": 22,
+		"ERROR_REASON_RECORD_DAMAGED":          23,
 	}
 )
 
@@ -139,7 +167,7 @@ var File_hummock_v1_errors_proto protoreflect.FileDescriptor
 const file_hummock_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x17hummock/v1/errors.proto\x12\n" +
-	"hummock.v1*\xc5\x04\n" +
+	"hummock.v1*\xb2\x06\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12\"\n" +
@@ -158,7 +186,14 @@ const file_hummock_v1_errors_proto_rawDesc = "" +
 	"\x1cERROR_REASON_REPLY_TOO_LARGE\x10\r\x12\x1c\n" +
 	"\x18ERROR_REASON_UNAVAILABLE\x10\x0e\x12\"\n" +
 	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x0f\x12\x19\n" +
-	"\x15ERROR_REASON_INTERNAL\x10\x10BD\n" +
+	"\x15ERROR_REASON_INTERNAL\x10\x10\x12\x1e\n" +
+	"\x1aERROR_REASON_TOKEN_INVALID\x10\x11\x12\x1e\n" +
+	"\x1aERROR_REASON_SCOPE_MISSING\x10\x12\x12\x1d\n" +
+	"\x19ERROR_REASON_AUDIT_FAILED\x10\x13\x12\x1b\n" +
+	"\x17ERROR_REASON_DISK_FAULT\x10\x14\x12$\n" +
+	" ERROR_REASON_DATA_FILE_CUT_SHORT\x10\x15\x12(\n" +
+	"$ERROR_REASON_DATA_DIRECTORY_REPLACED\x10\x16\x12\x1f\n" +
+	"\x1bERROR_REASON_RECORD_DAMAGED\x10\x17BD\n" +
 	"\x0edev.hummock.v1B\vErrorsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (

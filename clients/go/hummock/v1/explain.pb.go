@@ -283,7 +283,10 @@ type ExplainNumbers struct {
 	// As in a hit.
 	HelpfulCount uint32 `protobuf:"varint,22,opt,name=helpful_count,json=helpfulCount,proto3" json:"helpful_count,omitempty"`
 	// As in a hit.
-	WrongCount    uint32 `protobuf:"varint,23,opt,name=wrong_count,json=wrongCount,proto3" json:"wrong_count,omitempty"`
+	WrongCount uint32 `protobuf:"varint,23,opt,name=wrong_count,json=wrongCount,proto3" json:"wrong_count,omitempty"`
+	// As in a hit: words of the query that it does not hold, with those of its own that they were taken for. Empty for one
+	// that is no candidate.
+	Corrections   []*Correction `protobuf:"bytes,24,rep,name=corrections,proto3" json:"corrections,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -477,6 +480,13 @@ func (x *ExplainNumbers) GetWrongCount() uint32 {
 		return x.WrongCount
 	}
 	return 0
+}
+
+func (x *ExplainNumbers) GetCorrections() []*Correction {
+	if x != nil {
+		return x.Corrections
+	}
+	return nil
 }
 
 // One field of a RecallRequest with another value.
@@ -715,7 +725,7 @@ const file_hummock_v1_explain_proto_rawDesc = "" +
 	"hummock.v1\x1a\x17hummock/v1/recall.proto\"`\n" +
 	"\x0eExplainRequest\x121\n" +
 	"\x06recall\x18\x01 \x01(\v2\x19.hummock.v1.RecallRequestR\x06recall\x12\x1b\n" +
-	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"\xd6\x05\n" +
+	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"\x90\x06\n" +
 	"\x0eExplainNumbers\x12\x16\n" +
 	"\x06cosine\x18\x01 \x01(\x01R\x06cosine\x12\x1e\n" +
 	"\n" +
@@ -745,7 +755,8 @@ const file_hummock_v1_explain_proto_rawDesc = "" +
 	"\averdict\x18\x15 \x01(\x01R\averdict\x12#\n" +
 	"\rhelpful_count\x18\x16 \x01(\rR\fhelpfulCount\x12\x1f\n" +
 	"\vwrong_count\x18\x17 \x01(\rR\n" +
-	"wrongCount\":\n" +
+	"wrongCount\x128\n" +
+	"\vcorrections\x18\x18 \x03(\v2\x16.hummock.v1.CorrectionR\vcorrections\":\n" +
 	"\fRecallChange\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\xfb\x04\n" +
@@ -810,23 +821,25 @@ var file_hummock_v1_explain_proto_goTypes = []any{
 	(*RecallChange)(nil),    // 4: hummock.v1.RecallChange
 	(*ExplainResponse)(nil), // 5: hummock.v1.ExplainResponse
 	(*RecallRequest)(nil),   // 6: hummock.v1.RecallRequest
-	(HitGroup)(0),           // 7: hummock.v1.HitGroup
-	(*Degradation)(nil),     // 8: hummock.v1.Degradation
+	(*Correction)(nil),      // 7: hummock.v1.Correction
+	(HitGroup)(0),           // 8: hummock.v1.HitGroup
+	(*Degradation)(nil),     // 9: hummock.v1.Degradation
 }
 var file_hummock_v1_explain_proto_depIdxs = []int32{
 	6, // 0: hummock.v1.ExplainRequest.recall:type_name -> hummock.v1.RecallRequest
-	0, // 1: hummock.v1.ExplainResponse.outcome:type_name -> hummock.v1.ExplainOutcome
-	7, // 2: hummock.v1.ExplainResponse.group:type_name -> hummock.v1.HitGroup
-	1, // 3: hummock.v1.ExplainResponse.stage:type_name -> hummock.v1.LossStage
-	3, // 4: hummock.v1.ExplainResponse.numbers:type_name -> hummock.v1.ExplainNumbers
-	4, // 5: hummock.v1.ExplainResponse.changes:type_name -> hummock.v1.RecallChange
-	6, // 6: hummock.v1.ExplainResponse.changed_recall:type_name -> hummock.v1.RecallRequest
-	8, // 7: hummock.v1.ExplainResponse.degraded:type_name -> hummock.v1.Degradation
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	7, // 1: hummock.v1.ExplainNumbers.corrections:type_name -> hummock.v1.Correction
+	0, // 2: hummock.v1.ExplainResponse.outcome:type_name -> hummock.v1.ExplainOutcome
+	8, // 3: hummock.v1.ExplainResponse.group:type_name -> hummock.v1.HitGroup
+	1, // 4: hummock.v1.ExplainResponse.stage:type_name -> hummock.v1.LossStage
+	3, // 5: hummock.v1.ExplainResponse.numbers:type_name -> hummock.v1.ExplainNumbers
+	4, // 6: hummock.v1.ExplainResponse.changes:type_name -> hummock.v1.RecallChange
+	6, // 7: hummock.v1.ExplainResponse.changed_recall:type_name -> hummock.v1.RecallRequest
+	9, // 8: hummock.v1.ExplainResponse.degraded:type_name -> hummock.v1.Degradation
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_explain_proto_init() }

@@ -12,6 +12,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -265,7 +266,10 @@ type BatchGetMemoriesRequest struct {
 	// The project must have accepted at least this many writes. Unset means no condition.
 	MinSeq uint64 `protobuf:"varint,4,opt,name=min_seq,json=minSeq,proto3" json:"min_seq,omitempty"`
 	// Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND.
-	AllowMissing  bool `protobuf:"varint,5,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	AllowMissing bool `protobuf:"varint,5,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	// Most bytes that the reply may have, 4194304 to 16777216. Unset means 4194304 (4 MiB), which every client of gRPC takes;
+	// whoever asks for more has to have told gRPC so. The clients for Hummock take 16 MiB.
+	MaxReplyBytes uint32 `protobuf:"varint,6,opt,name=max_reply_bytes,json=maxReplyBytes,proto3" json:"max_reply_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -335,6 +339,13 @@ func (x *BatchGetMemoriesRequest) GetAllowMissing() bool {
 	return false
 }
 
+func (x *BatchGetMemoriesRequest) GetMaxReplyBytes() uint32 {
+	if x != nil {
+		return x.MaxReplyBytes
+	}
+	return 0
+}
+
 // Several memories.
 type BatchGetMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -342,7 +353,8 @@ type BatchGetMemoriesResponse struct {
 	Memories []*Memory `protobuf:"bytes,1,rep,name=memories,proto3" json:"memories,omitempty"`
 	// Those that do not, in the request's order.
 	MissingIds []string `protobuf:"bytes,2,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
-	// Those that exist and that the reply, at most 4 MiB, had no room for, in the request's order: ask for them again.
+	// Those that exist and that the reply, of at most max_reply_bytes, had no room for, in the request's order: ask for them
+	// again.
 	OmittedIds    []string `protobuf:"bytes,3,rep,name=omitted_ids,json=omittedIds,proto3" json:"omitted_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1251,25 +1263,677 @@ func (x *MemoryEvent) GetSeq() uint64 {
 	return 0
 }
 
+// Asks to forget: all memories that meet every condition that is set, one at least, and the sessions that are named. To
+// forget a whole project: DeleteProject.
+type ForgetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A UUID of the caller's making, as in LearnRequest. Optional.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Memories of these ids. Empty means no condition; at most 512, each at most 256 bytes.
+	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Memories that pass: by origin, tag, session, path, time. Unset means no condition.
+	Filter *MemoryFilter `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Memories that hold this string in their title, tags or text, letters of A to Z in either case, and what the learning
+	// log quotes of it. At most 256 characters; empty means no condition.
+	Contains string `protobuf:"bytes,5,opt,name=contains,proto3" json:"contains,omitempty"`
+	// Whether the sessions of filter.session_ids go too, with their messages and turns.
+	WithSessions bool `protobuf:"varint,6,opt,name=with_sessions,json=withSessions,proto3" json:"with_sessions,omitempty"`
+	// Whether to count only: nothing is removed.
+	DryRun        bool `protobuf:"varint,7,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetRequest) Reset() {
+	*x = ForgetRequest{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetRequest) ProtoMessage() {}
+
+func (x *ForgetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetRequest.ProtoReflect.Descriptor instead.
+func (*ForgetRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ForgetRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ForgetRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *ForgetRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *ForgetRequest) GetFilter() *MemoryFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *ForgetRequest) GetContains() string {
+	if x != nil {
+		return x.Contains
+	}
+	return ""
+}
+
+func (x *ForgetRequest) GetWithSessions() bool {
+	if x != nil {
+		return x.WithSessions
+	}
+	return false
+}
+
+func (x *ForgetRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// A receipt.
+type ForgetResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The project's seq after this write.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Memories that are gone; at most 512 of one call.
+	MemoryCount uint32 `protobuf:"varint,2,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
+	// How many meet the conditions that are still there: ask again, with another request_id, until it is 0.
+	RemainingCount uint32 `protobuf:"varint,3,opt,name=remaining_count,json=remainingCount,proto3" json:"remaining_count,omitempty"`
+	// Sessions that are gone.
+	SessionCount uint32 `protobuf:"varint,4,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
+	// Messages of these sessions.
+	MessageCount uint32 `protobuf:"varint,5,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// Events of the learning log from which something was taken out.
+	EventCount uint32 `protobuf:"varint,6,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	// SHA-256, in hexadecimal, over the ids of these memories and sessions, sorted, each behind its length in bytes (four
+	// bytes, the most significant first): proves what was asked without saying it. Empty with dry_run.
+	IdsDigest string `protobuf:"bytes,7,opt,name=ids_digest,json=idsDigest,proto3" json:"ids_digest,omitempty"`
+	// What was held for review and met the conditions: it is gone too.
+	HeldCount     uint32 `protobuf:"varint,8,opt,name=held_count,json=heldCount,proto3" json:"held_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetResponse) Reset() {
+	*x = ForgetResponse{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetResponse) ProtoMessage() {}
+
+func (x *ForgetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetResponse.ProtoReflect.Descriptor instead.
+func (*ForgetResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ForgetResponse) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *ForgetResponse) GetMemoryCount() uint32 {
+	if x != nil {
+		return x.MemoryCount
+	}
+	return 0
+}
+
+func (x *ForgetResponse) GetRemainingCount() uint32 {
+	if x != nil {
+		return x.RemainingCount
+	}
+	return 0
+}
+
+func (x *ForgetResponse) GetSessionCount() uint32 {
+	if x != nil {
+		return x.SessionCount
+	}
+	return 0
+}
+
+func (x *ForgetResponse) GetMessageCount() uint32 {
+	if x != nil {
+		return x.MessageCount
+	}
+	return 0
+}
+
+func (x *ForgetResponse) GetEventCount() uint32 {
+	if x != nil {
+		return x.EventCount
+	}
+	return 0
+}
+
+func (x *ForgetResponse) GetIdsDigest() string {
+	if x != nil {
+		return x.IdsDigest
+	}
+	return ""
+}
+
+func (x *ForgetResponse) GetHeldCount() uint32 {
+	if x != nil {
+		return x.HeldCount
+	}
+	return 0
+}
+
+// Asks for a page of what is held.
+type ListReviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// At most 1000, more is taken for 1000; 0 and unset mean 100.
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before; unset means the first page. Other fields must stay the same.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReviewRequest) Reset() {
+	*x = ListReviewRequest{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReviewRequest) ProtoMessage() {}
+
+func (x *ListReviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReviewRequest.ProtoReflect.Descriptor instead.
+func (*ListReviewRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListReviewRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ListReviewRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListReviewRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// What is held under one id.
+type HeldMemory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The memory that it would be. It has no vectors.
+	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
+	// What it reads like, for example "override" or "exfiltration".
+	Families []string `protobuf:"bytes,2,rep,name=families,proto3" json:"families,omitempty"`
+	// Since when it is held.
+	HoldTime      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=hold_time,json=holdTime,proto3" json:"hold_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldMemory) Reset() {
+	*x = HeldMemory{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldMemory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldMemory) ProtoMessage() {}
+
+func (x *HeldMemory) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldMemory.ProtoReflect.Descriptor instead.
+func (*HeldMemory) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *HeldMemory) GetMemory() *Memory {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+func (x *HeldMemory) GetFamilies() []string {
+	if x != nil {
+		return x.Families
+	}
+	return nil
+}
+
+func (x *HeldMemory) GetHoldTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HoldTime
+	}
+	return nil
+}
+
+// A page of what is held.
+type ListReviewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By the bytes of their ids. Fewer than page_size where more would not fit into a reply, or on the last page.
+	Held []*HeldMemory `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
+	// Asks for the page after this one; empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReviewResponse) Reset() {
+	*x = ListReviewResponse{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReviewResponse) ProtoMessage() {}
+
+func (x *ListReviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReviewResponse.ProtoReflect.Descriptor instead.
+func (*ListReviewResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListReviewResponse) GetHeld() []*HeldMemory {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *ListReviewResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Asks to make memories of what is held.
+type ApproveReviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A UUID of the caller's making, as in LearnRequest. Optional.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// 1 to 512, each at most 256 bytes.
+	Ids           []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveReviewRequest) Reset() {
+	*x = ApproveReviewRequest{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveReviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveReviewRequest) ProtoMessage() {}
+
+func (x *ApproveReviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveReviewRequest.ProtoReflect.Descriptor instead.
+func (*ApproveReviewRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ApproveReviewRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ApproveReviewRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *ApproveReviewRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+// What became of it.
+type ApproveReviewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The project's seq after this write.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// How many are memories now; one whose text a memory has already counts.
+	ApprovedCount uint32 `protobuf:"varint,2,opt,name=approved_count,json=approvedCount,proto3" json:"approved_count,omitempty"`
+	// Those of the ids under which nothing is held.
+	MissingIds    []string `protobuf:"bytes,3,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApproveReviewResponse) Reset() {
+	*x = ApproveReviewResponse{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApproveReviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApproveReviewResponse) ProtoMessage() {}
+
+func (x *ApproveReviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApproveReviewResponse.ProtoReflect.Descriptor instead.
+func (*ApproveReviewResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ApproveReviewResponse) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *ApproveReviewResponse) GetApprovedCount() uint32 {
+	if x != nil {
+		return x.ApprovedCount
+	}
+	return 0
+}
+
+func (x *ApproveReviewResponse) GetMissingIds() []string {
+	if x != nil {
+		return x.MissingIds
+	}
+	return nil
+}
+
+// Asks to remove what is held.
+type RejectReviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A UUID of the caller's making, as in LearnRequest. Optional.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// 1 to 512, each at most 256 bytes.
+	Ids           []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectReviewRequest) Reset() {
+	*x = RejectReviewRequest{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectReviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectReviewRequest) ProtoMessage() {}
+
+func (x *RejectReviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectReviewRequest.ProtoReflect.Descriptor instead.
+func (*RejectReviewRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RejectReviewRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *RejectReviewRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *RejectReviewRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+// What became of it.
+type RejectReviewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The project's seq after this write.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// How many are gone.
+	RejectedCount uint32 `protobuf:"varint,2,opt,name=rejected_count,json=rejectedCount,proto3" json:"rejected_count,omitempty"`
+	// Those of the ids under which nothing is held.
+	MissingIds    []string `protobuf:"bytes,3,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RejectReviewResponse) Reset() {
+	*x = RejectReviewResponse{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RejectReviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RejectReviewResponse) ProtoMessage() {}
+
+func (x *RejectReviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RejectReviewResponse.ProtoReflect.Descriptor instead.
+func (*RejectReviewResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *RejectReviewResponse) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *RejectReviewResponse) GetRejectedCount() uint32 {
+	if x != nil {
+		return x.RejectedCount
+	}
+	return 0
+}
+
+func (x *RejectReviewResponse) GetMissingIds() []string {
+	if x != nil {
+		return x.MissingIds
+	}
+	return nil
+}
+
 var File_hummock_v1_memory_service_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
 	"\x1fhummock/v1/memory_service.proto\x12\n" +
-	"hummock.v1\x1a google/protobuf/field_mask.proto\x1a\x17hummock/v1/memory.proto\"\x81\x01\n" +
+	"hummock.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\"\x81\x01\n" +
 	"\x10GetMemoryRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12*\n" +
 	"\x04view\x18\x03 \x01(\x0e2\x16.hummock.v1.MemoryViewR\x04view\x12\x17\n" +
 	"\amin_seq\x18\x04 \x01(\x04R\x06minSeq\"?\n" +
 	"\x11GetMemoryResponse\x12*\n" +
-	"\x06memory\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\"\xaf\x01\n" +
+	"\x06memory\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\"\xd7\x01\n" +
 	"\x17BatchGetMemoriesRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x12*\n" +
 	"\x04view\x18\x03 \x01(\x0e2\x16.hummock.v1.MemoryViewR\x04view\x12\x17\n" +
 	"\amin_seq\x18\x04 \x01(\x04R\x06minSeq\x12#\n" +
-	"\rallow_missing\x18\x05 \x01(\bR\fallowMissing\"\x8c\x01\n" +
+	"\rallow_missing\x18\x05 \x01(\bR\fallowMissing\x12&\n" +
+	"\x0fmax_reply_bytes\x18\x06 \x01(\rR\rmaxReplyBytes\"\x8c\x01\n" +
 	"\x18BatchGetMemoriesResponse\x12.\n" +
 	"\bmemories\x18\x01 \x03(\v2\x12.hummock.v1.MemoryR\bmemories\x12\x1f\n" +
 	"\vmissing_ids\x18\x02 \x03(\tR\n" +
@@ -1335,7 +1999,61 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"\x06change\x18\x01 \x01(\x0e2\x1b.hummock.v1.MemoryEventTypeR\x06change\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12*\n" +
 	"\x06memory\x18\x03 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\x12\x10\n" +
-	"\x03seq\x18\x04 \x01(\x04R\x03seq*a\n" +
+	"\x03seq\x18\x04 \x01(\x04R\x03seq\"\xe6\x01\n" +
+	"\rForgetRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12\x10\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\x120\n" +
+	"\x06filter\x18\x04 \x01(\v2\x18.hummock.v1.MemoryFilterR\x06filter\x12\x1a\n" +
+	"\bcontains\x18\x05 \x01(\tR\bcontains\x12#\n" +
+	"\rwith_sessions\x18\x06 \x01(\bR\fwithSessions\x12\x17\n" +
+	"\adry_run\x18\a \x01(\bR\x06dryRun\"\x97\x02\n" +
+	"\x0eForgetResponse\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12!\n" +
+	"\fmemory_count\x18\x02 \x01(\rR\vmemoryCount\x12'\n" +
+	"\x0fremaining_count\x18\x03 \x01(\rR\x0eremainingCount\x12#\n" +
+	"\rsession_count\x18\x04 \x01(\rR\fsessionCount\x12#\n" +
+	"\rmessage_count\x18\x05 \x01(\rR\fmessageCount\x12\x1f\n" +
+	"\vevent_count\x18\x06 \x01(\rR\n" +
+	"eventCount\x12\x1d\n" +
+	"\n" +
+	"ids_digest\x18\a \x01(\tR\tidsDigest\x12\x1d\n" +
+	"\n" +
+	"held_count\x18\b \x01(\rR\theldCount\"i\n" +
+	"\x11ListReviewRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\rR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x8d\x01\n" +
+	"\n" +
+	"HeldMemory\x12*\n" +
+	"\x06memory\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\x12\x1a\n" +
+	"\bfamilies\x18\x02 \x03(\tR\bfamilies\x127\n" +
+	"\thold_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bholdTime\"h\n" +
+	"\x12ListReviewResponse\x12*\n" +
+	"\x04held\x18\x01 \x03(\v2\x16.hummock.v1.HeldMemoryR\x04held\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"a\n" +
+	"\x14ApproveReviewRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12\x10\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\"q\n" +
+	"\x15ApproveReviewResponse\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12%\n" +
+	"\x0eapproved_count\x18\x02 \x01(\rR\rapprovedCount\x12\x1f\n" +
+	"\vmissing_ids\x18\x03 \x03(\tR\n" +
+	"missingIds\"`\n" +
+	"\x13RejectReviewRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12\x10\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\"p\n" +
+	"\x14RejectReviewResponse\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12%\n" +
+	"\x0erejected_count\x18\x02 \x01(\rR\rrejectedCount\x12\x1f\n" +
+	"\vmissing_ids\x18\x03 \x03(\tR\n" +
+	"missingIds*a\n" +
 	"\tListOrder\x12\x1a\n" +
 	"\x16LIST_ORDER_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17LIST_ORDER_OLDEST_FIRST\x10\x01\x12\x1b\n" +
@@ -1344,13 +2062,18 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"\x1dMEMORY_EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19MEMORY_EVENT_TYPE_CREATED\x10\x01\x12\x1d\n" +
 	"\x19MEMORY_EVENT_TYPE_UPDATED\x10\x02\x12\x1d\n" +
-	"\x19MEMORY_EVENT_TYPE_DELETED\x10\x032\xa3\x04\n" +
+	"\x19MEMORY_EVENT_TYPE_DELETED\x10\x032\xdf\x06\n" +
 	"\rMemoryService\x12M\n" +
 	"\tGetMemory\x12\x1c.hummock.v1.GetMemoryRequest\x1a\x1d.hummock.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12b\n" +
 	"\x10BatchGetMemories\x12#.hummock.v1.BatchGetMemoriesRequest\x1a$.hummock.v1.BatchGetMemoriesResponse\"\x03\x90\x02\x01\x12V\n" +
 	"\fListMemories\x12\x1f.hummock.v1.ListMemoriesRequest\x1a .hummock.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12Q\n" +
 	"\fUpdateMemory\x12\x1f.hummock.v1.UpdateMemoryRequest\x1a .hummock.v1.UpdateMemoryResponse\x12W\n" +
-	"\x0eDeleteMemories\x12!.hummock.v1.DeleteMemoriesRequest\x1a\".hummock.v1.DeleteMemoriesResponse\x12[\n" +
+	"\x0eDeleteMemories\x12!.hummock.v1.DeleteMemoriesRequest\x1a\".hummock.v1.DeleteMemoriesResponse\x12?\n" +
+	"\x06Forget\x12\x19.hummock.v1.ForgetRequest\x1a\x1a.hummock.v1.ForgetResponse\x12P\n" +
+	"\n" +
+	"ListReview\x12\x1d.hummock.v1.ListReviewRequest\x1a\x1e.hummock.v1.ListReviewResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\rApproveReview\x12 .hummock.v1.ApproveReviewRequest\x1a!.hummock.v1.ApproveReviewResponse\x12Q\n" +
+	"\fRejectReview\x12\x1f.hummock.v1.RejectReviewRequest\x1a .hummock.v1.RejectReviewResponse\x12[\n" +
 	"\rWatchMemories\x12 .hummock.v1.WatchMemoriesRequest\x1a!.hummock.v1.WatchMemoriesResponse\"\x03\x90\x02\x010\x01BK\n" +
 	"\x0edev.hummock.v1B\x12MemoryServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
@@ -1367,7 +2090,7 @@ func file_hummock_v1_memory_service_proto_rawDescGZIP() []byte {
 }
 
 var file_hummock_v1_memory_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hummock_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_hummock_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_hummock_v1_memory_service_proto_goTypes = []any{
 	(ListOrder)(0),                   // 0: hummock.v1.ListOrder
 	(MemoryEventType)(0),             // 1: hummock.v1.MemoryEventType
@@ -1387,49 +2110,71 @@ var file_hummock_v1_memory_service_proto_goTypes = []any{
 	(*MemoryEvents)(nil),             // 15: hummock.v1.MemoryEvents
 	(*MemoryWatchReset)(nil),         // 16: hummock.v1.MemoryWatchReset
 	(*MemoryEvent)(nil),              // 17: hummock.v1.MemoryEvent
-	(MemoryView)(0),                  // 18: hummock.v1.MemoryView
-	(*Memory)(nil),                   // 19: hummock.v1.Memory
-	(*MemoryFilter)(nil),             // 20: hummock.v1.MemoryFilter
-	(*fieldmaskpb.FieldMask)(nil),    // 21: google.protobuf.FieldMask
+	(*ForgetRequest)(nil),            // 18: hummock.v1.ForgetRequest
+	(*ForgetResponse)(nil),           // 19: hummock.v1.ForgetResponse
+	(*ListReviewRequest)(nil),        // 20: hummock.v1.ListReviewRequest
+	(*HeldMemory)(nil),               // 21: hummock.v1.HeldMemory
+	(*ListReviewResponse)(nil),       // 22: hummock.v1.ListReviewResponse
+	(*ApproveReviewRequest)(nil),     // 23: hummock.v1.ApproveReviewRequest
+	(*ApproveReviewResponse)(nil),    // 24: hummock.v1.ApproveReviewResponse
+	(*RejectReviewRequest)(nil),      // 25: hummock.v1.RejectReviewRequest
+	(*RejectReviewResponse)(nil),     // 26: hummock.v1.RejectReviewResponse
+	(MemoryView)(0),                  // 27: hummock.v1.MemoryView
+	(*Memory)(nil),                   // 28: hummock.v1.Memory
+	(*MemoryFilter)(nil),             // 29: hummock.v1.MemoryFilter
+	(*fieldmaskpb.FieldMask)(nil),    // 30: google.protobuf.FieldMask
+	(*timestamppb.Timestamp)(nil),    // 31: google.protobuf.Timestamp
 }
 var file_hummock_v1_memory_service_proto_depIdxs = []int32{
-	18, // 0: hummock.v1.GetMemoryRequest.view:type_name -> hummock.v1.MemoryView
-	19, // 1: hummock.v1.GetMemoryResponse.memory:type_name -> hummock.v1.Memory
-	18, // 2: hummock.v1.BatchGetMemoriesRequest.view:type_name -> hummock.v1.MemoryView
-	19, // 3: hummock.v1.BatchGetMemoriesResponse.memories:type_name -> hummock.v1.Memory
-	20, // 4: hummock.v1.ListMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	18, // 5: hummock.v1.ListMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	27, // 0: hummock.v1.GetMemoryRequest.view:type_name -> hummock.v1.MemoryView
+	28, // 1: hummock.v1.GetMemoryResponse.memory:type_name -> hummock.v1.Memory
+	27, // 2: hummock.v1.BatchGetMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	28, // 3: hummock.v1.BatchGetMemoriesResponse.memories:type_name -> hummock.v1.Memory
+	29, // 4: hummock.v1.ListMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	27, // 5: hummock.v1.ListMemoriesRequest.view:type_name -> hummock.v1.MemoryView
 	0,  // 6: hummock.v1.ListMemoriesRequest.order:type_name -> hummock.v1.ListOrder
-	19, // 7: hummock.v1.ListMemoriesResponse.memories:type_name -> hummock.v1.Memory
-	19, // 8: hummock.v1.UpdateMemoryRequest.memory:type_name -> hummock.v1.Memory
-	21, // 9: hummock.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	19, // 10: hummock.v1.UpdateMemoryResponse.memory:type_name -> hummock.v1.Memory
-	20, // 11: hummock.v1.DeleteMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	20, // 12: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	18, // 13: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	28, // 7: hummock.v1.ListMemoriesResponse.memories:type_name -> hummock.v1.Memory
+	28, // 8: hummock.v1.UpdateMemoryRequest.memory:type_name -> hummock.v1.Memory
+	30, // 9: hummock.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	28, // 10: hummock.v1.UpdateMemoryResponse.memory:type_name -> hummock.v1.Memory
+	29, // 11: hummock.v1.DeleteMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	29, // 12: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	27, // 13: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
 	14, // 14: hummock.v1.WatchMemoriesResponse.start:type_name -> hummock.v1.MemoryWatchStart
 	15, // 15: hummock.v1.WatchMemoriesResponse.events:type_name -> hummock.v1.MemoryEvents
 	16, // 16: hummock.v1.WatchMemoriesResponse.reset:type_name -> hummock.v1.MemoryWatchReset
 	17, // 17: hummock.v1.MemoryEvents.events:type_name -> hummock.v1.MemoryEvent
 	1,  // 18: hummock.v1.MemoryEvent.change:type_name -> hummock.v1.MemoryEventType
-	19, // 19: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
-	2,  // 20: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
-	4,  // 21: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
-	6,  // 22: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
-	8,  // 23: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
-	10, // 24: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
-	12, // 25: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
-	3,  // 26: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
-	5,  // 27: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
-	7,  // 28: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
-	9,  // 29: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
-	11, // 30: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
-	13, // 31: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
-	26, // [26:32] is the sub-list for method output_type
-	20, // [20:26] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	28, // 19: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
+	29, // 20: hummock.v1.ForgetRequest.filter:type_name -> hummock.v1.MemoryFilter
+	28, // 21: hummock.v1.HeldMemory.memory:type_name -> hummock.v1.Memory
+	31, // 22: hummock.v1.HeldMemory.hold_time:type_name -> google.protobuf.Timestamp
+	21, // 23: hummock.v1.ListReviewResponse.held:type_name -> hummock.v1.HeldMemory
+	2,  // 24: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
+	4,  // 25: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
+	6,  // 26: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
+	8,  // 27: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
+	10, // 28: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
+	18, // 29: hummock.v1.MemoryService.Forget:input_type -> hummock.v1.ForgetRequest
+	20, // 30: hummock.v1.MemoryService.ListReview:input_type -> hummock.v1.ListReviewRequest
+	23, // 31: hummock.v1.MemoryService.ApproveReview:input_type -> hummock.v1.ApproveReviewRequest
+	25, // 32: hummock.v1.MemoryService.RejectReview:input_type -> hummock.v1.RejectReviewRequest
+	12, // 33: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
+	3,  // 34: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
+	5,  // 35: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
+	7,  // 36: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
+	9,  // 37: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
+	11, // 38: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
+	19, // 39: hummock.v1.MemoryService.Forget:output_type -> hummock.v1.ForgetResponse
+	22, // 40: hummock.v1.MemoryService.ListReview:output_type -> hummock.v1.ListReviewResponse
+	24, // 41: hummock.v1.MemoryService.ApproveReview:output_type -> hummock.v1.ApproveReviewResponse
+	26, // 42: hummock.v1.MemoryService.RejectReview:output_type -> hummock.v1.RejectReviewResponse
+	13, // 43: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
+	34, // [34:44] is the sub-list for method output_type
+	24, // [24:34] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_memory_service_proto_init() }
@@ -1450,7 +2195,7 @@ func file_hummock_v1_memory_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_memory_service_proto_rawDesc), len(file_hummock_v1_memory_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

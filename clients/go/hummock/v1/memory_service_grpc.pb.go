@@ -26,6 +26,10 @@ const (
 	MemoryService_ListMemories_FullMethodName     = "/hummock.v1.MemoryService/ListMemories"
 	MemoryService_UpdateMemory_FullMethodName     = "/hummock.v1.MemoryService/UpdateMemory"
 	MemoryService_DeleteMemories_FullMethodName   = "/hummock.v1.MemoryService/DeleteMemories"
+	MemoryService_Forget_FullMethodName           = "/hummock.v1.MemoryService/Forget"
+	MemoryService_ListReview_FullMethodName       = "/hummock.v1.MemoryService/ListReview"
+	MemoryService_ApproveReview_FullMethodName    = "/hummock.v1.MemoryService/ApproveReview"
+	MemoryService_RejectReview_FullMethodName     = "/hummock.v1.MemoryService/RejectReview"
 	MemoryService_WatchMemories_FullMethodName    = "/hummock.v1.MemoryService/WatchMemories"
 )
 
@@ -46,6 +50,17 @@ type MemoryServiceClient interface {
 	// Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
 	// an error.
 	DeleteMemories(ctx context.Context, in *DeleteMemoriesRequest, opts ...grpc.CallOption) (*DeleteMemoriesResponse, error)
+	// Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
+	// verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
+	// bytes leave the data directory with `hummock purge`.
+	Forget(ctx context.Context, in *ForgetRequest, opts ...grpc.CallOption) (*ForgetResponse, error)
+	// Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
+	// is no memory until it is approved (ReviewPolicy). No other call shows it.
+	ListReview(ctx context.Context, in *ListReviewRequest, opts ...grpc.CallOption) (*ListReviewResponse, error)
+	// Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+	ApproveReview(ctx context.Context, in *ApproveReviewRequest, opts ...grpc.CallOption) (*ApproveReviewResponse, error)
+	// Removes what is held, all in one write. What is not held is listed, not an error.
+	RejectReview(ctx context.Context, in *RejectReviewRequest, opts ...grpc.CallOption) (*RejectReviewResponse, error)
 	// Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
 	// keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
 	// the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
@@ -112,6 +127,46 @@ func (c *memoryServiceClient) DeleteMemories(ctx context.Context, in *DeleteMemo
 	return out, nil
 }
 
+func (c *memoryServiceClient) Forget(ctx context.Context, in *ForgetRequest, opts ...grpc.CallOption) (*ForgetResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForgetResponse)
+	err := c.cc.Invoke(ctx, MemoryService_Forget_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) ListReview(ctx context.Context, in *ListReviewRequest, opts ...grpc.CallOption) (*ListReviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListReviewResponse)
+	err := c.cc.Invoke(ctx, MemoryService_ListReview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) ApproveReview(ctx context.Context, in *ApproveReviewRequest, opts ...grpc.CallOption) (*ApproveReviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ApproveReviewResponse)
+	err := c.cc.Invoke(ctx, MemoryService_ApproveReview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) RejectReview(ctx context.Context, in *RejectReviewRequest, opts ...grpc.CallOption) (*RejectReviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RejectReviewResponse)
+	err := c.cc.Invoke(ctx, MemoryService_RejectReview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *memoryServiceClient) WatchMemories(ctx context.Context, in *WatchMemoriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchMemoriesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &MemoryService_ServiceDesc.Streams[0], MemoryService_WatchMemories_FullMethodName, cOpts...)
@@ -148,6 +203,17 @@ type MemoryServiceServer interface {
 	// Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
 	// an error.
 	DeleteMemories(context.Context, *DeleteMemoriesRequest) (*DeleteMemoriesResponse, error)
+	// Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
+	// verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
+	// bytes leave the data directory with `hummock purge`.
+	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
+	// Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
+	// is no memory until it is approved (ReviewPolicy). No other call shows it.
+	ListReview(context.Context, *ListReviewRequest) (*ListReviewResponse, error)
+	// Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+	ApproveReview(context.Context, *ApproveReviewRequest) (*ApproveReviewResponse, error)
+	// Removes what is held, all in one write. What is not held is listed, not an error.
+	RejectReview(context.Context, *RejectReviewRequest) (*RejectReviewResponse, error)
 	// Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
 	// keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
 	// the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
@@ -178,6 +244,18 @@ func (UnimplementedMemoryServiceServer) UpdateMemory(context.Context, *UpdateMem
 }
 func (UnimplementedMemoryServiceServer) DeleteMemories(context.Context, *DeleteMemoriesRequest) (*DeleteMemoriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteMemories not implemented")
+}
+func (UnimplementedMemoryServiceServer) Forget(context.Context, *ForgetRequest) (*ForgetResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Forget not implemented")
+}
+func (UnimplementedMemoryServiceServer) ListReview(context.Context, *ListReviewRequest) (*ListReviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListReview not implemented")
+}
+func (UnimplementedMemoryServiceServer) ApproveReview(context.Context, *ApproveReviewRequest) (*ApproveReviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ApproveReview not implemented")
+}
+func (UnimplementedMemoryServiceServer) RejectReview(context.Context, *RejectReviewRequest) (*RejectReviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RejectReview not implemented")
 }
 func (UnimplementedMemoryServiceServer) WatchMemories(*WatchMemoriesRequest, grpc.ServerStreamingServer[WatchMemoriesResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchMemories not implemented")
@@ -293,6 +371,78 @@ func _MemoryService_DeleteMemories_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MemoryService_Forget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForgetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).Forget(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_Forget_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).Forget(ctx, req.(*ForgetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_ListReview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListReviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).ListReview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_ListReview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).ListReview(ctx, req.(*ListReviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_ApproveReview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ApproveReviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).ApproveReview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_ApproveReview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).ApproveReview(ctx, req.(*ApproveReviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_RejectReview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RejectReviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).RejectReview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_RejectReview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).RejectReview(ctx, req.(*RejectReviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _MemoryService_WatchMemories_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchMemoriesRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -330,6 +480,22 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteMemories",
 			Handler:    _MemoryService_DeleteMemories_Handler,
+		},
+		{
+			MethodName: "Forget",
+			Handler:    _MemoryService_Forget_Handler,
+		},
+		{
+			MethodName: "ListReview",
+			Handler:    _MemoryService_ListReview_Handler,
+		},
+		{
+			MethodName: "ApproveReview",
+			Handler:    _MemoryService_ApproveReview_Handler,
+		},
+		{
+			MethodName: "RejectReview",
+			Handler:    _MemoryService_RejectReview_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -488,21 +488,24 @@ const (
 	DegradedPart_DEGRADED_PART_TEXTS DegradedPart = 8
 	// The recall as a whole, inside a rendering that has something to say without it.
 	DegradedPart_DEGRADED_PART_RECALL DegradedPart = 9
+	// Memories of the project.
+	DegradedPart_DEGRADED_PART_MEMORIES DegradedPart = 10
 )
 
 // Enum value maps for DegradedPart.
 var (
 	DegradedPart_name = map[int32]string{
-		0: "DEGRADED_PART_UNSPECIFIED",
-		1: "DEGRADED_PART_VECTOR",
-		2: "DEGRADED_PART_KEYWORD",
-		3: "DEGRADED_PART_DOMAIN",
-		4: "DEGRADED_PART_LATE_INTERACTION",
-		5: "DEGRADED_PART_CONTEXT_WINDOW",
-		6: "DEGRADED_PART_CROSS_ENCODER",
-		7: "DEGRADED_PART_INTENT",
-		8: "DEGRADED_PART_TEXTS",
-		9: "DEGRADED_PART_RECALL",
+		0:  "DEGRADED_PART_UNSPECIFIED",
+		1:  "DEGRADED_PART_VECTOR",
+		2:  "DEGRADED_PART_KEYWORD",
+		3:  "DEGRADED_PART_DOMAIN",
+		4:  "DEGRADED_PART_LATE_INTERACTION",
+		5:  "DEGRADED_PART_CONTEXT_WINDOW",
+		6:  "DEGRADED_PART_CROSS_ENCODER",
+		7:  "DEGRADED_PART_INTENT",
+		8:  "DEGRADED_PART_TEXTS",
+		9:  "DEGRADED_PART_RECALL",
+		10: "DEGRADED_PART_MEMORIES",
 	}
 	DegradedPart_value = map[string]int32{
 		"DEGRADED_PART_UNSPECIFIED":      0,
@@ -515,6 +518,7 @@ var (
 		"DEGRADED_PART_INTENT":           7,
 		"DEGRADED_PART_TEXTS":            8,
 		"DEGRADED_PART_RECALL":           9,
+		"DEGRADED_PART_MEMORIES":         10,
 	}
 )
 
@@ -574,6 +578,8 @@ const (
 	DegradationReason_DEGRADATION_REASON_INTENT_ABSENT DegradationReason = 10
 	// The recall failed.
 	DegradationReason_DEGRADATION_REASON_RECALL_FAILED DegradationReason = 11
+	// What is stored of them is not what was written.
+	DegradationReason_DEGRADATION_REASON_RECORDS_DAMAGED DegradationReason = 12
 )
 
 // Enum value maps for DegradationReason.
@@ -591,6 +597,7 @@ var (
 		9:  "DEGRADATION_REASON_INTENT_FAILED",
 		10: "DEGRADATION_REASON_INTENT_ABSENT",
 		11: "DEGRADATION_REASON_RECALL_FAILED",
+		12: "DEGRADATION_REASON_RECORDS_DAMAGED",
 	}
 	DegradationReason_value = map[string]int32{
 		"DEGRADATION_REASON_UNSPECIFIED":          0,
@@ -605,6 +612,7 @@ var (
 		"DEGRADATION_REASON_INTENT_FAILED":        9,
 		"DEGRADATION_REASON_INTENT_ABSENT":        10,
 		"DEGRADATION_REASON_RECALL_FAILED":        11,
+		"DEGRADATION_REASON_RECORDS_DAMAGED":      12,
 	}
 )
 
@@ -2496,7 +2504,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x1bRECALL_STAGE_CONTEXT_WINDOW\x10\n" +
 	"\x12\x16\n" +
 	"\x12RECALL_STAGE_CACHE\x10\v\x12\x1a\n" +
-	"\x16RECALL_STAGE_FOLLOW_UP\x10\f*\xb0\x02\n" +
+	"\x16RECALL_STAGE_FOLLOW_UP\x10\f*\xcc\x02\n" +
 	"\fDegradedPart\x12\x1d\n" +
 	"\x19DEGRADED_PART_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DEGRADED_PART_VECTOR\x10\x01\x12\x19\n" +
@@ -2507,7 +2515,9 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x1bDEGRADED_PART_CROSS_ENCODER\x10\x06\x12\x18\n" +
 	"\x14DEGRADED_PART_INTENT\x10\a\x12\x17\n" +
 	"\x13DEGRADED_PART_TEXTS\x10\b\x12\x18\n" +
-	"\x14DEGRADED_PART_RECALL\x10\t*\xdd\x03\n" +
+	"\x14DEGRADED_PART_RECALL\x10\t\x12\x1a\n" +
+	"\x16DEGRADED_PART_MEMORIES\x10\n" +
+	"*\x85\x04\n" +
 	"\x11DegradationReason\x12\"\n" +
 	"\x1eDEGRADATION_REASON_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bDEGRADATION_REASON_DEADLINE\x10\x01\x12\"\n" +
@@ -2521,7 +2531,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	" DEGRADATION_REASON_INTENT_FAILED\x10\t\x12$\n" +
 	" DEGRADATION_REASON_INTENT_ABSENT\x10\n" +
 	"\x12$\n" +
-	" DEGRADATION_REASON_RECALL_FAILED\x10\v*r\n" +
+	" DEGRADATION_REASON_RECALL_FAILED\x10\v\x12&\n" +
+	"\"DEGRADATION_REASON_RECORDS_DAMAGED\x10\f*r\n" +
 	"\fCrossEncoder\x12\x1d\n" +
 	"\x19CROSS_ENCODER_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CROSS_ENCODER_OFF\x10\x01\x12\x16\n" +

@@ -23,6 +23,121 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What becomes of secrets in what is sent to be stored: private keys, keys, tokens and passwords, as far as they are known
+// by how they are written.
+type SecretPolicy int32
+
+const (
+	// Not said. REDACT.
+	SecretPolicy_SECRET_POLICY_UNSPECIFIED SecretPolicy = 0
+	// Nothing is looked for; all is stored as it is given.
+	SecretPolicy_SECRET_POLICY_OFF SecretPolicy = 1
+	// All is stored as it is given; Learn and LearnTurn say what was found.
+	SecretPolicy_SECRET_POLICY_WARN SecretPolicy = 2
+	// "[redacted: password]" or the like stands in the place of each, whatever it is made of; what stood there is nowhere
+	// kept. Learn and LearnTurn say what was found. A memory that is itself a password ("the Wi-Fi password is ...") says
+	// nothing any more: whoever wants to remember such things chooses WARN or OFF before it is learnt.
+	SecretPolicy_SECRET_POLICY_REDACT SecretPolicy = 3
+)
+
+// Enum value maps for SecretPolicy.
+var (
+	SecretPolicy_name = map[int32]string{
+		0: "SECRET_POLICY_UNSPECIFIED",
+		1: "SECRET_POLICY_OFF",
+		2: "SECRET_POLICY_WARN",
+		3: "SECRET_POLICY_REDACT",
+	}
+	SecretPolicy_value = map[string]int32{
+		"SECRET_POLICY_UNSPECIFIED": 0,
+		"SECRET_POLICY_OFF":         1,
+		"SECRET_POLICY_WARN":        2,
+		"SECRET_POLICY_REDACT":      3,
+	}
+)
+
+func (x SecretPolicy) Enum() *SecretPolicy {
+	p := new(SecretPolicy)
+	*p = x
+	return p
+}
+
+func (x SecretPolicy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SecretPolicy) Descriptor() protoreflect.EnumDescriptor {
+	return file_hummock_v1_settings_proto_enumTypes[0].Descriptor()
+}
+
+func (SecretPolicy) Type() protoreflect.EnumType {
+	return &file_hummock_v1_settings_proto_enumTypes[0]
+}
+
+func (x SecretPolicy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SecretPolicy.Descriptor instead.
+func (SecretPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{0}
+}
+
+// What becomes of memories that read like instructions to a model and come from nobody's hand: their origin is AI_OUTPUT or
+// SUMMARY, or they are believed less than half (trust below 0.5). What an agent notes (SUMMARY, believed) may be what its
+// user wants of it, "answer in Chinese from now on": such wishes are stored.
+type ReviewPolicy int32
+
+const (
+	// Not said. HOLD.
+	ReviewPolicy_REVIEW_POLICY_UNSPECIFIED ReviewPolicy = 0
+	// They are stored as all others, and are escaped in prompts as all others.
+	ReviewPolicy_REVIEW_POLICY_OFF ReviewPolicy = 1
+	// They are held: no call brings them back but MemoryService.ListReview, until they are approved.
+	ReviewPolicy_REVIEW_POLICY_HOLD ReviewPolicy = 2
+)
+
+// Enum value maps for ReviewPolicy.
+var (
+	ReviewPolicy_name = map[int32]string{
+		0: "REVIEW_POLICY_UNSPECIFIED",
+		1: "REVIEW_POLICY_OFF",
+		2: "REVIEW_POLICY_HOLD",
+	}
+	ReviewPolicy_value = map[string]int32{
+		"REVIEW_POLICY_UNSPECIFIED": 0,
+		"REVIEW_POLICY_OFF":         1,
+		"REVIEW_POLICY_HOLD":        2,
+	}
+)
+
+func (x ReviewPolicy) Enum() *ReviewPolicy {
+	p := new(ReviewPolicy)
+	*p = x
+	return p
+}
+
+func (x ReviewPolicy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReviewPolicy) Descriptor() protoreflect.EnumDescriptor {
+	return file_hummock_v1_settings_proto_enumTypes[1].Descriptor()
+}
+
+func (ReviewPolicy) Type() protoreflect.EnumType {
+	return &file_hummock_v1_settings_proto_enumTypes[1]
+}
+
+func (x ReviewPolicy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReviewPolicy.Descriptor instead.
+func (ReviewPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{1}
+}
+
 // Upper bounds on the tokens of a rendering, by its form, 1 to 1000000 each. Unset means 4000 for context and 2000 for
 // the others.
 type FormBudgets struct {
@@ -238,6 +353,164 @@ func (x *HistoryLimits) GetMaxCharacters() uint32 {
 	return 0
 }
 
+// How secrets are treated. What was stored before a change stays as it is until it is learnt again.
+type SecretSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In memories and their metadata, in messages, titles of sessions, observed turns and feedback. Unset means REDACT.
+	Policy        SecretPolicy `protobuf:"varint,1,opt,name=policy,proto3,enum=hummock.v1.SecretPolicy" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SecretSettings) Reset() {
+	*x = SecretSettings{}
+	mi := &file_hummock_v1_settings_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecretSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecretSettings) ProtoMessage() {}
+
+func (x *SecretSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_settings_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SecretSettings.ProtoReflect.Descriptor instead.
+func (*SecretSettings) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SecretSettings) GetPolicy() SecretPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return SecretPolicy_SECRET_POLICY_UNSPECIFIED
+}
+
+// What a project keeps at most. What is beyond is forgotten as Forget does it, and with it what was learnt of it: within
+// some seconds of a write or of a change of these settings, and what has become too old within the hour. What an indexer
+// sends (ORIGIN_INDEXER) stands for files that are there: it is neither counted nor forgotten. Unset keeps everything.
+type RetentionSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Memories that were made longer ago, and sessions whose newest message is older, in days; above 0, at most 36500.
+	MaxAgeDays *float64 `protobuf:"fixed64,1,opt,name=max_age_days,json=maxAgeDays,proto3,oneof" json:"max_age_days,omitempty"`
+	// So many memories, at least 1; those that were written first go first.
+	MaxMemories *uint32 `protobuf:"varint,2,opt,name=max_memories,json=maxMemories,proto3,oneof" json:"max_memories,omitempty"`
+	// So many bytes of their texts and raw texts in UTF-8, at least 1; those that were written first go first.
+	MaxBytes      *uint64 `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3,oneof" json:"max_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetentionSettings) Reset() {
+	*x = RetentionSettings{}
+	mi := &file_hummock_v1_settings_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetentionSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetentionSettings) ProtoMessage() {}
+
+func (x *RetentionSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_settings_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetentionSettings.ProtoReflect.Descriptor instead.
+func (*RetentionSettings) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RetentionSettings) GetMaxAgeDays() float64 {
+	if x != nil && x.MaxAgeDays != nil {
+		return *x.MaxAgeDays
+	}
+	return 0
+}
+
+func (x *RetentionSettings) GetMaxMemories() uint32 {
+	if x != nil && x.MaxMemories != nil {
+		return *x.MaxMemories
+	}
+	return 0
+}
+
+func (x *RetentionSettings) GetMaxBytes() uint64 {
+	if x != nil && x.MaxBytes != nil {
+		return *x.MaxBytes
+	}
+	return 0
+}
+
+// What is held for review. What was held before a change stays held, and what was stored stays stored.
+type ReviewSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of what Learn, LearnStream and LearnTurn are sent. Unset means HOLD.
+	Policy        ReviewPolicy `protobuf:"varint,1,opt,name=policy,proto3,enum=hummock.v1.ReviewPolicy" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReviewSettings) Reset() {
+	*x = ReviewSettings{}
+	mi := &file_hummock_v1_settings_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReviewSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReviewSettings) ProtoMessage() {}
+
+func (x *ReviewSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_settings_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReviewSettings.ProtoReflect.Descriptor instead.
+func (*ReviewSettings) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReviewSettings) GetPolicy() ReviewPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return ReviewPolicy_REVIEW_POLICY_UNSPECIFIED
+}
+
 // All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
 // value applies; where that is unset too, the default.
 type ProjectSettings struct {
@@ -255,14 +528,20 @@ type ProjectSettings struct {
 	// Histories of sessions.
 	History *HistoryLimits `protobuf:"bytes,6,opt,name=history,proto3" json:"history,omitempty"`
 	// Recalls under CODEX.
-	Codex         *RecallTuning `protobuf:"bytes,7,opt,name=codex,proto3" json:"codex,omitempty"`
+	Codex *RecallTuning `protobuf:"bytes,7,opt,name=codex,proto3" json:"codex,omitempty"`
+	// Secrets in what is stored.
+	Secrets *SecretSettings `protobuf:"bytes,8,opt,name=secrets,proto3" json:"secrets,omitempty"`
+	// What is kept, and what is forgotten.
+	Retention *RetentionSettings `protobuf:"bytes,9,opt,name=retention,proto3" json:"retention,omitempty"`
+	// What is held for review.
+	Review        *ReviewSettings `protobuf:"bytes,10,opt,name=review,proto3" json:"review,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectSettings) Reset() {
 	*x = ProjectSettings{}
-	mi := &file_hummock_v1_settings_proto_msgTypes[3]
+	mi := &file_hummock_v1_settings_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +553,7 @@ func (x *ProjectSettings) String() string {
 func (*ProjectSettings) ProtoMessage() {}
 
 func (x *ProjectSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_settings_proto_msgTypes[3]
+	mi := &file_hummock_v1_settings_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +566,7 @@ func (x *ProjectSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectSettings.ProtoReflect.Descriptor instead.
 func (*ProjectSettings) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{3}
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ProjectSettings) GetChat() *RecallTuning {
@@ -339,6 +618,27 @@ func (x *ProjectSettings) GetCodex() *RecallTuning {
 	return nil
 }
 
+func (x *ProjectSettings) GetSecrets() *SecretSettings {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *ProjectSettings) GetRetention() *RetentionSettings {
+	if x != nil {
+		return x.Retention
+	}
+	return nil
+}
+
+func (x *ProjectSettings) GetReview() *ReviewSettings {
+	if x != nil {
+		return x.Review
+	}
+	return nil
+}
+
 var File_hummock_v1_settings_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_settings_proto_rawDesc = "" +
@@ -372,7 +672,20 @@ const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\fmax_messages\x18\x01 \x01(\rH\x00R\vmaxMessages\x88\x01\x01\x12*\n" +
 	"\x0emax_characters\x18\x02 \x01(\rH\x01R\rmaxCharacters\x88\x01\x01B\x0f\n" +
 	"\r_max_messagesB\x11\n" +
-	"\x0f_max_characters\"\xf3\x02\n" +
+	"\x0f_max_characters\"B\n" +
+	"\x0eSecretSettings\x120\n" +
+	"\x06policy\x18\x01 \x01(\x0e2\x18.hummock.v1.SecretPolicyR\x06policy\"\xb4\x01\n" +
+	"\x11RetentionSettings\x12%\n" +
+	"\fmax_age_days\x18\x01 \x01(\x01H\x00R\n" +
+	"maxAgeDays\x88\x01\x01\x12&\n" +
+	"\fmax_memories\x18\x02 \x01(\rH\x01R\vmaxMemories\x88\x01\x01\x12 \n" +
+	"\tmax_bytes\x18\x03 \x01(\x04H\x02R\bmaxBytes\x88\x01\x01B\x0f\n" +
+	"\r_max_age_daysB\x0f\n" +
+	"\r_max_memoriesB\f\n" +
+	"\n" +
+	"_max_bytes\"B\n" +
+	"\x0eReviewSettings\x120\n" +
+	"\x06policy\x18\x01 \x01(\x0e2\x18.hummock.v1.ReviewPolicyR\x06policy\"\x9a\x04\n" +
 	"\x0fProjectSettings\x12,\n" +
 	"\x04chat\x18\x01 \x01(\v2\x18.hummock.v1.RecallTuningR\x04chat\x12,\n" +
 	"\x04code\x18\x02 \x01(\v2\x18.hummock.v1.RecallTuningR\x04code\x12.\n" +
@@ -380,7 +693,20 @@ const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\rbudget_tokens\x18\x04 \x01(\v2\x17.hummock.v1.FormBudgetsR\fbudgetTokens\x121\n" +
 	"\x06quotas\x18\x05 \x01(\v2\x19.hummock.v1.SectionQuotasR\x06quotas\x123\n" +
 	"\ahistory\x18\x06 \x01(\v2\x19.hummock.v1.HistoryLimitsR\ahistory\x12.\n" +
-	"\x05codex\x18\a \x01(\v2\x18.hummock.v1.RecallTuningR\x05codexBF\n" +
+	"\x05codex\x18\a \x01(\v2\x18.hummock.v1.RecallTuningR\x05codex\x124\n" +
+	"\asecrets\x18\b \x01(\v2\x1a.hummock.v1.SecretSettingsR\asecrets\x12;\n" +
+	"\tretention\x18\t \x01(\v2\x1d.hummock.v1.RetentionSettingsR\tretention\x122\n" +
+	"\x06review\x18\n" +
+	" \x01(\v2\x1a.hummock.v1.ReviewSettingsR\x06review*v\n" +
+	"\fSecretPolicy\x12\x1d\n" +
+	"\x19SECRET_POLICY_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11SECRET_POLICY_OFF\x10\x01\x12\x16\n" +
+	"\x12SECRET_POLICY_WARN\x10\x02\x12\x18\n" +
+	"\x14SECRET_POLICY_REDACT\x10\x03*\\\n" +
+	"\fReviewPolicy\x12\x1d\n" +
+	"\x19REVIEW_POLICY_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11REVIEW_POLICY_OFF\x10\x01\x12\x16\n" +
+	"\x12REVIEW_POLICY_HOLD\x10\x02BF\n" +
 	"\x0edev.hummock.v1B\rSettingsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (
@@ -395,27 +721,38 @@ func file_hummock_v1_settings_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_settings_proto_rawDescData
 }
 
-var file_hummock_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_hummock_v1_settings_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_hummock_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_hummock_v1_settings_proto_goTypes = []any{
-	(*FormBudgets)(nil),     // 0: hummock.v1.FormBudgets
-	(*SectionQuotas)(nil),   // 1: hummock.v1.SectionQuotas
-	(*HistoryLimits)(nil),   // 2: hummock.v1.HistoryLimits
-	(*ProjectSettings)(nil), // 3: hummock.v1.ProjectSettings
-	(*RecallTuning)(nil),    // 4: hummock.v1.RecallTuning
+	(SecretPolicy)(0),         // 0: hummock.v1.SecretPolicy
+	(ReviewPolicy)(0),         // 1: hummock.v1.ReviewPolicy
+	(*FormBudgets)(nil),       // 2: hummock.v1.FormBudgets
+	(*SectionQuotas)(nil),     // 3: hummock.v1.SectionQuotas
+	(*HistoryLimits)(nil),     // 4: hummock.v1.HistoryLimits
+	(*SecretSettings)(nil),    // 5: hummock.v1.SecretSettings
+	(*RetentionSettings)(nil), // 6: hummock.v1.RetentionSettings
+	(*ReviewSettings)(nil),    // 7: hummock.v1.ReviewSettings
+	(*ProjectSettings)(nil),   // 8: hummock.v1.ProjectSettings
+	(*RecallTuning)(nil),      // 9: hummock.v1.RecallTuning
 }
 var file_hummock_v1_settings_proto_depIdxs = []int32{
-	4, // 0: hummock.v1.ProjectSettings.chat:type_name -> hummock.v1.RecallTuning
-	4, // 1: hummock.v1.ProjectSettings.code:type_name -> hummock.v1.RecallTuning
-	4, // 2: hummock.v1.ProjectSettings.agent:type_name -> hummock.v1.RecallTuning
-	0, // 3: hummock.v1.ProjectSettings.budget_tokens:type_name -> hummock.v1.FormBudgets
-	1, // 4: hummock.v1.ProjectSettings.quotas:type_name -> hummock.v1.SectionQuotas
-	2, // 5: hummock.v1.ProjectSettings.history:type_name -> hummock.v1.HistoryLimits
-	4, // 6: hummock.v1.ProjectSettings.codex:type_name -> hummock.v1.RecallTuning
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	0,  // 0: hummock.v1.SecretSettings.policy:type_name -> hummock.v1.SecretPolicy
+	1,  // 1: hummock.v1.ReviewSettings.policy:type_name -> hummock.v1.ReviewPolicy
+	9,  // 2: hummock.v1.ProjectSettings.chat:type_name -> hummock.v1.RecallTuning
+	9,  // 3: hummock.v1.ProjectSettings.code:type_name -> hummock.v1.RecallTuning
+	9,  // 4: hummock.v1.ProjectSettings.agent:type_name -> hummock.v1.RecallTuning
+	2,  // 5: hummock.v1.ProjectSettings.budget_tokens:type_name -> hummock.v1.FormBudgets
+	3,  // 6: hummock.v1.ProjectSettings.quotas:type_name -> hummock.v1.SectionQuotas
+	4,  // 7: hummock.v1.ProjectSettings.history:type_name -> hummock.v1.HistoryLimits
+	9,  // 8: hummock.v1.ProjectSettings.codex:type_name -> hummock.v1.RecallTuning
+	5,  // 9: hummock.v1.ProjectSettings.secrets:type_name -> hummock.v1.SecretSettings
+	6,  // 10: hummock.v1.ProjectSettings.retention:type_name -> hummock.v1.RetentionSettings
+	7,  // 11: hummock.v1.ProjectSettings.review:type_name -> hummock.v1.ReviewSettings
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_settings_proto_init() }
@@ -427,18 +764,20 @@ func file_hummock_v1_settings_proto_init() {
 	file_hummock_v1_settings_proto_msgTypes[0].OneofWrappers = []any{}
 	file_hummock_v1_settings_proto_msgTypes[1].OneofWrappers = []any{}
 	file_hummock_v1_settings_proto_msgTypes[2].OneofWrappers = []any{}
+	file_hummock_v1_settings_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_settings_proto_rawDesc), len(file_hummock_v1_settings_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   4,
+			NumEnums:      2,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_hummock_v1_settings_proto_goTypes,
 		DependencyIndexes: file_hummock_v1_settings_proto_depIdxs,
+		EnumInfos:         file_hummock_v1_settings_proto_enumTypes,
 		MessageInfos:      file_hummock_v1_settings_proto_msgTypes,
 	}.Build()
 	File_hummock_v1_settings_proto = out.File

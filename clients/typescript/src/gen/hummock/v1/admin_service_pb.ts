@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/admin_service.proto.
  */
 export const file_hummock_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5odW1tb2NrL3YxL2FkbWluX3NlcnZpY2UucHJvdG8SCmh1bW1vY2sudjEiEgoQR2V0U3RhdHVzUmVxdWVzdCKEAQoLTW9kZWxTdGF0dXMSDAoEbmFtZRgBIAEoCRIRCgllbWJfc3BhY2UYAiABKAkSCwoDZGltGAMgASgNEhIKCm1heF90b2tlbnMYBCABKA0SIwoHc2NyaXB0cxgFIAMoDjISLmh1bW1vY2sudjEuU2NyaXB0Eg4KBmFkdmljZRgGIAEoCSKWAQoNU3RvcmFnZVN0YXR1cxIRCglkaXJlY3RvcnkYASABKAkSEgoKdXNlZF9ieXRlcxgCIAEoBBITCgtxdW90YV9ieXRlcxgDIAEoBBIVCg1wcm9qZWN0X2NvdW50GAQgASgNEhwKFGxvYWRlZF9wcm9qZWN0X2NvdW50GAUgASgNEhQKDGxvYWRlZF9ieXRlcxgGIAEoBCKhAQoNTGVhcm5lclN0YXR1cxINCgVtb2RlbBgBIAEoCRIQCghyZXF1ZXN0cxgCIAEoDRIPCgdyZXBsaWVzGAMgASgNEhUKDXByb21wdF90b2tlbnMYBCABKAQSGQoRY29tcGxldGlvbl90b2tlbnMYBSABKAQSFQoNd2FpdGluZ190dXJucxgGIAEoDRIVCg1kcm9wcGVkX3R1cm5zGAcgASgNIqgBCg9FbWJlZGRpbmdTdGF0dXMSFQoNcGVuZGluZ19jb3VudBgBIAEoDRIMCgRyYXRlGAIgASgBEiwKCXRpbWVfbGVmdBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxmYWlsZWRfY291bnQYBCABKA0SFgoOZW1iZWRkZWRfY291bnQYBSABKA0SFAoMcmV1c2VkX2NvdW50GAYgASgNIq0CChFHZXRTdGF0dXNSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEikKBnVwdGltZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgVtb2RlbBgDIAEoCzIXLmh1bW1vY2sudjEuTW9kZWxTdGF0dXMSKgoHc3RvcmFnZRgEIAEoCzIZLmh1bW1vY2sudjEuU3RvcmFnZVN0YXR1cxIVCg1ydW5uaW5nX2NhbGxzGAUgASgNEhUKDXdhaXRpbmdfY2FsbHMYBiABKA0SKgoHbGVhcm5lchgHIAEoCzIZLmh1bW1vY2sudjEuTGVhcm5lclN0YXR1cxIuCgllbWJlZGRpbmcYCCABKAsyGy5odW1tb2NrLnYxLkVtYmVkZGluZ1N0YXR1cypCCgZTY3JpcHQSFgoSU0NSSVBUX1VOU1BFQ0lGSUVEEAASDgoKU0NSSVBUX0hBThABEhAKDFNDUklQVF9MQVRJThACMl0KDEFkbWluU2VydmljZRJNCglHZXRTdGF0dXMSHC5odW1tb2NrLnYxLkdldFN0YXR1c1JlcXVlc3QaHS5odW1tb2NrLnYxLkdldFN0YXR1c1Jlc3BvbnNlIgOQAgFCSgoOZGV2Lmh1bW1vY2sudjFCEUFkbWluU2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_duration]);
+  fileDesc("Ch5odW1tb2NrL3YxL2FkbWluX3NlcnZpY2UucHJvdG8SCmh1bW1vY2sudjEiEgoQR2V0U3RhdHVzUmVxdWVzdCKEAQoLTW9kZWxTdGF0dXMSDAoEbmFtZRgBIAEoCRIRCgllbWJfc3BhY2UYAiABKAkSCwoDZGltGAMgASgNEhIKCm1heF90b2tlbnMYBCABKA0SIwoHc2NyaXB0cxgFIAMoDjISLmh1bW1vY2sudjEuU2NyaXB0Eg4KBmFkdmljZRgGIAEoCSLvAQoNU3RvcmFnZVN0YXR1cxIRCglkaXJlY3RvcnkYASABKAkSEgoKdXNlZF9ieXRlcxgCIAEoBBITCgtxdW90YV9ieXRlcxgDIAEoBBIVCg1wcm9qZWN0X2NvdW50GAQgASgNEhwKFGxvYWRlZF9wcm9qZWN0X2NvdW50GAUgASgNEhQKDGxvYWRlZF9ieXRlcxgGIAEoBBIrCgt3cml0ZV9zdGF0ZRgHIAEoDjIWLmh1bW1vY2sudjEuV3JpdGVTdGF0ZRITCgt3cml0ZV9mYXVsdBgIIAEoCRIVCg1kYW1hZ2VkX2NvdW50GAkgASgNIqEBCg1MZWFybmVyU3RhdHVzEg0KBW1vZGVsGAEgASgJEhAKCHJlcXVlc3RzGAIgASgNEg8KB3JlcGxpZXMYAyABKA0SFQoNcHJvbXB0X3Rva2VucxgEIAEoBBIZChFjb21wbGV0aW9uX3Rva2VucxgFIAEoBBIVCg13YWl0aW5nX3R1cm5zGAYgASgNEhUKDWRyb3BwZWRfdHVybnMYByABKA0iqAEKD0VtYmVkZGluZ1N0YXR1cxIVCg1wZW5kaW5nX2NvdW50GAEgASgNEgwKBHJhdGUYAiABKAESLAoJdGltZV9sZWZ0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDGZhaWxlZF9jb3VudBgEIAEoDRIWCg5lbWJlZGRlZF9jb3VudBgFIAEoDRIUCgxyZXVzZWRfY291bnQYBiABKA0irQIKEUdldFN0YXR1c1Jlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkSKQoGdXB0aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKBW1vZGVsGAMgASgLMhcuaHVtbW9jay52MS5Nb2RlbFN0YXR1cxIqCgdzdG9yYWdlGAQgASgLMhkuaHVtbW9jay52MS5TdG9yYWdlU3RhdHVzEhUKDXJ1bm5pbmdfY2FsbHMYBSABKA0SFQoNd2FpdGluZ19jYWxscxgGIAEoDRIqCgdsZWFybmVyGAcgASgLMhkuaHVtbW9jay52MS5MZWFybmVyU3RhdHVzEi4KCWVtYmVkZGluZxgIIAEoCzIbLmh1bW1vY2sudjEuRW1iZWRkaW5nU3RhdHVzKkIKBlNjcmlwdBIWChJTQ1JJUFRfVU5TUEVDSUZJRUQQABIOCgpTQ1JJUFRfSEFOEAESEAoMU0NSSVBUX0xBVElOEAIqXAoKV3JpdGVTdGF0ZRIbChdXUklURV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFdSSVRFX1NUQVRFX1dSSVRBQkxFEAESFwoTV1JJVEVfU1RBVEVfUkVGVVNFRBACMl0KDEFkbWluU2VydmljZRJNCglHZXRTdGF0dXMSHC5odW1tb2NrLnYxLkdldFN0YXR1c1JlcXVlc3QaHS5odW1tb2NrLnYxLkdldFN0YXR1c1Jlc3BvbnNlIgOQAgFCSgoOZGV2Lmh1bW1vY2sudjFCEUFkbWluU2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_duration]);
 
 /**
  * Asks how the service is.
@@ -88,7 +88,7 @@ export const ModelStatusSchema: GenMessage<ModelStatus> = /*@__PURE__*/
   messageDesc(file_hummock_v1_admin_service, 1);
 
 /**
- * How full the store is.
+ * How full the store is, and how it is.
  *
  * @generated from message hummock.v1.StorageStatus
  */
@@ -134,6 +134,27 @@ export type StorageStatus = Message<"hummock.v1.StorageStatus"> & {
    * @generated from field: uint64 loaded_bytes = 6;
    */
   loadedBytes: bigint;
+
+  /**
+   * Whether writes are stored.
+   *
+   * @generated from field: hummock.v1.WriteState write_state = 7;
+   */
+  writeState: WriteState;
+
+  /**
+   * Why they are refused and what to do, for people. Empty while they are stored.
+   *
+   * @generated from field: string write_fault = 8;
+   */
+  writeFault: string;
+
+  /**
+   * Records that were read since the service began and are not what was written. They are left out of answers.
+   *
+   * @generated from field: uint32 damaged_count = 9;
+   */
+  damagedCount: number;
 };
 
 /**
@@ -366,6 +387,40 @@ export enum Script {
  */
 export const ScriptSchema: GenEnum<Script> = /*@__PURE__*/
   enumDesc(file_hummock_v1_admin_service, 0);
+
+/**
+ * Whether writes are stored.
+ *
+ * @generated from enum hummock.v1.WriteState
+ */
+export enum WriteState {
+  /**
+   * Not said. Never sent.
+   *
+   * @generated from enum value: WRITE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * They are.
+   *
+   * @generated from enum value: WRITE_STATE_WRITABLE = 1;
+   */
+  WRITABLE = 1,
+
+  /**
+   * They are refused, all or those that need room; reads are answered. It ends by itself when the disk allows.
+   *
+   * @generated from enum value: WRITE_STATE_REFUSED = 2;
+   */
+  REFUSED = 2,
+}
+
+/**
+ * Describes the enum hummock.v1.WriteState.
+ */
+export const WriteStateSchema: GenEnum<WriteState> = /*@__PURE__*/
+  enumDesc(file_hummock_v1_admin_service, 1);
 
 /**
  * Looks after the service.

@@ -26,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/context_service.proto.
  */
 export const file_hummock_v1_context_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBodW1tb2NrL3YxL2NvbnRleHRfc2VydmljZS5wcm90bxIKaHVtbW9jay52MSIeCg9NZW1vcnlTZWxlY3Rpb24SCwoDaWRzGAEgAygJIoEBCg1Qcm9tcHRNZXNzYWdlEgoKAmlkGAEgASgJEiQKBHJvbGUYAiABKA4yFi5odW1tb2NrLnYxLlByb21wdFJvbGUSDwoHY29udGVudBgDIAEoCRItCglzZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIk8KDlNlc3Npb25IaXN0b3J5EhIKCnNlc3Npb25faWQYASABKAkSKQoGbGltaXRzGAIgASgLMhkuaHVtbW9jay52MS5IaXN0b3J5TGltaXRzIv0FCg1SZW5kZXJSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSKwoGcmVjYWxsGAIgASgLMhkuaHVtbW9jay52MS5SZWNhbGxSZXF1ZXN0SAASLwoIbWVtb3JpZXMYAyABKAsyGy5odW1tb2NrLnYxLk1lbW9yeVNlbGVjdGlvbkgAEiQKBGZvcm0YBCABKA4yFi5odW1tb2NrLnYxLlJlbmRlckZvcm0SGgoNYnVkZ2V0X3Rva2VucxgFIAEoDUgCiAEBEg4KBmxvY2FsZRgGIAEoCRIQCgZwcm9tcHQYByABKAlIARIuCgh0ZW1wbGF0ZRgIIAEoDjIaLmh1bW1vY2sudjEuUHJvbXB0VGVtcGxhdGVIARIoCgZ0YXJnZXQYCSABKA4yGC5odW1tb2NrLnYxLlByb21wdFRhcmdldBIqCgdoaXN0b3J5GAogAygLMhkuaHVtbW9jay52MS5Qcm9tcHRNZXNzYWdlEioKB2N1cnJlbnQYCyABKAsyGS5odW1tb2NrLnYxLlByb21wdE1lc3NhZ2USEAoIcmVhZF9pZHMYDCADKAkSKQoGcXVvdGFzGA0gASgLMhkuaHVtbW9jay52MS5TZWN0aW9uUXVvdGFzEigKCXBsYWNlbWVudBgOIAEoDjIVLmh1bW1vY2sudjEuUGxhY2VtZW50EhQKDHByZWZpeF90b2tlbhgPIAEoDBIOCgZyZWJhc2UYECABKAgSKQoFYXNfb2YYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKEnV0Y19vZmZzZXRfbWludXRlcxgSIAEoERInCglyZWFkX3Rvb2wYEyABKA4yFC5odW1tb2NrLnYxLlJlYWRUb29sEisKB3Nlc3Npb24YFCABKAsyGi5odW1tb2NrLnYxLlNlc3Npb25IaXN0b3J5EhUKDWFsbG93X21pc3NpbmcYFSABKAhCCAoGc291cmNlQgoKCG9yaWdpbmFsQhAKDl9idWRnZXRfdG9rZW5zIm8KEVJlbmRlclR1cm5SZXF1ZXN0EikKBnJlbmRlchgBIAEoCzIZLmh1bW1vY2sudjEuUmVuZGVyUmVxdWVzdBINCgVzY29wZRgCIAEoCRIMCgR0dXJuGAMgASgNEhIKCnJlcXVlc3RfaWQYBCABKAki9wEKDlJlbmRlcmVkTWVtb3J5EhEKCW1lbW9yeV9pZBgBIAEoCRIkCgRraW5kGAIgASgOMhYuaHVtbW9jay52MS5NZW1vcnlLaW5kEh4KBHRpZXIYAyABKA4yEC5odW1tb2NrLnYxLlRpZXISEwoLdG9rZW5fY291bnQYBCABKA0SDgoGcmVhc29uGAUgASgJEg0KBXNjb3JlGAYgASgBEg0KBXRydXN0GAcgASgBEiIKBm9yaWdpbhgIIAEoDjISLmh1bW1vY2sudjEuT3JpZ2luEiUKBW1hcmtzGAkgAygOMhYuaHVtbW9jay52MS5NZW1vcnlNYXJrImgKDFN0YWJsZVByZWZpeBIMCgR0ZXh0GAEgASgJEg4KBnNoYTI1NhgCIAEoCRITCgt0b2tlbl9jb3VudBgDIAEoDRINCgV0b2tlbhgEIAEoDBIWCg5yZWJhc2VfYWR2aXNlZBgFIAEoCCKNAQoOVG9vbERlZmluaXRpb24SDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIZChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCRITCgtvcGVuYWlfanNvbhgEIAEoCRIWCg5hbnRocm9waWNfanNvbhgFIAEoCRIQCghtY3BfanNvbhgGIAEoCSKABAoOUmVuZGVyUmVzcG9uc2USDAoEdGV4dBgBIAEoCRITCgt0b2tlbl9jb3VudBgCIAEoDRIVCg1idWRnZXRfdG9rZW5zGAMgASgNEhMKC292ZXJfYnVkZ2V0GAQgASgIEiwKCG1lbW9yaWVzGAUgAygLMhouaHVtbW9jay52MS5SZW5kZXJlZE1lbW9yeRIpCgV0b29scxgGIAMoCzIaLmh1bW1vY2sudjEuVG9vbERlZmluaXRpb24SEwoLbWlzc2luZ19pZHMYByADKAkSIgoGaW50ZW50GAggASgLMhIuaHVtbW9jay52MS5JbnRlbnQSJAoHcmVjZWlwdBgJIAEoCzITLmh1bW1vY2sudjEuUmVjZWlwdBIpCghkZWdyYWRlZBgKIAMoCzIXLmh1bW1vY2sudjEuRGVncmFkYXRpb24SMQoOcmVuZGVyX2VsYXBzZWQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SCwoDc2VxGAwgASgEEisKCG1lc3NhZ2VzGA0gAygLMhkuaHVtbW9jay52MS5Qcm9tcHRNZXNzYWdlEhQKDGluc3RydWN0aW9ucxgOIAEoCRIoCgZwcmVmaXgYDyABKAsyGC5odW1tb2NrLnYxLlN0YWJsZVByZWZpeBIPCgdjb3VudGVyGBAgASgJIm8KElJlbmRlclR1cm5SZXNwb25zZRItCglyZW5kZXJpbmcYASABKAsyGi5odW1tb2NrLnYxLlJlbmRlclJlc3BvbnNlEioKCGRlY2lzaW9uGAIgASgLMhguaHVtbW9jay52MS5UdXJuRGVjaXNpb24iWAoLTGVhcm5SZXN1bHQSCgoCaWQYASABKAkSJwoGc3RhdHVzGAIgASgOMhcuaHVtbW9jay52MS5MZWFyblN0YXR1cxIUCgxkdXBsaWNhdGVfb2YYAyABKAkiYQoIVHVyblNpZGUSDAoEdGV4dBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJEgsKA3JhdxgDIAEoCRIVCg1lbW90aW9uX2xhYmVsGAQgASgJEg8KB3NwZWFrZXIYBSABKAkidQoOVHVyblNpZGVSZXN1bHQSEgoKbWVzc2FnZV9pZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoDRIRCgltZW1vcnlfaWQYAyABKAkSKgoGc3RhdHVzGAQgASgOMhouaHVtbW9jay52MS5UdXJuU2lkZVN0YXR1cyKHAQoMTGVhcm5SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIkCghtZW1vcmllcxgDIAMoCzISLmh1bW1vY2sudjEuTWVtb3J5EiwKCWVtYmVkZGluZxgEIAEoDjIZLmh1bW1vY2sudjEuRW1iZWRkaW5nTW9kZSJdCg1MZWFyblJlc3BvbnNlEgsKA3NlcRgBIAEoBBIoCgdyZXN1bHRzGAIgAygLMhcuaHVtbW9jay52MS5MZWFyblJlc3VsdBIVCg1wZW5kaW5nX2NvdW50GAMgASgNIrEBChBMZWFyblR1cm5SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEiIKBHVzZXIYBCABKAsyFC5odW1tb2NrLnYxLlR1cm5TaWRlEicKCWFzc2lzdGFudBgFIAEoCzIULmh1bW1vY2sudjEuVHVyblNpZGUSFwoPdXNlZF9tZW1vcnlfaWRzGAYgAygJInkKEUxlYXJuVHVyblJlc3BvbnNlEgsKA3NlcRgBIAEoBBIoCgR1c2VyGAIgASgLMhouaHVtbW9jay52MS5UdXJuU2lkZVJlc3VsdBItCglhc3Npc3RhbnQYAyABKAsyGi5odW1tb2NrLnYxLlR1cm5TaWRlUmVzdWx0InwKEkxlYXJuU3RyZWFtUmVxdWVzdBIpCgVsZWFybhgBIAEoCzIYLmh1bW1vY2sudjEuTGVhcm5SZXF1ZXN0SAASMgoKbGVhcm5fdHVybhgCIAEoCzIcLmh1bW1vY2sudjEuTGVhcm5UdXJuUmVxdWVzdEgAQgcKBWJhdGNoItQBChNMZWFyblN0cmVhbVJlc3BvbnNlEhMKC2JhdGNoX2luZGV4GAEgASgNEisKBmxlYXJudBgCIAEoCzIZLmh1bW1vY2sudjEuTGVhcm5SZXNwb25zZUgAEjQKC2xlYXJudF90dXJuGAMgASgLMh0uaHVtbW9jay52MS5MZWFyblR1cm5SZXNwb25zZUgAEiQKBmZhaWxlZBgEIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzSAASFAoMc3RvcmVkX2NvdW50GAUgASgNQgkKB291dGNvbWUioQIKDVNlYXJjaFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpxdWVyeV90ZXh0GAIgASgJEhIKBXRvcF9rGAMgASgNSACIAQESJgoFc2NvcGUYBCABKA4yFy5odW1tb2NrLnYxLlNlYXJjaFNjb3BlEigKBmZpbHRlchgFIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEg8KB21pbl9zZXEYBiABKAQSKQoFYXNfb2YYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYCCABKAkSFAoMdW5zZWVuX2ZpcnN0GAkgASgIEhUKDWFsbG93X21pc3NpbmcYCiABKAhCCAoGX3RvcF9rItoCCgxTZWFyY2hSZXN1bHQSJgoFc2NvcGUYASABKA4yFy5odW1tb2NrLnYxLlNlYXJjaFNjb3BlEhEKCW1lbW9yeV9pZBgCIAEoCRINCgV0aXRsZRgDIAEoCRIPCgdjb250ZW50GAQgASgJEg0KBXNjb3JlGAUgASgBEiQKBGtpbmQYBiABKA4yFi5odW1tb2NrLnYxLk1lbW9yeUtpbmQSIgoGb3JpZ2luGAcgASgOMhIuaHVtbW9jay52MS5PcmlnaW4SDAoEdGFncxgIIAMoCRIMCgRwYXRoGAkgASgJEhIKCnN0YXJ0X2xpbmUYCiABKA0SEAoIZW5kX2xpbmUYCyABKA0SEAoIbGFuZ3VhZ2UYDCABKAkSDgoGc3ltYm9sGA0gASgJEg4KBmRvbWFpbhgOIAEoCRINCgVmaWxlcxgPIAMoCRITCgtzZWVuX2JlZm9yZRgQIAEoCCKxAQoOU2VhcmNoUmVzcG9uc2USKQoHcmVzdWx0cxgBIAMoCzIYLmh1bW1vY2sudjEuU2VhcmNoUmVzdWx0EgwKBHRleHQYAiABKAkSJAoHcmVjZWlwdBgDIAEoCzITLmh1bW1vY2sudjEuUmVjZWlwdBIpCghkZWdyYWRlZBgEIAMoCzIXLmh1bW1vY2sudjEuRGVncmFkYXRpb24SFQoNdG9nZXRoZXJfd2l0aBgFIAMoCSJOCg9GZWVkYmFja1ZlcmRpY3QSEQoJbWVtb3J5X2lkGAEgASgJEigKCWp1ZGdlbWVudBgCIAEoDjIVLmh1bW1vY2sudjEuSnVkZ2VtZW50IpsBCg9GZWVkYmFja1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCnF1ZXJ5X3RleHQYAyABKAkSLQoIdmVyZGljdHMYBCADKAsyGy5odW1tb2NrLnYxLkZlZWRiYWNrVmVyZGljdBIMCgRub3RlGAUgASgJEhIKCnNlc3Npb25faWQYBiABKAkiTAoQRmVlZGJhY2tSZXNwb25zZRILCgNzZXEYASABKAQSFgoOcmVjb3JkZWRfY291bnQYAiABKA0SEwoLdW5rbm93bl9pZHMYAyADKAkqqAEKClJlbmRlckZvcm0SGwoXUkVOREVSX0ZPUk1fVU5TUEVDSUZJRUQQABIXChNSRU5ERVJfRk9STV9DT05URVhUEAESGQoVUkVOREVSX0ZPUk1fV0FURVJGQUxMEAISFQoRUkVOREVSX0ZPUk1fSU5ERVgQAxIYChRSRU5ERVJfRk9STV9NRU1PUklFUxAEEhgKFFJFTkRFUl9GT1JNX01FU1NBR0VTEAUqXwoMUHJvbXB0VGFyZ2V0Eh0KGVBST01QVF9UQVJHRVRfVU5TUEVDSUZJRUQQABIYChRQUk9NUFRfVEFSR0VUX1NZU1RFTRABEhYKElBST01QVF9UQVJHRVRfVVNFUhACKlMKDlByb21wdFRlbXBsYXRlEh8KG1BST01QVF9URU1QTEFURV9VTlNQRUNJRklFRBAAEiAKHFBST01QVF9URU1QTEFURV9DT0RFX0FOQUxZU1QQASpkCghSZWFkVG9vbBIZChVSRUFEX1RPT0xfVU5TUEVDSUZJRUQQABIZChVSRUFEX1RPT0xfUkVBRF9NRU1PUlkQARIiCh5SRUFEX1RPT0xfUkVBRF9NRU1PUllfQVJUSUZBQ1QQAipyCgpQcm9tcHRSb2xlEhsKF1BST01QVF9ST0xFX1VOU1BFQ0lGSUVEEAASFgoSUFJPTVBUX1JPTEVfU1lTVEVNEAESFAoQUFJPTVBUX1JPTEVfVVNFUhACEhkKFVBST01QVF9ST0xFX0FTU0lTVEFOVBADKk4KCVBsYWNlbWVudBIZChVQTEFDRU1FTlRfVU5TUEVDSUZJRUQQABISCg5QTEFDRU1FTlRfSEVBRBABEhIKDlBMQUNFTUVOVF9UQUlMEAIqfgoKTWVtb3J5TWFyaxIbChdNRU1PUllfTUFSS19VTlNQRUNJRklFRBAAEhUKEU1FTU9SWV9NQVJLX1NUQUxFEAESGgoWTUVNT1JZX01BUktfVU5WRVJJRklFRBACEiAKHE1FTU9SWV9NQVJLX0lOU1RSVUNUSU9OX0xJS0UQAypNCgRUaWVyEhQKEFRJRVJfVU5TUEVDSUZJRUQQABINCglUSUVSX0ZVTEwQARIOCgpUSUVSX0lOREVYEAISEAoMVElFUl9EUk9QUEVEEAMqlwEKC0xlYXJuU3RhdHVzEhwKGExFQVJOX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFExFQVJOX1NUQVRVU19DUkVBVEVEEAESGAoUTEVBUk5fU1RBVFVTX1VQREFURUQQAhIaChZMRUFSTl9TVEFUVVNfVU5DSEFOR0VEEAMSGgoWTEVBUk5fU1RBVFVTX0RVUExJQ0FURRAEKo0BCg5UdXJuU2lkZVN0YXR1cxIgChxUVVJOX1NJREVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASHAoYVFVSTl9TSURFX1NUQVRVU19DUkVBVEVEEAESHgoaVFVSTl9TSURFX1NUQVRVU19VTkNIQU5HRUQQAhIbChdUVVJOX1NJREVfU1RBVFVTX1FVT1RFRBADKmcKDUVtYmVkZGluZ01vZGUSHgoaRU1CRURESU5HX01PREVfVU5TUEVDSUZJRUQQABIZChVFTUJFRERJTkdfTU9ERV9JTkxJTkUQARIbChdFTUJFRERJTkdfTU9ERV9ERUZFUlJFRBACKnUKC1NlYXJjaFNjb3BlEhwKGFNFQVJDSF9TQ09QRV9VTlNQRUNJRklFRBAAEhUKEVNFQVJDSF9TQ09QRV9DT0RFEAESGgoWU0VBUkNIX1NDT1BFX0tOT1dMRURHRRACEhUKEVNFQVJDSF9TQ09QRV9CT1RIEAMqbQoJSnVkZ2VtZW50EhkKFUpVREdFTUVOVF9VTlNQRUNJRklFRBAAEhUKEUpVREdFTUVOVF9IRUxQRlVMEAESGQoVSlVER0VNRU5UX05PVF9IRUxQRlVMEAISEwoPSlVER0VNRU5UX1dST05HEAMymwUKDkNvbnRleHRTZXJ2aWNlEkQKBlJlY2FsbBIZLmh1bW1vY2sudjEuUmVjYWxsUmVxdWVzdBoaLmh1bW1vY2sudjEuUmVjYWxsUmVzcG9uc2UiA5ACARJECgZSZW5kZXISGS5odW1tb2NrLnYxLlJlbmRlclJlcXVlc3QaGi5odW1tb2NrLnYxLlJlbmRlclJlc3BvbnNlIgOQAgESSwoKUmVuZGVyVHVybhIdLmh1bW1vY2sudjEuUmVuZGVyVHVyblJlcXVlc3QaHi5odW1tb2NrLnYxLlJlbmRlclR1cm5SZXNwb25zZRI8CgVMZWFybhIYLmh1bW1vY2sudjEuTGVhcm5SZXF1ZXN0GhkuaHVtbW9jay52MS5MZWFyblJlc3BvbnNlEkgKCUxlYXJuVHVybhIcLmh1bW1vY2sudjEuTGVhcm5UdXJuUmVxdWVzdBodLmh1bW1vY2sudjEuTGVhcm5UdXJuUmVzcG9uc2USUgoLTGVhcm5TdHJlYW0SHi5odW1tb2NrLnYxLkxlYXJuU3RyZWFtUmVxdWVzdBofLmh1bW1vY2sudjEuTGVhcm5TdHJlYW1SZXNwb25zZSgBMAESRAoGU2VhcmNoEhkuaHVtbW9jay52MS5TZWFyY2hSZXF1ZXN0GhouaHVtbW9jay52MS5TZWFyY2hSZXNwb25zZSIDkAIBEkUKCEZlZWRiYWNrEhsuaHVtbW9jay52MS5GZWVkYmFja1JlcXVlc3QaHC5odW1tb2NrLnYxLkZlZWRiYWNrUmVzcG9uc2USRwoHRXhwbGFpbhIaLmh1bW1vY2sudjEuRXhwbGFpblJlcXVlc3QaGy5odW1tb2NrLnYxLkV4cGxhaW5SZXNwb25zZSIDkAIBQkwKDmRldi5odW1tb2NrLnYxQhNDb250ZXh0U2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status, file_hummock_v1_explain, file_hummock_v1_learning, file_hummock_v1_memory, file_hummock_v1_recall, file_hummock_v1_settings]);
+  fileDesc("CiBodW1tb2NrL3YxL2NvbnRleHRfc2VydmljZS5wcm90bxIKaHVtbW9jay52MSIeCg9NZW1vcnlTZWxlY3Rpb24SCwoDaWRzGAEgAygJIoEBCg1Qcm9tcHRNZXNzYWdlEgoKAmlkGAEgASgJEiQKBHJvbGUYAiABKA4yFi5odW1tb2NrLnYxLlByb21wdFJvbGUSDwoHY29udGVudBgDIAEoCRItCglzZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIk8KDlNlc3Npb25IaXN0b3J5EhIKCnNlc3Npb25faWQYASABKAkSKQoGbGltaXRzGAIgASgLMhkuaHVtbW9jay52MS5IaXN0b3J5TGltaXRzIv0FCg1SZW5kZXJSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSKwoGcmVjYWxsGAIgASgLMhkuaHVtbW9jay52MS5SZWNhbGxSZXF1ZXN0SAASLwoIbWVtb3JpZXMYAyABKAsyGy5odW1tb2NrLnYxLk1lbW9yeVNlbGVjdGlvbkgAEiQKBGZvcm0YBCABKA4yFi5odW1tb2NrLnYxLlJlbmRlckZvcm0SGgoNYnVkZ2V0X3Rva2VucxgFIAEoDUgCiAEBEg4KBmxvY2FsZRgGIAEoCRIQCgZwcm9tcHQYByABKAlIARIuCgh0ZW1wbGF0ZRgIIAEoDjIaLmh1bW1vY2sudjEuUHJvbXB0VGVtcGxhdGVIARIoCgZ0YXJnZXQYCSABKA4yGC5odW1tb2NrLnYxLlByb21wdFRhcmdldBIqCgdoaXN0b3J5GAogAygLMhkuaHVtbW9jay52MS5Qcm9tcHRNZXNzYWdlEioKB2N1cnJlbnQYCyABKAsyGS5odW1tb2NrLnYxLlByb21wdE1lc3NhZ2USEAoIcmVhZF9pZHMYDCADKAkSKQoGcXVvdGFzGA0gASgLMhkuaHVtbW9jay52MS5TZWN0aW9uUXVvdGFzEigKCXBsYWNlbWVudBgOIAEoDjIVLmh1bW1vY2sudjEuUGxhY2VtZW50EhQKDHByZWZpeF90b2tlbhgPIAEoDBIOCgZyZWJhc2UYECABKAgSKQoFYXNfb2YYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKEnV0Y19vZmZzZXRfbWludXRlcxgSIAEoERInCglyZWFkX3Rvb2wYEyABKA4yFC5odW1tb2NrLnYxLlJlYWRUb29sEisKB3Nlc3Npb24YFCABKAsyGi5odW1tb2NrLnYxLlNlc3Npb25IaXN0b3J5EhUKDWFsbG93X21pc3NpbmcYFSABKAhCCAoGc291cmNlQgoKCG9yaWdpbmFsQhAKDl9idWRnZXRfdG9rZW5zIm8KEVJlbmRlclR1cm5SZXF1ZXN0EikKBnJlbmRlchgBIAEoCzIZLmh1bW1vY2sudjEuUmVuZGVyUmVxdWVzdBINCgVzY29wZRgCIAEoCRIMCgR0dXJuGAMgASgNEhIKCnJlcXVlc3RfaWQYBCABKAki9wEKDlJlbmRlcmVkTWVtb3J5EhEKCW1lbW9yeV9pZBgBIAEoCRIkCgRraW5kGAIgASgOMhYuaHVtbW9jay52MS5NZW1vcnlLaW5kEh4KBHRpZXIYAyABKA4yEC5odW1tb2NrLnYxLlRpZXISEwoLdG9rZW5fY291bnQYBCABKA0SDgoGcmVhc29uGAUgASgJEg0KBXNjb3JlGAYgASgBEg0KBXRydXN0GAcgASgBEiIKBm9yaWdpbhgIIAEoDjISLmh1bW1vY2sudjEuT3JpZ2luEiUKBW1hcmtzGAkgAygOMhYuaHVtbW9jay52MS5NZW1vcnlNYXJrImgKDFN0YWJsZVByZWZpeBIMCgR0ZXh0GAEgASgJEg4KBnNoYTI1NhgCIAEoCRITCgt0b2tlbl9jb3VudBgDIAEoDRINCgV0b2tlbhgEIAEoDBIWCg5yZWJhc2VfYWR2aXNlZBgFIAEoCCKNAQoOVG9vbERlZmluaXRpb24SDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIZChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCRITCgtvcGVuYWlfanNvbhgEIAEoCRIWCg5hbnRocm9waWNfanNvbhgFIAEoCRIQCghtY3BfanNvbhgGIAEoCSKABAoOUmVuZGVyUmVzcG9uc2USDAoEdGV4dBgBIAEoCRITCgt0b2tlbl9jb3VudBgCIAEoDRIVCg1idWRnZXRfdG9rZW5zGAMgASgNEhMKC292ZXJfYnVkZ2V0GAQgASgIEiwKCG1lbW9yaWVzGAUgAygLMhouaHVtbW9jay52MS5SZW5kZXJlZE1lbW9yeRIpCgV0b29scxgGIAMoCzIaLmh1bW1vY2sudjEuVG9vbERlZmluaXRpb24SEwoLbWlzc2luZ19pZHMYByADKAkSIgoGaW50ZW50GAggASgLMhIuaHVtbW9jay52MS5JbnRlbnQSJAoHcmVjZWlwdBgJIAEoCzITLmh1bW1vY2sudjEuUmVjZWlwdBIpCghkZWdyYWRlZBgKIAMoCzIXLmh1bW1vY2sudjEuRGVncmFkYXRpb24SMQoOcmVuZGVyX2VsYXBzZWQYCyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SCwoDc2VxGAwgASgEEisKCG1lc3NhZ2VzGA0gAygLMhkuaHVtbW9jay52MS5Qcm9tcHRNZXNzYWdlEhQKDGluc3RydWN0aW9ucxgOIAEoCRIoCgZwcmVmaXgYDyABKAsyGC5odW1tb2NrLnYxLlN0YWJsZVByZWZpeBIPCgdjb3VudGVyGBAgASgJIm8KElJlbmRlclR1cm5SZXNwb25zZRItCglyZW5kZXJpbmcYASABKAsyGi5odW1tb2NrLnYxLlJlbmRlclJlc3BvbnNlEioKCGRlY2lzaW9uGAIgASgLMhguaHVtbW9jay52MS5UdXJuRGVjaXNpb24iPQoMU2VjcmV0c0ZvdW5kEgwKBGtpbmQYASABKAkSDQoFY291bnQYAiABKA0SEAoIcmVkYWN0ZWQYAyABKAgilQEKC0xlYXJuUmVzdWx0EgoKAmlkGAEgASgJEicKBnN0YXR1cxgCIAEoDjIXLmh1bW1vY2sudjEuTGVhcm5TdGF0dXMSFAoMZHVwbGljYXRlX29mGAMgASgJEikKB3NlY3JldHMYBCADKAsyGC5odW1tb2NrLnYxLlNlY3JldHNGb3VuZBIQCghoZWxkX2ZvchgFIAMoCSJhCghUdXJuU2lkZRIMCgR0ZXh0GAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSCwoDcmF3GAMgASgJEhUKDWVtb3Rpb25fbGFiZWwYBCABKAkSDwoHc3BlYWtlchgFIAEoCSKyAQoOVHVyblNpZGVSZXN1bHQSEgoKbWVzc2FnZV9pZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoDRIRCgltZW1vcnlfaWQYAyABKAkSKgoGc3RhdHVzGAQgASgOMhouaHVtbW9jay52MS5UdXJuU2lkZVN0YXR1cxIpCgdzZWNyZXRzGAUgAygLMhguaHVtbW9jay52MS5TZWNyZXRzRm91bmQSEAoIaGVsZF9mb3IYBiADKAkihwEKDExlYXJuUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSJAoIbWVtb3JpZXMYAyADKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIsCgllbWJlZGRpbmcYBCABKA4yGS5odW1tb2NrLnYxLkVtYmVkZGluZ01vZGUiXQoNTGVhcm5SZXNwb25zZRILCgNzZXEYASABKAQSKAoHcmVzdWx0cxgCIAMoCzIXLmh1bW1vY2sudjEuTGVhcm5SZXN1bHQSFQoNcGVuZGluZ19jb3VudBgDIAEoDSKxAQoQTGVhcm5UdXJuUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIiCgR1c2VyGAQgASgLMhQuaHVtbW9jay52MS5UdXJuU2lkZRInCglhc3Npc3RhbnQYBSABKAsyFC5odW1tb2NrLnYxLlR1cm5TaWRlEhcKD3VzZWRfbWVtb3J5X2lkcxgGIAMoCSJ5ChFMZWFyblR1cm5SZXNwb25zZRILCgNzZXEYASABKAQSKAoEdXNlchgCIAEoCzIaLmh1bW1vY2sudjEuVHVyblNpZGVSZXN1bHQSLQoJYXNzaXN0YW50GAMgASgLMhouaHVtbW9jay52MS5UdXJuU2lkZVJlc3VsdCJ8ChJMZWFyblN0cmVhbVJlcXVlc3QSKQoFbGVhcm4YASABKAsyGC5odW1tb2NrLnYxLkxlYXJuUmVxdWVzdEgAEjIKCmxlYXJuX3R1cm4YAiABKAsyHC5odW1tb2NrLnYxLkxlYXJuVHVyblJlcXVlc3RIAEIHCgViYXRjaCLUAQoTTGVhcm5TdHJlYW1SZXNwb25zZRITCgtiYXRjaF9pbmRleBgBIAEoDRIrCgZsZWFybnQYAiABKAsyGS5odW1tb2NrLnYxLkxlYXJuUmVzcG9uc2VIABI0CgtsZWFybnRfdHVybhgDIAEoCzIdLmh1bW1vY2sudjEuTGVhcm5UdXJuUmVzcG9uc2VIABIkCgZmYWlsZWQYBCABKAsyEi5nb29nbGUucnBjLlN0YXR1c0gAEhQKDHN0b3JlZF9jb3VudBgFIAEoDUIJCgdvdXRjb21lIqECCg1TZWFyY2hSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcXVlcnlfdGV4dBgCIAEoCRISCgV0b3BfaxgDIAEoDUgAiAEBEiYKBXNjb3BlGAQgASgOMhcuaHVtbW9jay52MS5TZWFyY2hTY29wZRIoCgZmaWx0ZXIYBSABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIPCgdtaW5fc2VxGAYgASgEEikKBWFzX29mGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAggASgJEhQKDHVuc2Vlbl9maXJzdBgJIAEoCBIVCg1hbGxvd19taXNzaW5nGAogASgIQggKBl90b3BfayLaAgoMU2VhcmNoUmVzdWx0EiYKBXNjb3BlGAEgASgOMhcuaHVtbW9jay52MS5TZWFyY2hTY29wZRIRCgltZW1vcnlfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSDwoHY29udGVudBgEIAEoCRINCgVzY29yZRgFIAEoARIkCgRraW5kGAYgASgOMhYuaHVtbW9jay52MS5NZW1vcnlLaW5kEiIKBm9yaWdpbhgHIAEoDjISLmh1bW1vY2sudjEuT3JpZ2luEgwKBHRhZ3MYCCADKAkSDAoEcGF0aBgJIAEoCRISCgpzdGFydF9saW5lGAogASgNEhAKCGVuZF9saW5lGAsgASgNEhAKCGxhbmd1YWdlGAwgASgJEg4KBnN5bWJvbBgNIAEoCRIOCgZkb21haW4YDiABKAkSDQoFZmlsZXMYDyADKAkSEwoLc2Vlbl9iZWZvcmUYECABKAgisQEKDlNlYXJjaFJlc3BvbnNlEikKB3Jlc3VsdHMYASADKAsyGC5odW1tb2NrLnYxLlNlYXJjaFJlc3VsdBIMCgR0ZXh0GAIgASgJEiQKB3JlY2VpcHQYAyABKAsyEy5odW1tb2NrLnYxLlJlY2VpcHQSKQoIZGVncmFkZWQYBCADKAsyFy5odW1tb2NrLnYxLkRlZ3JhZGF0aW9uEhUKDXRvZ2V0aGVyX3dpdGgYBSADKAkiTgoPRmVlZGJhY2tWZXJkaWN0EhEKCW1lbW9yeV9pZBgBIAEoCRIoCglqdWRnZW1lbnQYAiABKA4yFS5odW1tb2NrLnYxLkp1ZGdlbWVudCKbAQoPRmVlZGJhY2tSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpxdWVyeV90ZXh0GAMgASgJEi0KCHZlcmRpY3RzGAQgAygLMhsuaHVtbW9jay52MS5GZWVkYmFja1ZlcmRpY3QSDAoEbm90ZRgFIAEoCRISCgpzZXNzaW9uX2lkGAYgASgJIkwKEEZlZWRiYWNrUmVzcG9uc2USCwoDc2VxGAEgASgEEhYKDnJlY29yZGVkX2NvdW50GAIgASgNEhMKC3Vua25vd25faWRzGAMgAygJKqgBCgpSZW5kZXJGb3JtEhsKF1JFTkRFUl9GT1JNX1VOU1BFQ0lGSUVEEAASFwoTUkVOREVSX0ZPUk1fQ09OVEVYVBABEhkKFVJFTkRFUl9GT1JNX1dBVEVSRkFMTBACEhUKEVJFTkRFUl9GT1JNX0lOREVYEAMSGAoUUkVOREVSX0ZPUk1fTUVNT1JJRVMQBBIYChRSRU5ERVJfRk9STV9NRVNTQUdFUxAFKl8KDFByb21wdFRhcmdldBIdChlQUk9NUFRfVEFSR0VUX1VOU1BFQ0lGSUVEEAASGAoUUFJPTVBUX1RBUkdFVF9TWVNURU0QARIWChJQUk9NUFRfVEFSR0VUX1VTRVIQAipTCg5Qcm9tcHRUZW1wbGF0ZRIfChtQUk9NUFRfVEVNUExBVEVfVU5TUEVDSUZJRUQQABIgChxQUk9NUFRfVEVNUExBVEVfQ09ERV9BTkFMWVNUEAEqZAoIUmVhZFRvb2wSGQoVUkVBRF9UT09MX1VOU1BFQ0lGSUVEEAASGQoVUkVBRF9UT09MX1JFQURfTUVNT1JZEAESIgoeUkVBRF9UT09MX1JFQURfTUVNT1JZX0FSVElGQUNUEAIqcgoKUHJvbXB0Um9sZRIbChdQUk9NUFRfUk9MRV9VTlNQRUNJRklFRBAAEhYKElBST01QVF9ST0xFX1NZU1RFTRABEhQKEFBST01QVF9ST0xFX1VTRVIQAhIZChVQUk9NUFRfUk9MRV9BU1NJU1RBTlQQAypOCglQbGFjZW1lbnQSGQoVUExBQ0VNRU5UX1VOU1BFQ0lGSUVEEAASEgoOUExBQ0VNRU5UX0hFQUQQARISCg5QTEFDRU1FTlRfVEFJTBACKn4KCk1lbW9yeU1hcmsSGwoXTUVNT1JZX01BUktfVU5TUEVDSUZJRUQQABIVChFNRU1PUllfTUFSS19TVEFMRRABEhoKFk1FTU9SWV9NQVJLX1VOVkVSSUZJRUQQAhIgChxNRU1PUllfTUFSS19JTlNUUlVDVElPTl9MSUtFEAMqTQoEVGllchIUChBUSUVSX1VOU1BFQ0lGSUVEEAASDQoJVElFUl9GVUxMEAESDgoKVElFUl9JTkRFWBACEhAKDFRJRVJfRFJPUFBFRBADKq4BCgtMZWFyblN0YXR1cxIcChhMRUFSTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIYChRMRUFSTl9TVEFUVVNfQ1JFQVRFRBABEhgKFExFQVJOX1NUQVRVU19VUERBVEVEEAISGgoWTEVBUk5fU1RBVFVTX1VOQ0hBTkdFRBADEhoKFkxFQVJOX1NUQVRVU19EVVBMSUNBVEUQBBIVChFMRUFSTl9TVEFUVVNfSEVMRBAGKqgBCg5UdXJuU2lkZVN0YXR1cxIgChxUVVJOX1NJREVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASHAoYVFVSTl9TSURFX1NUQVRVU19DUkVBVEVEEAESHgoaVFVSTl9TSURFX1NUQVRVU19VTkNIQU5HRUQQAhIbChdUVVJOX1NJREVfU1RBVFVTX1FVT1RFRBADEhkKFVRVUk5fU0lERV9TVEFUVVNfSEVMRBAEKmcKDUVtYmVkZGluZ01vZGUSHgoaRU1CRURESU5HX01PREVfVU5TUEVDSUZJRUQQABIZChVFTUJFRERJTkdfTU9ERV9JTkxJTkUQARIbChdFTUJFRERJTkdfTU9ERV9ERUZFUlJFRBACKnUKC1NlYXJjaFNjb3BlEhwKGFNFQVJDSF9TQ09QRV9VTlNQRUNJRklFRBAAEhUKEVNFQVJDSF9TQ09QRV9DT0RFEAESGgoWU0VBUkNIX1NDT1BFX0tOT1dMRURHRRACEhUKEVNFQVJDSF9TQ09QRV9CT1RIEAMqbQoJSnVkZ2VtZW50EhkKFUpVREdFTUVOVF9VTlNQRUNJRklFRBAAEhUKEUpVREdFTUVOVF9IRUxQRlVMEAESGQoVSlVER0VNRU5UX05PVF9IRUxQRlVMEAISEwoPSlVER0VNRU5UX1dST05HEAMymwUKDkNvbnRleHRTZXJ2aWNlEkQKBlJlY2FsbBIZLmh1bW1vY2sudjEuUmVjYWxsUmVxdWVzdBoaLmh1bW1vY2sudjEuUmVjYWxsUmVzcG9uc2UiA5ACARJECgZSZW5kZXISGS5odW1tb2NrLnYxLlJlbmRlclJlcXVlc3QaGi5odW1tb2NrLnYxLlJlbmRlclJlc3BvbnNlIgOQAgESSwoKUmVuZGVyVHVybhIdLmh1bW1vY2sudjEuUmVuZGVyVHVyblJlcXVlc3QaHi5odW1tb2NrLnYxLlJlbmRlclR1cm5SZXNwb25zZRI8CgVMZWFybhIYLmh1bW1vY2sudjEuTGVhcm5SZXF1ZXN0GhkuaHVtbW9jay52MS5MZWFyblJlc3BvbnNlEkgKCUxlYXJuVHVybhIcLmh1bW1vY2sudjEuTGVhcm5UdXJuUmVxdWVzdBodLmh1bW1vY2sudjEuTGVhcm5UdXJuUmVzcG9uc2USUgoLTGVhcm5TdHJlYW0SHi5odW1tb2NrLnYxLkxlYXJuU3RyZWFtUmVxdWVzdBofLmh1bW1vY2sudjEuTGVhcm5TdHJlYW1SZXNwb25zZSgBMAESRAoGU2VhcmNoEhkuaHVtbW9jay52MS5TZWFyY2hSZXF1ZXN0GhouaHVtbW9jay52MS5TZWFyY2hSZXNwb25zZSIDkAIBEkUKCEZlZWRiYWNrEhsuaHVtbW9jay52MS5GZWVkYmFja1JlcXVlc3QaHC5odW1tb2NrLnYxLkZlZWRiYWNrUmVzcG9uc2USRwoHRXhwbGFpbhIaLmh1bW1vY2sudjEuRXhwbGFpblJlcXVlc3QaGy5odW1tb2NrLnYxLkV4cGxhaW5SZXNwb25zZSIDkAIBQkwKDmRldi5odW1tb2NrLnYxQhNDb250ZXh0U2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status, file_hummock_v1_explain, file_hummock_v1_learning, file_hummock_v1_memory, file_hummock_v1_recall, file_hummock_v1_settings]);
 
 /**
  * Memories named by id.
@@ -692,6 +692,42 @@ export const RenderTurnResponseSchema: GenMessage<RenderTurnResponse> = /*@__PUR
   messageDesc(file_hummock_v1_context_service, 9);
 
 /**
+ * Secrets of one kind that were found in what was sent. Never their text.
+ *
+ * @generated from message hummock.v1.SecretsFound
+ */
+export type SecretsFound = Message<"hummock.v1.SecretsFound"> & {
+  /**
+   * For example "cloud key" or "password": what "[redacted: password]" names.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * How many, in all texts of the memory or message together: one that stands in two of them counts twice. At least 1.
+   *
+   * @generated from field: uint32 count = 2;
+   */
+  count: number;
+
+  /**
+   * Whether they were replaced; they are lost then. Otherwise they are stored as they were given, as the project's
+   * SecretPolicy says.
+   *
+   * @generated from field: bool redacted = 3;
+   */
+  redacted: boolean;
+};
+
+/**
+ * Describes the message hummock.v1.SecretsFound.
+ * Use `create(SecretsFoundSchema)` to create a new message.
+ */
+export const SecretsFoundSchema: GenMessage<SecretsFound> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_context_service, 10);
+
+/**
  * What became of one memory of a Learn.
  *
  * @generated from message hummock.v1.LearnResult
@@ -717,6 +753,22 @@ export type LearnResult = Message<"hummock.v1.LearnResult"> & {
    * @generated from field: string duplicate_of = 3;
    */
   duplicateOf: string;
+
+  /**
+   * Secrets that it had as it was sent, a kind each, by name. Empty where none was found, and where the project's
+   * SecretPolicy is OFF. One that has to be kept, for it is what was to be remembered, is sent again once the project's
+   * setting secrets.policy is WARN or OFF.
+   *
+   * @generated from field: repeated hummock.v1.SecretsFound secrets = 4;
+   */
+  secrets: SecretsFound[];
+
+  /**
+   * What it reads like, for example "override" or "exfiltration". Empty unless status is HELD.
+   *
+   * @generated from field: repeated string held_for = 5;
+   */
+  heldFor: string[];
 };
 
 /**
@@ -724,7 +776,7 @@ export type LearnResult = Message<"hummock.v1.LearnResult"> & {
  * Use `create(LearnResultSchema)` to create a new message.
  */
 export const LearnResultSchema: GenMessage<LearnResult> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 10);
+  messageDesc(file_hummock_v1_context_service, 11);
 
 /**
  * What one side said in a turn.
@@ -774,7 +826,7 @@ export type TurnSide = Message<"hummock.v1.TurnSide"> & {
  * Use `create(TurnSideSchema)` to create a new message.
  */
 export const TurnSideSchema: GenMessage<TurnSide> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 11);
+  messageDesc(file_hummock_v1_context_service, 12);
 
 /**
  * What became of one side of a turn.
@@ -797,7 +849,7 @@ export type TurnSideResult = Message<"hummock.v1.TurnSideResult"> & {
   position: number;
 
   /**
-   * The memory that holds it; empty where status is QUOTED.
+   * The memory that holds it, or will once it is approved; empty where status is QUOTED.
    *
    * @generated from field: string memory_id = 3;
    */
@@ -809,6 +861,20 @@ export type TurnSideResult = Message<"hummock.v1.TurnSideResult"> & {
    * @generated from field: hummock.v1.TurnSideStatus status = 4;
    */
   status: TurnSideStatus;
+
+  /**
+   * Secrets that it had as it was sent, as in LearnResult.
+   *
+   * @generated from field: repeated hummock.v1.SecretsFound secrets = 5;
+   */
+  secrets: SecretsFound[];
+
+  /**
+   * What it reads like, as in LearnResult. Empty unless status is HELD.
+   *
+   * @generated from field: repeated string held_for = 6;
+   */
+  heldFor: string[];
 };
 
 /**
@@ -816,7 +882,7 @@ export type TurnSideResult = Message<"hummock.v1.TurnSideResult"> & {
  * Use `create(TurnSideResultSchema)` to create a new message.
  */
 export const TurnSideResultSchema: GenMessage<TurnSideResult> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 12);
+  messageDesc(file_hummock_v1_context_service, 13);
 
 /**
  * Stores memories.
@@ -859,7 +925,7 @@ export type LearnRequest = Message<"hummock.v1.LearnRequest"> & {
  * Use `create(LearnRequestSchema)` to create a new message.
  */
 export const LearnRequestSchema: GenMessage<LearnRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 13);
+  messageDesc(file_hummock_v1_context_service, 14);
 
 /**
  * What was stored.
@@ -894,7 +960,7 @@ export type LearnResponse = Message<"hummock.v1.LearnResponse"> & {
  * Use `create(LearnResponseSchema)` to create a new message.
  */
 export const LearnResponseSchema: GenMessage<LearnResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 14);
+  messageDesc(file_hummock_v1_context_service, 15);
 
 /**
  * A finished turn of a conversation.
@@ -950,7 +1016,7 @@ export type LearnTurnRequest = Message<"hummock.v1.LearnTurnRequest"> & {
  * Use `create(LearnTurnRequestSchema)` to create a new message.
  */
 export const LearnTurnRequestSchema: GenMessage<LearnTurnRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 15);
+  messageDesc(file_hummock_v1_context_service, 16);
 
 /**
  * What became of a turn.
@@ -985,7 +1051,7 @@ export type LearnTurnResponse = Message<"hummock.v1.LearnTurnResponse"> & {
  * Use `create(LearnTurnResponseSchema)` to create a new message.
  */
 export const LearnTurnResponseSchema: GenMessage<LearnTurnResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 16);
+  messageDesc(file_hummock_v1_context_service, 17);
 
 /**
  * One batch of a stream.
@@ -1022,7 +1088,7 @@ export type LearnStreamRequest = Message<"hummock.v1.LearnStreamRequest"> & {
  * Use `create(LearnStreamRequestSchema)` to create a new message.
  */
 export const LearnStreamRequestSchema: GenMessage<LearnStreamRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 17);
+  messageDesc(file_hummock_v1_context_service, 18);
 
 /**
  * The answer to one batch.
@@ -1081,7 +1147,7 @@ export type LearnStreamResponse = Message<"hummock.v1.LearnStreamResponse"> & {
  * Use `create(LearnStreamResponseSchema)` to create a new message.
  */
 export const LearnStreamResponseSchema: GenMessage<LearnStreamResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 18);
+  messageDesc(file_hummock_v1_context_service, 19);
 
 /**
  * Searches code and knowledge.
@@ -1168,7 +1234,7 @@ export type SearchRequest = Message<"hummock.v1.SearchRequest"> & {
  * Use `create(SearchRequestSchema)` to create a new message.
  */
 export const SearchRequestSchema: GenMessage<SearchRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 19);
+  messageDesc(file_hummock_v1_context_service, 20);
 
 /**
  * One result of a search. What does not apply is empty or 0.
@@ -1294,7 +1360,7 @@ export type SearchResult = Message<"hummock.v1.SearchResult"> & {
  * Use `create(SearchResultSchema)` to create a new message.
  */
 export const SearchResultSchema: GenMessage<SearchResult> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 20);
+  messageDesc(file_hummock_v1_context_service, 21);
 
 /**
  * The results of a search.
@@ -1344,7 +1410,7 @@ export type SearchResponse = Message<"hummock.v1.SearchResponse"> & {
  * Use `create(SearchResponseSchema)` to create a new message.
  */
 export const SearchResponseSchema: GenMessage<SearchResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 21);
+  messageDesc(file_hummock_v1_context_service, 22);
 
 /**
  * What somebody thinks of one memory.
@@ -1372,7 +1438,7 @@ export type FeedbackVerdict = Message<"hummock.v1.FeedbackVerdict"> & {
  * Use `create(FeedbackVerdictSchema)` to create a new message.
  */
 export const FeedbackVerdictSchema: GenMessage<FeedbackVerdict> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 22);
+  messageDesc(file_hummock_v1_context_service, 23);
 
 /**
  * Feedback on the answer to a query.
@@ -1428,7 +1494,7 @@ export type FeedbackRequest = Message<"hummock.v1.FeedbackRequest"> & {
  * Use `create(FeedbackRequestSchema)` to create a new message.
  */
 export const FeedbackRequestSchema: GenMessage<FeedbackRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 23);
+  messageDesc(file_hummock_v1_context_service, 24);
 
 /**
  * Feedback that is kept.
@@ -1463,7 +1529,7 @@ export type FeedbackResponse = Message<"hummock.v1.FeedbackResponse"> & {
  * Use `create(FeedbackResponseSchema)` to create a new message.
  */
 export const FeedbackResponseSchema: GenMessage<FeedbackResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_context_service, 24);
+  messageDesc(file_hummock_v1_context_service, 25);
 
 /**
  * The form of a rendered section.
@@ -1814,6 +1880,14 @@ export enum LearnStatus {
    * @generated from enum value: LEARN_STATUS_DUPLICATE = 4;
    */
   DUPLICATE = 4,
+
+  /**
+   * It reads like an instruction to a model, and nobody vouches for it: it is stored, and no memory until it is approved
+   * (MemoryService.ListReview). A memory that is there under its id stays as it was.
+   *
+   * @generated from enum value: LEARN_STATUS_HELD = 6;
+   */
+  HELD = 6,
 }
 
 /**
@@ -1855,6 +1929,14 @@ export enum TurnSideStatus {
    * @generated from enum value: TURN_SIDE_STATUS_QUOTED = 3;
    */
   QUOTED = 3,
+
+  /**
+   * Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
+   * stored.
+   *
+   * @generated from enum value: TURN_SIDE_STATUS_HELD = 4;
+   */
+  HELD = 4,
 }
 
 /**

@@ -6,8 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Memory, MemoryFilter, MemoryView } from "./memory_pb.js";
 import { file_hummock_v1_memory } from "./memory_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/memory_service.proto.
  */
 export const file_hummock_v1_memory_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9odW1tb2NrL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgpodW1tb2NrLnYxImYKEEdldE1lbW9yeVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIKCgJpZBgCIAEoCRIkCgR2aWV3GAMgASgOMhYuaHVtbW9jay52MS5NZW1vcnlWaWV3Eg8KB21pbl9zZXEYBCABKAQiNwoRR2V0TWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkihQEKF0JhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEiQKBHZpZXcYAyABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSDwoHbWluX3NlcRgEIAEoBBIVCg1hbGxvd19taXNzaW5nGAUgASgIImoKGEJhdGNoR2V0TWVtb3JpZXNSZXNwb25zZRIkCghtZW1vcmllcxgBIAMoCzISLmh1bW1vY2sudjEuTWVtb3J5EhMKC21pc3NpbmdfaWRzGAIgAygJEhMKC29taXR0ZWRfaWRzGAMgAygJIuwBChNMaXN0TWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSKAoGZmlsdGVyGAIgASgLMhguaHVtbW9jay52MS5NZW1vcnlGaWx0ZXISEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSJAoEdmlldxgFIAEoDjIWLmh1bW1vY2sudjEuTWVtb3J5VmlldxIkCgVvcmRlchgGIAEoDjIVLmh1bW1vY2sudjEuTGlzdE9yZGVyEhAKCGNvbnRhaW5zGAcgASgJEhUKDWFsbG93X21pc3NpbmcYCCABKAgiVQoUTGlzdE1lbW9yaWVzUmVzcG9uc2USJAoIbWVtb3JpZXMYASADKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkijwEKE1VwZGF0ZU1lbW9yeVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEiIKBm1lbW9yeRgDIAEoCzISLmh1bW1vY2sudjEuTWVtb3J5Ei8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayJHChRVcGRhdGVNZW1vcnlSZXNwb25zZRIiCgZtZW1vcnkYASABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRILCgNzZXEYAiABKAQihAEKFURlbGV0ZU1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSCwoDaWRzGAMgAygJEigKBmZpbHRlchgEIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEg8KB2RyeV9ydW4YBSABKAgiagoWRGVsZXRlTWVtb3JpZXNSZXNwb25zZRILCgNzZXEYASABKAQSFQoNZGVsZXRlZF9jb3VudBgCIAEoDRITCgttaXNzaW5nX2lkcxgDIAMoCRIXCg9yZW1haW5pbmdfY291bnQYBCABKA0itAEKFFdhdGNoTWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSFgoJYWZ0ZXJfc2VxGAIgASgESACIAQESKAoGZmlsdGVyGAMgASgLMhguaHVtbW9jay52MS5NZW1vcnlGaWx0ZXISJAoEdmlldxgEIAEoDjIWLmh1bW1vY2sudjEuTWVtb3J5VmlldxIVCg1hbGxvd19taXNzaW5nGAUgASgIQgwKCl9hZnRlcl9zZXEiyQEKFVdhdGNoTWVtb3JpZXNSZXNwb25zZRILCgNzZXEYASABKAQSLQoFc3RhcnQYAiABKAsyHC5odW1tb2NrLnYxLk1lbW9yeVdhdGNoU3RhcnRIABIqCgZldmVudHMYAyABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUV2ZW50c0gAEi0KBXJlc2V0GAQgASgLMhwuaHVtbW9jay52MS5NZW1vcnlXYXRjaFJlc2V0SAASEQoJY2F1Z2h0X3VwGAUgASgIQgYKBG5ld3MiEgoQTWVtb3J5V2F0Y2hTdGFydCI3CgxNZW1vcnlFdmVudHMSJwoGZXZlbnRzGAEgAygLMhcuaHVtbW9jay52MS5NZW1vcnlFdmVudCISChBNZW1vcnlXYXRjaFJlc2V0IncKC01lbW9yeUV2ZW50EisKBmNoYW5nZRgBIAEoDjIbLmh1bW1vY2sudjEuTWVtb3J5RXZlbnRUeXBlEgoKAmlkGAIgASgJEiIKBm1lbW9yeRgDIAEoCzISLmh1bW1vY2sudjEuTWVtb3J5EgsKA3NlcRgEIAEoBCphCglMaXN0T3JkZXISGgoWTElTVF9PUkRFUl9VTlNQRUNJRklFRBAAEhsKF0xJU1RfT1JERVJfT0xERVNUX0ZJUlNUEAESGwoXTElTVF9PUkRFUl9ORVdFU1RfRklSU1QQAiqRAQoPTWVtb3J5RXZlbnRUeXBlEiEKHU1FTU9SWV9FVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASHQoZTUVNT1JZX0VWRU5UX1RZUEVfQ1JFQVRFRBABEh0KGU1FTU9SWV9FVkVOVF9UWVBFX1VQREFURUQQAhIdChlNRU1PUllfRVZFTlRfVFlQRV9ERUxFVEVEEAMyowQKDU1lbW9yeVNlcnZpY2USTQoJR2V0TWVtb3J5EhwuaHVtbW9jay52MS5HZXRNZW1vcnlSZXF1ZXN0Gh0uaHVtbW9jay52MS5HZXRNZW1vcnlSZXNwb25zZSIDkAIBEmIKEEJhdGNoR2V0TWVtb3JpZXMSIy5odW1tb2NrLnYxLkJhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0GiQuaHVtbW9jay52MS5CYXRjaEdldE1lbW9yaWVzUmVzcG9uc2UiA5ACARJWCgxMaXN0TWVtb3JpZXMSHy5odW1tb2NrLnYxLkxpc3RNZW1vcmllc1JlcXVlc3QaIC5odW1tb2NrLnYxLkxpc3RNZW1vcmllc1Jlc3BvbnNlIgOQAgESUQoMVXBkYXRlTWVtb3J5Eh8uaHVtbW9jay52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0GiAuaHVtbW9jay52MS5VcGRhdGVNZW1vcnlSZXNwb25zZRJXCg5EZWxldGVNZW1vcmllcxIhLmh1bW1vY2sudjEuRGVsZXRlTWVtb3JpZXNSZXF1ZXN0GiIuaHVtbW9jay52MS5EZWxldGVNZW1vcmllc1Jlc3BvbnNlElsKDVdhdGNoTWVtb3JpZXMSIC5odW1tb2NrLnYxLldhdGNoTWVtb3JpZXNSZXF1ZXN0GiEuaHVtbW9jay52MS5XYXRjaE1lbW9yaWVzUmVzcG9uc2UiA5ACATABQksKDmRldi5odW1tb2NrLnYxQhJNZW1vcnlTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_hummock_v1_memory]);
+  fileDesc("Ch9odW1tb2NrL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgpodW1tb2NrLnYxImYKEEdldE1lbW9yeVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIKCgJpZBgCIAEoCRIkCgR2aWV3GAMgASgOMhYuaHVtbW9jay52MS5NZW1vcnlWaWV3Eg8KB21pbl9zZXEYBCABKAQiNwoRR2V0TWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkingEKF0JhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEiQKBHZpZXcYAyABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSDwoHbWluX3NlcRgEIAEoBBIVCg1hbGxvd19taXNzaW5nGAUgASgIEhcKD21heF9yZXBseV9ieXRlcxgGIAEoDSJqChhCYXRjaEdldE1lbW9yaWVzUmVzcG9uc2USJAoIbWVtb3JpZXMYASADKAsyEi5odW1tb2NrLnYxLk1lbW9yeRITCgttaXNzaW5nX2lkcxgCIAMoCRITCgtvbWl0dGVkX2lkcxgDIAMoCSLsAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEigKBmZpbHRlchgCIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJEiQKBHZpZXcYBSABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSJAoFb3JkZXIYBiABKA4yFS5odW1tb2NrLnYxLkxpc3RPcmRlchIQCghjb250YWlucxgHIAEoCRIVCg1hbGxvd19taXNzaW5nGAggASgIIlUKFExpc3RNZW1vcmllc1Jlc3BvbnNlEiQKCG1lbW9yaWVzGAEgAygLMhIuaHVtbW9jay52MS5NZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIo8BChNVcGRhdGVNZW1vcnlSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siRwoUVXBkYXRlTWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSCwoDc2VxGAIgASgEIoQBChVEZWxldGVNZW1vcmllc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIPCgdkcnlfcnVuGAUgASgIImoKFkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDWRlbGV0ZWRfY291bnQYAiABKA0SEwoLbWlzc2luZ19pZHMYAyADKAkSFwoPcmVtYWluaW5nX2NvdW50GAQgASgNIrQBChRXYXRjaE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEigKBmZpbHRlchgDIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEiQKBHZpZXcYBCABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSFQoNYWxsb3dfbWlzc2luZxgFIAEoCEIMCgpfYWZ0ZXJfc2VxIskBChVXYXRjaE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEi0KBXN0YXJ0GAIgASgLMhwuaHVtbW9jay52MS5NZW1vcnlXYXRjaFN0YXJ0SAASKgoGZXZlbnRzGAMgASgLMhguaHVtbW9jay52MS5NZW1vcnlFdmVudHNIABItCgVyZXNldBgEIAEoCzIcLmh1bW1vY2sudjEuTWVtb3J5V2F0Y2hSZXNldEgAEhEKCWNhdWdodF91cBgFIAEoCEIGCgRuZXdzIhIKEE1lbW9yeVdhdGNoU3RhcnQiNwoMTWVtb3J5RXZlbnRzEicKBmV2ZW50cxgBIAMoCzIXLmh1bW1vY2sudjEuTWVtb3J5RXZlbnQiEgoQTWVtb3J5V2F0Y2hSZXNldCJ3CgtNZW1vcnlFdmVudBIrCgZjaGFuZ2UYASABKA4yGy5odW1tb2NrLnYxLk1lbW9yeUV2ZW50VHlwZRIKCgJpZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRILCgNzZXEYBCABKAQipQEKDUZvcmdldFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIQCghjb250YWlucxgFIAEoCRIVCg13aXRoX3Nlc3Npb25zGAYgASgIEg8KB2RyeV9ydW4YByABKAgitwEKDkZvcmdldFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIUCgxtZW1vcnlfY291bnQYAiABKA0SFwoPcmVtYWluaW5nX2NvdW50GAMgASgNEhUKDXNlc3Npb25fY291bnQYBCABKA0SFQoNbWVzc2FnZV9jb3VudBgFIAEoDRITCgtldmVudF9jb3VudBgGIAEoDRISCgppZHNfZGlnZXN0GAcgASgJEhIKCmhlbGRfY291bnQYCCABKA0iSwoRTGlzdFJldmlld1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCSJxCgpIZWxkTWVtb3J5EiIKBm1lbW9yeRgBIAEoCzISLmh1bW1vY2sudjEuTWVtb3J5EhAKCGZhbWlsaWVzGAIgAygJEi0KCWhvbGRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUwoSTGlzdFJldmlld1Jlc3BvbnNlEiQKBGhlbGQYASADKAsyFi5odW1tb2NrLnYxLkhlbGRNZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkgKFEFwcHJvdmVSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUQoVQXBwcm92ZVJldmlld1Jlc3BvbnNlEgsKA3NlcRgBIAEoBBIWCg5hcHByb3ZlZF9jb3VudBgCIAEoDRITCgttaXNzaW5nX2lkcxgDIAMoCSJHChNSZWplY3RSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUAoUUmVqZWN0UmV2aWV3UmVzcG9uc2USCwoDc2VxGAEgASgEEhYKDnJlamVjdGVkX2NvdW50GAIgASgNEhMKC21pc3NpbmdfaWRzGAMgAygJKmEKCUxpc3RPcmRlchIaChZMSVNUX09SREVSX1VOU1BFQ0lGSUVEEAASGwoXTElTVF9PUkRFUl9PTERFU1RfRklSU1QQARIbChdMSVNUX09SREVSX05FV0VTVF9GSVJTVBACKpEBCg9NZW1vcnlFdmVudFR5cGUSIQodTUVNT1JZX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlNRU1PUllfRVZFTlRfVFlQRV9DUkVBVEVEEAESHQoZTUVNT1JZX0VWRU5UX1RZUEVfVVBEQVRFRBACEh0KGU1FTU9SWV9FVkVOVF9UWVBFX0RFTEVURUQQAzLfBgoNTWVtb3J5U2VydmljZRJNCglHZXRNZW1vcnkSHC5odW1tb2NrLnYxLkdldE1lbW9yeVJlcXVlc3QaHS5odW1tb2NrLnYxLkdldE1lbW9yeVJlc3BvbnNlIgOQAgESYgoQQmF0Y2hHZXRNZW1vcmllcxIjLmh1bW1vY2sudjEuQmF0Y2hHZXRNZW1vcmllc1JlcXVlc3QaJC5odW1tb2NrLnYxLkJhdGNoR2V0TWVtb3JpZXNSZXNwb25zZSIDkAIBElYKDExpc3RNZW1vcmllcxIfLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVxdWVzdBogLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJRCgxVcGRhdGVNZW1vcnkSHy5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlcXVlc3QaIC5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlc3BvbnNlElcKDkRlbGV0ZU1lbW9yaWVzEiEuaHVtbW9jay52MS5EZWxldGVNZW1vcmllc1JlcXVlc3QaIi5odW1tb2NrLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USPwoGRm9yZ2V0EhkuaHVtbW9jay52MS5Gb3JnZXRSZXF1ZXN0GhouaHVtbW9jay52MS5Gb3JnZXRSZXNwb25zZRJQCgpMaXN0UmV2aWV3Eh0uaHVtbW9jay52MS5MaXN0UmV2aWV3UmVxdWVzdBoeLmh1bW1vY2sudjEuTGlzdFJldmlld1Jlc3BvbnNlIgOQAgESVAoNQXBwcm92ZVJldmlldxIgLmh1bW1vY2sudjEuQXBwcm92ZVJldmlld1JlcXVlc3QaIS5odW1tb2NrLnYxLkFwcHJvdmVSZXZpZXdSZXNwb25zZRJRCgxSZWplY3RSZXZpZXcSHy5odW1tb2NrLnYxLlJlamVjdFJldmlld1JlcXVlc3QaIC5odW1tb2NrLnYxLlJlamVjdFJldmlld1Jlc3BvbnNlElsKDVdhdGNoTWVtb3JpZXMSIC5odW1tb2NrLnYxLldhdGNoTWVtb3JpZXNSZXF1ZXN0GiEuaHVtbW9jay52MS5XYXRjaE1lbW9yaWVzUmVzcG9uc2UiA5ACATABQksKDmRldi5odW1tb2NrLnYxQhJNZW1vcnlTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_hummock_v1_memory]);
 
 /**
  * Asks for one memory.
@@ -121,6 +121,14 @@ export type BatchGetMemoriesRequest = Message<"hummock.v1.BatchGetMemoriesReques
    * @generated from field: bool allow_missing = 5;
    */
   allowMissing: boolean;
+
+  /**
+   * Most bytes that the reply may have, 4194304 to 16777216. Unset means 4194304 (4 MiB), which every client of gRPC takes;
+   * whoever asks for more has to have told gRPC so. The clients for Hummock take 16 MiB.
+   *
+   * @generated from field: uint32 max_reply_bytes = 6;
+   */
+  maxReplyBytes: number;
 };
 
 /**
@@ -151,7 +159,8 @@ export type BatchGetMemoriesResponse = Message<"hummock.v1.BatchGetMemoriesRespo
   missingIds: string[];
 
   /**
-   * Those that exist and that the reply, at most 4 MiB, had no room for, in the request's order: ask for them again.
+   * Those that exist and that the reply, of at most max_reply_bytes, had no room for, in the request's order: ask for them
+   * again.
    *
    * @generated from field: repeated string omitted_ids = 3;
    */
@@ -634,6 +643,380 @@ export const MemoryEventSchema: GenMessage<MemoryEvent> = /*@__PURE__*/
   messageDesc(file_hummock_v1_memory_service, 15);
 
 /**
+ * Asks to forget: all memories that meet every condition that is set, one at least, and the sessions that are named. To
+ * forget a whole project: DeleteProject.
+ *
+ * @generated from message hummock.v1.ForgetRequest
+ */
+export type ForgetRequest = Message<"hummock.v1.ForgetRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * A UUID of the caller's making, as in LearnRequest. Optional.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * Memories of these ids. Empty means no condition; at most 512, each at most 256 bytes.
+   *
+   * @generated from field: repeated string ids = 3;
+   */
+  ids: string[];
+
+  /**
+   * Memories that pass: by origin, tag, session, path, time. Unset means no condition.
+   *
+   * @generated from field: hummock.v1.MemoryFilter filter = 4;
+   */
+  filter?: MemoryFilter | undefined;
+
+  /**
+   * Memories that hold this string in their title, tags or text, letters of A to Z in either case, and what the learning
+   * log quotes of it. At most 256 characters; empty means no condition.
+   *
+   * @generated from field: string contains = 5;
+   */
+  contains: string;
+
+  /**
+   * Whether the sessions of filter.session_ids go too, with their messages and turns.
+   *
+   * @generated from field: bool with_sessions = 6;
+   */
+  withSessions: boolean;
+
+  /**
+   * Whether to count only: nothing is removed.
+   *
+   * @generated from field: bool dry_run = 7;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message hummock.v1.ForgetRequest.
+ * Use `create(ForgetRequestSchema)` to create a new message.
+ */
+export const ForgetRequestSchema: GenMessage<ForgetRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 16);
+
+/**
+ * A receipt.
+ *
+ * @generated from message hummock.v1.ForgetResponse
+ */
+export type ForgetResponse = Message<"hummock.v1.ForgetResponse"> & {
+  /**
+   * The project's seq after this write.
+   *
+   * @generated from field: uint64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * Memories that are gone; at most 512 of one call.
+   *
+   * @generated from field: uint32 memory_count = 2;
+   */
+  memoryCount: number;
+
+  /**
+   * How many meet the conditions that are still there: ask again, with another request_id, until it is 0.
+   *
+   * @generated from field: uint32 remaining_count = 3;
+   */
+  remainingCount: number;
+
+  /**
+   * Sessions that are gone.
+   *
+   * @generated from field: uint32 session_count = 4;
+   */
+  sessionCount: number;
+
+  /**
+   * Messages of these sessions.
+   *
+   * @generated from field: uint32 message_count = 5;
+   */
+  messageCount: number;
+
+  /**
+   * Events of the learning log from which something was taken out.
+   *
+   * @generated from field: uint32 event_count = 6;
+   */
+  eventCount: number;
+
+  /**
+   * SHA-256, in hexadecimal, over the ids of these memories and sessions, sorted, each behind its length in bytes (four
+   * bytes, the most significant first): proves what was asked without saying it. Empty with dry_run.
+   *
+   * @generated from field: string ids_digest = 7;
+   */
+  idsDigest: string;
+
+  /**
+   * What was held for review and met the conditions: it is gone too.
+   *
+   * @generated from field: uint32 held_count = 8;
+   */
+  heldCount: number;
+};
+
+/**
+ * Describes the message hummock.v1.ForgetResponse.
+ * Use `create(ForgetResponseSchema)` to create a new message.
+ */
+export const ForgetResponseSchema: GenMessage<ForgetResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 17);
+
+/**
+ * Asks for a page of what is held.
+ *
+ * @generated from message hummock.v1.ListReviewRequest
+ */
+export type ListReviewRequest = Message<"hummock.v1.ListReviewRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * At most 1000, more is taken for 1000; 0 and unset mean 100.
+   *
+   * @generated from field: uint32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before; unset means the first page. Other fields must stay the same.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message hummock.v1.ListReviewRequest.
+ * Use `create(ListReviewRequestSchema)` to create a new message.
+ */
+export const ListReviewRequestSchema: GenMessage<ListReviewRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 18);
+
+/**
+ * What is held under one id.
+ *
+ * @generated from message hummock.v1.HeldMemory
+ */
+export type HeldMemory = Message<"hummock.v1.HeldMemory"> & {
+  /**
+   * The memory that it would be. It has no vectors.
+   *
+   * @generated from field: hummock.v1.Memory memory = 1;
+   */
+  memory?: Memory | undefined;
+
+  /**
+   * What it reads like, for example "override" or "exfiltration".
+   *
+   * @generated from field: repeated string families = 2;
+   */
+  families: string[];
+
+  /**
+   * Since when it is held.
+   *
+   * @generated from field: google.protobuf.Timestamp hold_time = 3;
+   */
+  holdTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message hummock.v1.HeldMemory.
+ * Use `create(HeldMemorySchema)` to create a new message.
+ */
+export const HeldMemorySchema: GenMessage<HeldMemory> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 19);
+
+/**
+ * A page of what is held.
+ *
+ * @generated from message hummock.v1.ListReviewResponse
+ */
+export type ListReviewResponse = Message<"hummock.v1.ListReviewResponse"> & {
+  /**
+   * By the bytes of their ids. Fewer than page_size where more would not fit into a reply, or on the last page.
+   *
+   * @generated from field: repeated hummock.v1.HeldMemory held = 1;
+   */
+  held: HeldMemory[];
+
+  /**
+   * Asks for the page after this one; empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message hummock.v1.ListReviewResponse.
+ * Use `create(ListReviewResponseSchema)` to create a new message.
+ */
+export const ListReviewResponseSchema: GenMessage<ListReviewResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 20);
+
+/**
+ * Asks to make memories of what is held.
+ *
+ * @generated from message hummock.v1.ApproveReviewRequest
+ */
+export type ApproveReviewRequest = Message<"hummock.v1.ApproveReviewRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * A UUID of the caller's making, as in LearnRequest. Optional.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * 1 to 512, each at most 256 bytes.
+   *
+   * @generated from field: repeated string ids = 3;
+   */
+  ids: string[];
+};
+
+/**
+ * Describes the message hummock.v1.ApproveReviewRequest.
+ * Use `create(ApproveReviewRequestSchema)` to create a new message.
+ */
+export const ApproveReviewRequestSchema: GenMessage<ApproveReviewRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 21);
+
+/**
+ * What became of it.
+ *
+ * @generated from message hummock.v1.ApproveReviewResponse
+ */
+export type ApproveReviewResponse = Message<"hummock.v1.ApproveReviewResponse"> & {
+  /**
+   * The project's seq after this write.
+   *
+   * @generated from field: uint64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * How many are memories now; one whose text a memory has already counts.
+   *
+   * @generated from field: uint32 approved_count = 2;
+   */
+  approvedCount: number;
+
+  /**
+   * Those of the ids under which nothing is held.
+   *
+   * @generated from field: repeated string missing_ids = 3;
+   */
+  missingIds: string[];
+};
+
+/**
+ * Describes the message hummock.v1.ApproveReviewResponse.
+ * Use `create(ApproveReviewResponseSchema)` to create a new message.
+ */
+export const ApproveReviewResponseSchema: GenMessage<ApproveReviewResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 22);
+
+/**
+ * Asks to remove what is held.
+ *
+ * @generated from message hummock.v1.RejectReviewRequest
+ */
+export type RejectReviewRequest = Message<"hummock.v1.RejectReviewRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * A UUID of the caller's making, as in LearnRequest. Optional.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * 1 to 512, each at most 256 bytes.
+   *
+   * @generated from field: repeated string ids = 3;
+   */
+  ids: string[];
+};
+
+/**
+ * Describes the message hummock.v1.RejectReviewRequest.
+ * Use `create(RejectReviewRequestSchema)` to create a new message.
+ */
+export const RejectReviewRequestSchema: GenMessage<RejectReviewRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 23);
+
+/**
+ * What became of it.
+ *
+ * @generated from message hummock.v1.RejectReviewResponse
+ */
+export type RejectReviewResponse = Message<"hummock.v1.RejectReviewResponse"> & {
+  /**
+   * The project's seq after this write.
+   *
+   * @generated from field: uint64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * How many are gone.
+   *
+   * @generated from field: uint32 rejected_count = 2;
+   */
+  rejectedCount: number;
+
+  /**
+   * Those of the ids under which nothing is held.
+   *
+   * @generated from field: repeated string missing_ids = 3;
+   */
+  missingIds: string[];
+};
+
+/**
+ * Describes the message hummock.v1.RejectReviewResponse.
+ * Use `create(RejectReviewResponseSchema)` to create a new message.
+ */
+export const RejectReviewResponseSchema: GenMessage<RejectReviewResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 24);
+
+/**
  * How memories are listed.
  *
  * @generated from enum hummock.v1.ListOrder
@@ -764,6 +1147,49 @@ export const MemoryService: GenService<{
     methodKind: "unary";
     input: typeof DeleteMemoriesRequestSchema;
     output: typeof DeleteMemoriesResponseSchema;
+  },
+  /**
+   * Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
+   * verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
+   * bytes leave the data directory with `hummock purge`.
+   *
+   * @generated from rpc hummock.v1.MemoryService.Forget
+   */
+  forget: {
+    methodKind: "unary";
+    input: typeof ForgetRequestSchema;
+    output: typeof ForgetResponseSchema;
+  },
+  /**
+   * Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
+   * is no memory until it is approved (ReviewPolicy). No other call shows it.
+   *
+   * @generated from rpc hummock.v1.MemoryService.ListReview
+   */
+  listReview: {
+    methodKind: "unary";
+    input: typeof ListReviewRequestSchema;
+    output: typeof ListReviewResponseSchema;
+  },
+  /**
+   * Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+   *
+   * @generated from rpc hummock.v1.MemoryService.ApproveReview
+   */
+  approveReview: {
+    methodKind: "unary";
+    input: typeof ApproveReviewRequestSchema;
+    output: typeof ApproveReviewResponseSchema;
+  },
+  /**
+   * Removes what is held, all in one write. What is not held is listed, not an error.
+   *
+   * @generated from rpc hummock.v1.MemoryService.RejectReview
+   */
+  rejectReview: {
+    methodKind: "unary";
+    input: typeof RejectReviewRequestSchema;
+    output: typeof RejectReviewResponseSchema;
   },
   /**
    * Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and

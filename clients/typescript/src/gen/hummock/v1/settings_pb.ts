@@ -4,8 +4,8 @@
 // @generated from file hummock/v1/settings.proto (package hummock.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { RecallTuning } from "./recall_pb.js";
 import { file_hummock_v1_recall } from "./recall_pb.js";
 import type { Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/settings.proto.
  */
 export const file_hummock_v1_settings: GenFile = /*@__PURE__*/
-  fileDesc("ChlodW1tb2NrL3YxL3NldHRpbmdzLnByb3RvEgpodW1tb2NrLnYxIrsBCgtGb3JtQnVkZ2V0cxIUCgdjb250ZXh0GAEgASgNSACIAQESFgoJd2F0ZXJmYWxsGAIgASgNSAGIAQESEgoFaW5kZXgYAyABKA1IAogBARIVCghtZW1vcmllcxgEIAEoDUgDiAEBEhUKCG1lc3NhZ2VzGAUgASgNSASIAQFCCgoIX2NvbnRleHRCDAoKX3dhdGVyZmFsbEIICgZfaW5kZXhCCwoJX21lbW9yaWVzQgsKCV9tZXNzYWdlcyLHAQoNU2VjdGlvblF1b3RhcxIUCgdkb21haW5zGAEgASgNSACIAQESHQoQbGVhcm5pbmdfcmVjb3JkcxgCIAEoDUgBiAEBEhsKDmNvZGVfZnJhZ21lbnRzGAMgASgNSAKIAQESHAoPdGV4dF9jaGFyYWN0ZXJzGAQgASgNSAOIAQFCCgoIX2RvbWFpbnNCEwoRX2xlYXJuaW5nX3JlY29yZHNCEQoPX2NvZGVfZnJhZ21lbnRzQhIKEF90ZXh0X2NoYXJhY3RlcnMiawoNSGlzdG9yeUxpbWl0cxIZCgxtYXhfbWVzc2FnZXMYASABKA1IAIgBARIbCg5tYXhfY2hhcmFjdGVycxgCIAEoDUgBiAEBQg8KDV9tYXhfbWVzc2FnZXNCEQoPX21heF9jaGFyYWN0ZXJzIroCCg9Qcm9qZWN0U2V0dGluZ3MSJgoEY2hhdBgBIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEiYKBGNvZGUYAiABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxInCgVhZ2VudBgDIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEi4KDWJ1ZGdldF90b2tlbnMYBCABKAsyFy5odW1tb2NrLnYxLkZvcm1CdWRnZXRzEikKBnF1b3RhcxgFIAEoCzIZLmh1bW1vY2sudjEuU2VjdGlvblF1b3RhcxIqCgdoaXN0b3J5GAYgASgLMhkuaHVtbW9jay52MS5IaXN0b3J5TGltaXRzEicKBWNvZGV4GAcgASgLMhguaHVtbW9jay52MS5SZWNhbGxUdW5pbmdCRgoOZGV2Lmh1bW1vY2sudjFCDVNldHRpbmdzUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_hummock_v1_recall]);
+  fileDesc("ChlodW1tb2NrL3YxL3NldHRpbmdzLnByb3RvEgpodW1tb2NrLnYxIrsBCgtGb3JtQnVkZ2V0cxIUCgdjb250ZXh0GAEgASgNSACIAQESFgoJd2F0ZXJmYWxsGAIgASgNSAGIAQESEgoFaW5kZXgYAyABKA1IAogBARIVCghtZW1vcmllcxgEIAEoDUgDiAEBEhUKCG1lc3NhZ2VzGAUgASgNSASIAQFCCgoIX2NvbnRleHRCDAoKX3dhdGVyZmFsbEIICgZfaW5kZXhCCwoJX21lbW9yaWVzQgsKCV9tZXNzYWdlcyLHAQoNU2VjdGlvblF1b3RhcxIUCgdkb21haW5zGAEgASgNSACIAQESHQoQbGVhcm5pbmdfcmVjb3JkcxgCIAEoDUgBiAEBEhsKDmNvZGVfZnJhZ21lbnRzGAMgASgNSAKIAQESHAoPdGV4dF9jaGFyYWN0ZXJzGAQgASgNSAOIAQFCCgoIX2RvbWFpbnNCEwoRX2xlYXJuaW5nX3JlY29yZHNCEQoPX2NvZGVfZnJhZ21lbnRzQhIKEF90ZXh0X2NoYXJhY3RlcnMiawoNSGlzdG9yeUxpbWl0cxIZCgxtYXhfbWVzc2FnZXMYASABKA1IAIgBARIbCg5tYXhfY2hhcmFjdGVycxgCIAEoDUgBiAEBQg8KDV9tYXhfbWVzc2FnZXNCEQoPX21heF9jaGFyYWN0ZXJzIjoKDlNlY3JldFNldHRpbmdzEigKBnBvbGljeRgBIAEoDjIYLmh1bW1vY2sudjEuU2VjcmV0UG9saWN5IpEBChFSZXRlbnRpb25TZXR0aW5ncxIZCgxtYXhfYWdlX2RheXMYASABKAFIAIgBARIZCgxtYXhfbWVtb3JpZXMYAiABKA1IAYgBARIWCgltYXhfYnl0ZXMYAyABKARIAogBAUIPCg1fbWF4X2FnZV9kYXlzQg8KDV9tYXhfbWVtb3JpZXNCDAoKX21heF9ieXRlcyI6Cg5SZXZpZXdTZXR0aW5ncxIoCgZwb2xpY3kYASABKA4yGC5odW1tb2NrLnYxLlJldmlld1BvbGljeSLFAwoPUHJvamVjdFNldHRpbmdzEiYKBGNoYXQYASABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxImCgRjb2RlGAIgASgLMhguaHVtbW9jay52MS5SZWNhbGxUdW5pbmcSJwoFYWdlbnQYAyABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxIuCg1idWRnZXRfdG9rZW5zGAQgASgLMhcuaHVtbW9jay52MS5Gb3JtQnVkZ2V0cxIpCgZxdW90YXMYBSABKAsyGS5odW1tb2NrLnYxLlNlY3Rpb25RdW90YXMSKgoHaGlzdG9yeRgGIAEoCzIZLmh1bW1vY2sudjEuSGlzdG9yeUxpbWl0cxInCgVjb2RleBgHIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEisKB3NlY3JldHMYCCABKAsyGi5odW1tb2NrLnYxLlNlY3JldFNldHRpbmdzEjAKCXJldGVudGlvbhgJIAEoCzIdLmh1bW1vY2sudjEuUmV0ZW50aW9uU2V0dGluZ3MSKgoGcmV2aWV3GAogASgLMhouaHVtbW9jay52MS5SZXZpZXdTZXR0aW5ncyp2CgxTZWNyZXRQb2xpY3kSHQoZU0VDUkVUX1BPTElDWV9VTlNQRUNJRklFRBAAEhUKEVNFQ1JFVF9QT0xJQ1lfT0ZGEAESFgoSU0VDUkVUX1BPTElDWV9XQVJOEAISGAoUU0VDUkVUX1BPTElDWV9SRURBQ1QQAypcCgxSZXZpZXdQb2xpY3kSHQoZUkVWSUVXX1BPTElDWV9VTlNQRUNJRklFRBAAEhUKEVJFVklFV19QT0xJQ1lfT0ZGEAESFgoSUkVWSUVXX1BPTElDWV9IT0xEEAJCRgoOZGV2Lmh1bW1vY2sudjFCDVNldHRpbmdzUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_hummock_v1_recall]);
 
 /**
  * Upper bounds on the tokens of a rendering, by its form, 1 to 1000000 each. Unset means 4000 for context and 2000 for
@@ -141,6 +141,85 @@ export const HistoryLimitsSchema: GenMessage<HistoryLimits> = /*@__PURE__*/
   messageDesc(file_hummock_v1_settings, 2);
 
 /**
+ * How secrets are treated. What was stored before a change stays as it is until it is learnt again.
+ *
+ * @generated from message hummock.v1.SecretSettings
+ */
+export type SecretSettings = Message<"hummock.v1.SecretSettings"> & {
+  /**
+   * In memories and their metadata, in messages, titles of sessions, observed turns and feedback. Unset means REDACT.
+   *
+   * @generated from field: hummock.v1.SecretPolicy policy = 1;
+   */
+  policy: SecretPolicy;
+};
+
+/**
+ * Describes the message hummock.v1.SecretSettings.
+ * Use `create(SecretSettingsSchema)` to create a new message.
+ */
+export const SecretSettingsSchema: GenMessage<SecretSettings> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_settings, 3);
+
+/**
+ * What a project keeps at most. What is beyond is forgotten as Forget does it, and with it what was learnt of it: within
+ * some seconds of a write or of a change of these settings, and what has become too old within the hour. What an indexer
+ * sends (ORIGIN_INDEXER) stands for files that are there: it is neither counted nor forgotten. Unset keeps everything.
+ *
+ * @generated from message hummock.v1.RetentionSettings
+ */
+export type RetentionSettings = Message<"hummock.v1.RetentionSettings"> & {
+  /**
+   * Memories that were made longer ago, and sessions whose newest message is older, in days; above 0, at most 36500.
+   *
+   * @generated from field: optional double max_age_days = 1;
+   */
+  maxAgeDays?: number | undefined;
+
+  /**
+   * So many memories, at least 1; those that were written first go first.
+   *
+   * @generated from field: optional uint32 max_memories = 2;
+   */
+  maxMemories?: number | undefined;
+
+  /**
+   * So many bytes of their texts and raw texts in UTF-8, at least 1; those that were written first go first.
+   *
+   * @generated from field: optional uint64 max_bytes = 3;
+   */
+  maxBytes?: bigint | undefined;
+};
+
+/**
+ * Describes the message hummock.v1.RetentionSettings.
+ * Use `create(RetentionSettingsSchema)` to create a new message.
+ */
+export const RetentionSettingsSchema: GenMessage<RetentionSettings> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_settings, 4);
+
+/**
+ * What is held for review. What was held before a change stays held, and what was stored stays stored.
+ *
+ * @generated from message hummock.v1.ReviewSettings
+ */
+export type ReviewSettings = Message<"hummock.v1.ReviewSettings"> & {
+  /**
+   * Of what Learn, LearnStream and LearnTurn are sent. Unset means HOLD.
+   *
+   * @generated from field: hummock.v1.ReviewPolicy policy = 1;
+   */
+  policy: ReviewPolicy;
+};
+
+/**
+ * Describes the message hummock.v1.ReviewSettings.
+ * Use `create(ReviewSettingsSchema)` to create a new message.
+ */
+export const ReviewSettingsSchema: GenMessage<ReviewSettings> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_settings, 5);
+
+/**
  * All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
  * value applies; where that is unset too, the default.
  *
@@ -195,6 +274,27 @@ export type ProjectSettings = Message<"hummock.v1.ProjectSettings"> & {
    * @generated from field: hummock.v1.RecallTuning codex = 7;
    */
   codex?: RecallTuning | undefined;
+
+  /**
+   * Secrets in what is stored.
+   *
+   * @generated from field: hummock.v1.SecretSettings secrets = 8;
+   */
+  secrets?: SecretSettings | undefined;
+
+  /**
+   * What is kept, and what is forgotten.
+   *
+   * @generated from field: hummock.v1.RetentionSettings retention = 9;
+   */
+  retention?: RetentionSettings | undefined;
+
+  /**
+   * What is held for review.
+   *
+   * @generated from field: hummock.v1.ReviewSettings review = 10;
+   */
+  review?: ReviewSettings | undefined;
 };
 
 /**
@@ -202,5 +302,85 @@ export type ProjectSettings = Message<"hummock.v1.ProjectSettings"> & {
  * Use `create(ProjectSettingsSchema)` to create a new message.
  */
 export const ProjectSettingsSchema: GenMessage<ProjectSettings> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_settings, 3);
+  messageDesc(file_hummock_v1_settings, 6);
+
+/**
+ * What becomes of secrets in what is sent to be stored: private keys, keys, tokens and passwords, as far as they are known
+ * by how they are written.
+ *
+ * @generated from enum hummock.v1.SecretPolicy
+ */
+export enum SecretPolicy {
+  /**
+   * Not said. REDACT.
+   *
+   * @generated from enum value: SECRET_POLICY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Nothing is looked for; all is stored as it is given.
+   *
+   * @generated from enum value: SECRET_POLICY_OFF = 1;
+   */
+  OFF = 1,
+
+  /**
+   * All is stored as it is given; Learn and LearnTurn say what was found.
+   *
+   * @generated from enum value: SECRET_POLICY_WARN = 2;
+   */
+  WARN = 2,
+
+  /**
+   * "[redacted: password]" or the like stands in the place of each, whatever it is made of; what stood there is nowhere
+   * kept. Learn and LearnTurn say what was found. A memory that is itself a password ("the Wi-Fi password is ...") says
+   * nothing any more: whoever wants to remember such things chooses WARN or OFF before it is learnt.
+   *
+   * @generated from enum value: SECRET_POLICY_REDACT = 3;
+   */
+  REDACT = 3,
+}
+
+/**
+ * Describes the enum hummock.v1.SecretPolicy.
+ */
+export const SecretPolicySchema: GenEnum<SecretPolicy> = /*@__PURE__*/
+  enumDesc(file_hummock_v1_settings, 0);
+
+/**
+ * What becomes of memories that read like instructions to a model and come from nobody's hand: their origin is AI_OUTPUT or
+ * SUMMARY, or they are believed less than half (trust below 0.5). What an agent notes (SUMMARY, believed) may be what its
+ * user wants of it, "answer in Chinese from now on": such wishes are stored.
+ *
+ * @generated from enum hummock.v1.ReviewPolicy
+ */
+export enum ReviewPolicy {
+  /**
+   * Not said. HOLD.
+   *
+   * @generated from enum value: REVIEW_POLICY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * They are stored as all others, and are escaped in prompts as all others.
+   *
+   * @generated from enum value: REVIEW_POLICY_OFF = 1;
+   */
+  OFF = 1,
+
+  /**
+   * They are held: no call brings them back but MemoryService.ListReview, until they are approved.
+   *
+   * @generated from enum value: REVIEW_POLICY_HOLD = 2;
+   */
+  HOLD = 2,
+}
+
+/**
+ * Describes the enum hummock.v1.ReviewPolicy.
+ */
+export const ReviewPolicySchema: GenEnum<ReviewPolicy> = /*@__PURE__*/
+  enumDesc(file_hummock_v1_settings, 1);
 

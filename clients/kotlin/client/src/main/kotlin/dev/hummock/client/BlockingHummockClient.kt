@@ -1,9 +1,13 @@
 package dev.hummock.client
 
 import dev.hummock.v1.ContextServiceGrpc
+import dev.hummock.v1.DeleteProjectRequest
+import dev.hummock.v1.DeleteProjectResponse
 import dev.hummock.v1.LearnRequest
 import dev.hummock.v1.LearnResponse
 import dev.hummock.v1.Memory
+import dev.hummock.v1.MemoryFilter
+import dev.hummock.v1.ProjectServiceGrpc
 import dev.hummock.v1.RecallRequest
 import dev.hummock.v1.RecallResponse
 import dev.hummock.v1.RenderRequest
@@ -79,6 +83,14 @@ class BlockingHummockClient @JvmOverloads constructor(
 
     /** Searches code and knowledge together, as an agent's tool. */
     fun search(request: SearchRequest): SearchResponse = send(ContextServiceGrpc.getSearchMethod(), request)
+
+    /** Removes a project with all that it has; the reply counts it. */
+    fun deleteProject(project: String): DeleteProjectResponse =
+        send(ProjectServiceGrpc.getDeleteProjectMethod(), DeleteProjectRequest.newBuilder().setProject(project).build())
+
+    /** As [HummockClient.deleteWhere]: removes all memories that pass a filter, and says how many that were. */
+    @Throws(InterruptedException::class)
+    fun deleteWhere(project: String, where: MemoryFilter): Int = runBlocking { client.deleteWhere(project, where) }
 
     /** As [HummockClient.withMemory]: the very same messages where the service is away, slow or at fault. */
     @JvmOverloads

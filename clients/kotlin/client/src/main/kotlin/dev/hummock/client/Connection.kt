@@ -15,7 +15,7 @@ import io.grpc.okhttp.OkHttpChannelBuilder
 import java.util.concurrent.TimeUnit.MINUTES
 import java.util.concurrent.TimeUnit.SECONDS
 
-/** Replies stay below 4 MiB; an operator may have asked for larger ones. */
+/** Replies stay below 4 MiB unless a request asks for more (`max_reply_bytes`). */
 private const val LARGEST_REPLY_BYTES = 16 shl 20
 
 /** Above it gRPC forgets a request as soon as it is sent; its own default is 1 MiB, and a Learn may have 4 MiB. */

@@ -3,9 +3,12 @@ package dev.hummock.client
 import dev.hummock.v1.AdminServiceGrpcKt.AdminServiceCoroutineStub
 import dev.hummock.v1.ContextServiceGrpc
 import dev.hummock.v1.ContextServiceGrpcKt.ContextServiceCoroutineStub
+import dev.hummock.v1.DeleteProjectResponse
 import dev.hummock.v1.LearnResponse
 import dev.hummock.v1.LearningServiceGrpcKt.LearningServiceCoroutineStub
 import dev.hummock.v1.Memory
+import dev.hummock.v1.MemoryFilter
+import dev.hummock.v1.MemoryFilterKt
 import dev.hummock.v1.MemoryServiceGrpcKt.MemoryServiceCoroutineStub
 import dev.hummock.v1.ProjectServiceGrpcKt.ProjectServiceCoroutineStub
 import dev.hummock.v1.RecallRequestKt
@@ -18,8 +21,11 @@ import dev.hummock.v1.SearchResponse
 import dev.hummock.v1.SessionServiceGrpcKt.SessionServiceCoroutineStub
 import dev.hummock.v1.WatchMemoriesRequestKt
 import dev.hummock.v1.WatchMemoriesResponse
+import dev.hummock.v1.deleteMemoriesRequest
+import dev.hummock.v1.deleteProjectRequest
 import dev.hummock.v1.learnRequest
 import dev.hummock.v1.memory
+import dev.hummock.v1.memoryFilter
 import dev.hummock.v1.recallRequest
 import dev.hummock.v1.renderRequest
 import dev.hummock.v1.searchRequest
@@ -159,6 +165,32 @@ class HummockClient @JvmOverloads constructor(
                 more()
             },
         )
+    }
+
+    /** Removes a project with all that it has; the reply counts it. */
+    suspend fun deleteProject(project: String): DeleteProjectResponse = projects {
+        deleteProject(deleteProjectRequest { this.project = project })
+    }
+
+    /**
+     * Removes all memories that pass a filter, which has one condition at least, and says how many that were. One call
+     * removes a few hundred, so there may be several; where one throws, do it again.
+     */
+    suspend fun deleteWhere(project: String, where: MemoryFilterKt.Dsl.() -> Unit): Int =
+        deleteWhere(project, memoryFilter(where))
+
+    /** The same by a filter that is there already. */
+    suspend fun deleteWhere(project: String, where: MemoryFilter): Int {
+        val request = deleteMemoriesRequest {
+            this.project = project
+            filter = where
+        }
+        var removed = 0
+        do {
+            val reply = memories { deleteMemories(request) }
+            removed += reply.deletedCount
+        } while (reply.remainingCount > 0)
+        return removed
     }
 
     /**

@@ -25,7 +25,6 @@ import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.asFlow
 import kotlinx.coroutines.flow.take
-import kotlinx.coroutines.flow.toList
 
 private val DETAILS = JsonFormat.TypeRegistry.newBuilder()
     .add(listOf(ErrorInfo.getDescriptor(), BadRequest.getDescriptor(), RetryInfo.getDescriptor()))
@@ -72,7 +71,13 @@ class Calls(private val client: HummockClient, private val values: Values) {
             else client.exchange(method, requests.asFlow(), timeout)
         val isCancelled = step["then"]?.asString == "cancel"
         val read = if (isCancelled) replies.take(step.getAsJsonArray("replies").size()) else replies
-        return JsonArray().apply { read.toList().forEach { add(json(it)) } }
+        return JsonArray().apply {
+            read.collect {
+                add(json(it))
+                // Behind the first, for then the stream has begun.
+                if (size() == 1 && step.has("meanwhile")) made(step.getAsJsonObject("meanwhile"))
+            }
+        }
     }
 
     private fun message(method: MethodDescriptor<Message, Message>, said: JsonElement): Message {

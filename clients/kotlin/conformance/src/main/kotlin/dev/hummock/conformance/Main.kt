@@ -5,11 +5,13 @@ import com.google.gson.JsonElement
 import com.google.gson.JsonObject
 import com.google.gson.JsonParser
 import com.google.gson.JsonPrimitive
+import com.google.protobuf.util.JsonFormat
 import dev.hummock.client.ClientOptions
 import dev.hummock.client.HummockClient
 import dev.hummock.client.HummockException
 import dev.hummock.client.LlmMessage
 import dev.hummock.client.MemoryOptions
+import dev.hummock.v1.MemoryFilter
 import java.io.FileDescriptor
 import java.io.FileOutputStream
 import java.io.PrintStream
@@ -83,7 +85,11 @@ private class Runner(private val told: JsonObject, private val matching: Matchin
 
     private suspend fun runInTime(client: HummockClient, step: JsonObject, values: Values) {
         val started = System.nanoTime()
-        if (step.has("with_memory")) withMemory(client, values.filled(step).asJsonObject) else call(client, step, values)
+        when {
+            step.has("with_memory") -> withMemory(client, values.filled(step).asJsonObject)
+            step.has("delete_where") -> deleteWhere(client, values.filled(step).asJsonObject)
+            else -> call(client, step, values)
+        }
         val tookMs = (System.nanoTime() - started) / 1_000_000
         val mostMs = step["within_ms"]?.asLong ?: Long.MAX_VALUE
         if (tookMs > mostMs) throw Failed("took $tookMs ms; at most $mostMs were expected")
@@ -126,6 +132,12 @@ private class Runner(private val told: JsonObject, private val matching: Matchin
         val got = client.withMemory(asked["project"].asString, messages, options)
         if (step["unchanged"]?.asBoolean == true && got !== messages) throw Failed("other messages came back: $got")
         step["messages"]?.let { expect(it, json(got)) }
+    }
+
+    private suspend fun deleteWhere(client: HummockClient, step: JsonObject) {
+        val asked = step.getAsJsonObject("delete_where")
+        val where = MemoryFilter.newBuilder().also { JsonFormat.parser().merge(asked["filter"].toString(), it) }.build()
+        expect(step["removed"], JsonPrimitive(client.deleteWhere(asked["project"].asString, where)))
     }
 
     private fun json(messages: List<LlmMessage>) = JsonArray().apply {

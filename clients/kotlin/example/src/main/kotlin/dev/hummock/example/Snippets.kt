@@ -11,6 +11,7 @@ import dev.hummock.v1.appendMessageRequest
 import dev.hummock.v1.getMemoryRequest
 import dev.hummock.v1.getOrCreateActiveSessionRequest
 import dev.hummock.v1.learnTurnRequest
+import dev.hummock.v1.memory
 import dev.hummock.v1.promptMessage
 import dev.hummock.v1.recallRequest
 import dev.hummock.v1.renderRequest
@@ -33,6 +34,7 @@ fun main() {
         check(runCatching { overTls(authorities, token) }.exceptionOrNull() is java.nio.file.NoSuchFileException)
         HummockClient().use { client ->
             anyCall(client)
+            deleting(client)
             failing(client)
             watching(client)
             check(failingOpen(client).first().content.length > "You are patient.".length)
@@ -66,6 +68,14 @@ private suspend fun anyCall(client: HummockClient) {
         withDeadlineAfter(10, SECONDS).recall(recallRequest { project = "loan"; queryText = "还款" })
     }
     check(session.id.isNotEmpty() && found.hitsCount > 0)
+}
+
+private suspend fun deleting(client: HummockClient) {
+    val note = memory { content = "for this run alone"; metadata["run"] = "12" }
+    client.learn("scratch", listOf(note))
+    val removed = client.deleteWhere("scratch") { metadata["run"] = "12" }
+    client.deleteProject("scratch")
+    check(removed == 1)
 }
 
 private suspend fun failing(client: HummockClient) {
