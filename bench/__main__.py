@@ -12,7 +12,24 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench import beside, clients, deadlines, exact, index, kernels, learn, learning, load, model, recall, render, scale
+from bench import (
+    access,
+    beside,
+    clients,
+    deadlines,
+    exact,
+    index,
+    kernels,
+    learn,
+    learning,
+    load,
+    metrics,
+    model,
+    overload,
+    recall,
+    render,
+    scale,
+)
 from bench.command import FAILURES, RESULTS, Measure, Options, one_line, options_of, options_parser
 from bench.machine import Machine
 from bench.peers import __main__ as peers
@@ -28,6 +45,8 @@ QUICK: Mapping[str, Measure] = {
     "start": scale.measure_start,
     "model": model.measure,
     "clients": clients.measure,
+    "access": access.measure,
+    "metrics": metrics.measure,
 }
 LONG: Mapping[str, Measure] = {
     "peers": peers.measure,
@@ -41,6 +60,7 @@ LONG: Mapping[str, Measure] = {
     "render": render.measure,
     "learning": learning.measure,
     "beside": beside.measure,
+    "overload": overload.measure,
 }
 EVERY = {**QUICK, **LONG}
 

@@ -47,6 +47,7 @@ class Client:
 CLIENTS = (
     Client(name="Python", tool=sys.executable, command=(sys.executable, "-m", "bench.facade")),
     Client(name="Go", tool="go", command=("go", "run", "-C", "clients/go", "./overhead")),
+    Client(name="Kotlin", tool="mvn", command=("sh", "clients/kotlin/overhead.sh")),
 )
 
 

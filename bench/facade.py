@@ -1,6 +1,7 @@
 """`python -m bench.facade TARGET PROJECT ID CALLS`: one read of a memory through the raw stub and the Python client.
 
-They take turns; the seconds of each are written as JSON. `clients/go/overhead` is the same for Go.
+They take turns; the seconds of each are written as JSON. `clients/go/overhead` is the same for Go,
+`clients/kotlin/overhead` for Kotlin.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from bench.stores import SEED
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderForm
+from hummock.core.secrets import SecretPolicy
 from hummock.memories.learn import Preparation, make_memory
 from hummock.ports.models import Embedder
 from hummock.render.compose import FORMS, compose, marked
@@ -84,7 +85,8 @@ def _memories(count: int) -> Iterator[Memory]:
     request = context_service_pb2.LearnRequest(project="bench", memories=map(corpus.memory, range(count)))
     # Nothing is embedded here.
     preparation = Preparation(cast(Embedder, None), EstimatedTokens(), make_id=str)
-    for prepared in preparation.prepare(request.project, [lesson.draft for lesson in learn_command(request).lessons]):
+    drafts = [lesson.draft for lesson in learn_command(request).lessons]
+    for prepared in preparation.prepare(request.project, drafts, SecretPolicy.REDACT):
         yield make_memory(prepared, None, chunk_count=1, now=NOW_S)
 
 

@@ -70,8 +70,16 @@ class Bench:
         return load_settings(environ={"HUMMOCK_CONFIG": str(self.directory / "hummock.toml")})
 
     @contextmanager
-    def serving(self, readers: int = 0) -> Iterator[Serving]:
-        """`hummock serve` on a free port of loopback, for as long as the block runs. Raises: BenchFailed."""
+    def serving(self, readers: int = 0, credentials: grpc.ChannelCredentials | None = None) -> Iterator[Serving]:
+        """`hummock serve` on a free port of loopback, for as long as the block runs.
+
+        Args:
+            readers: Processes beside it.
+            credentials: Of a channel to it, where its settings have it speak TLS.
+
+        Raises:
+            BenchFailed: It did not start, or did not end well.
+        """
         # What this machine sets for its own service is none of the bench's.
         env = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
         env["HUMMOCK_CONFIG"] = str(self.directory / "hummock.toml")
@@ -81,7 +89,7 @@ class Bench:
         command = [sys.executable, "-m", "hummock", "serve", "--readers", str(readers)]
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, encoding="utf-8") as process:
             try:
-                with grpc.insecure_channel(target := _target(process), options=channel_options(target)) as channel:
+                with _channel(_target(process), credentials) as (target, channel):
                     grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
                     yield Serving(process_id=process.pid, target=target, channel=channel, started_s=started_s)
                 _stop(process)
@@ -117,6 +125,18 @@ class Serving:
 
     def _status_bytes(self, field: str) -> int:
         return sum(_status_bytes(process_id, field) for process_id in self._processes())
+
+
+@contextmanager
+def _channel(target: str, credentials: grpc.ChannelCredentials | None) -> Iterator[tuple[str, grpc.Channel]]:
+    options = channel_options(target)
+    channel = (
+        grpc.secure_channel(target, credentials, options=options)
+        if credentials
+        else grpc.insecure_channel(target, options=options)
+    )
+    with channel:
+        yield target, channel
 
 
 def process_cpu_s(process_id: int) -> float:

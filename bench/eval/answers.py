@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import grpc
+from google.protobuf import field_mask_pb2
 
 from bench.eval.made import half_of
 from bench.eval.metrics import Judged
@@ -25,7 +26,7 @@ from hummock.config import load_settings
 from hummock.core.errors import HummockError
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
@@ -101,12 +102,14 @@ def _learn(stack: ExitStack, place: Place, corpus: Corpus, say: Say) -> Serving:
     started_s = time.perf_counter()
     done = 0
     for project, memories in corpus.projects.items():
+        _take_all(service, project)
         for start in range(0, len(memories), _BATCH_MEMORIES):
             batch = memories[start : start + _BATCH_MEMORIES]
             reply = learn(pb.LearnRequest(project=project, memories=batch), timeout=_LEARN_S)
             refused = [result for result in reply.results if result.status != pb.LEARN_STATUS_CREATED]
             if refused:
-                raise BenchFailed(f"{refused[0].id} of {corpus.name} was taken for a duplicate")
+                why = pb.LearnStatus.Name(refused[0].status).removeprefix("LEARN_STATUS_")
+                raise BenchFailed(f"{refused[0].id} of {corpus.name} is not stored: {why}")
             if done // 500 < (done + len(batch)) // 500:
                 say(f"{corpus.name}: {done + len(batch)} of {corpus.memory_count} memories learnt")
             done += len(batch)
@@ -123,6 +126,18 @@ def _learn(stack: ExitStack, place: Place, corpus: Corpus, say: Say) -> Serving:
     say(f"{corpus.name}: {done} memories learnt in {learnt.seconds} s")
     (place.of(corpus) / _RECORD).write_text(json.dumps(asdict(learnt), indent=2) + "\n", encoding="utf-8")
     return service
+
+
+def _take_all(service: Serving, project: str) -> None:
+    """What is asked is how well a memory is found: none is held back, and none is stored without its passwords."""
+    settings = settings_pb2.ProjectSettings(
+        secrets=settings_pb2.SecretSettings(policy=settings_pb2.SECRET_POLICY_WARN),
+        review=settings_pb2.ReviewSettings(policy=settings_pb2.REVIEW_POLICY_OFF),
+    )
+    request = project_pb.UpdateProjectSettingsRequest(
+        project=project, settings=settings, update_mask=field_mask_pb2.FieldMask(paths=["secrets", "review"])
+    )
+    ProjectServiceStub(service.channel).UpdateProjectSettings(request, timeout=_CALL_S)
 
 
 def _await_vectors(service: Serving, project: str) -> None:

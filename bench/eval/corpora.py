@@ -13,12 +13,14 @@ from bench.eval.noise import facts
 from bench.eval.sets import Corpus
 from bench.eval.siblings import siblings
 from bench.eval.spelling import spelling
-from bench.eval.talk import talk
+from bench.eval.talk import later, talk
 
 CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     **sets.CORPORA,
     "talk-zh": lambda datasets: talk(datasets, "zh"),
     "talk-en": lambda datasets: talk(datasets, "en"),
+    "later-zh": lambda datasets: later(datasets, "zh"),
+    "later-en": lambda datasets: later(datasets, "en"),
     "facts": facts,
     "diary": diary,
     "siblings": siblings,

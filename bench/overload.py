@@ -1,0 +1,161 @@
+"""`python -m bench.overload`: more recalls than the service can answer, and a quiet project beside them (row 26)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event
+from typing import cast
+
+import grpc
+
+from bench.asking import RECALL, TAG, Latency, caller, recall_requests
+from bench.command import Options, run_parts
+from bench.corpus import Corpus
+from bench.generator import Generator, Load, NoCompiler, arrivals_s
+from bench.report import Findings, Judge, Row
+from bench.service import BenchFailed, Serving
+from bench.stores import SEED, A
+from hummock_client.errors import FailedCall, call_error
+
+PART, ROW = "overload", 26
+_CLIENTS, _MANY = 16, 500
+_WARM_UP_CALLS, _PEAK_CALLS = 1000, 3000
+_TIMES = (2, 5, 10)
+_LONG_S = 6.0
+_QUIET_EVERY_S = 0.05
+_GOODPUT_SHARE, _P99_TIMES, _QUIET_TIMES, _REFUSAL_MS = 0.8, 2.0, 1.3, 10.0
+_WHAT = "A: recalls as in row 1, open loop (Poisson) over 500 connections"
+
+
+@dataclass(slots=True)
+class Beside:
+    """What single callers saw meanwhile: seconds of calls that were answered, and of those that were refused."""
+
+    answered_s: list[float] = field(default_factory=list)
+    refused_s: list[float] = field(default_factory=list)
+
+    def quiet(self) -> Latency:
+        """Of answered calls. Raises: BenchFailed: there were none."""
+        return _latency(self.answered_s)
+
+
+def measure(options: Options) -> Findings:
+    """The peak first, then twice, five and ten times as many calls as that."""
+    try:
+        generator = Generator.compiled(options.stores.directory)
+    except NoCompiler as none:
+        return Findings(part=PART, skipped=(f"row {ROW}, overload: {none}",))
+    filled = options.stores.filled(A)
+    asked = _Questions(filled.corpus)
+    rows: list[Row] = []
+    figures: list[tuple[str, str]] = []
+    with filled.bench.serving() as service:
+        generator.run(service.target, RECALL, asked.loud(_WARM_UP_CALLS), _CLIENTS)
+        peak = generator.run(service.target, RECALL, asked.loud(_PEAK_CALLS), _CLIENTS)
+        with _asking(service, asked.quiet()) as alone:
+            time.sleep(_LONG_S)
+        figures += [
+            (f"peak, closed loop of {_CLIENTS} clients", peak.line()),
+            ("a quiet project's recalls alone", alone.quiet().line()),
+        ]
+        for times in _TIMES:
+            rows_of, line = _at(service, generator, times, peak, asked, alone)
+            rows += rows_of
+            figures.append((f"{times} x the peak", line))
+    return Findings(part=PART, rows=tuple(rows), figures=tuple(figures))
+
+
+class _Questions:
+    """Recalls, none of which comes twice: those of one project, and those of all others."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._next = 0
+        self._name = corpus.question(0).project
+        self._quiet: list[bytes] = []
+
+    def loud(self, count: int) -> list[bytes]:
+        """So many of the others."""
+        taken: list[bytes] = []
+        while len(taken) < count:
+            requests = recall_requests(self._corpus, range(self._next, self._next + count), TAG)
+            self._next += count
+            self._quiet += [one.SerializeToString() for one in requests if one.project == self._name]
+            taken += [one.SerializeToString() for one in requests if one.project != self._name]
+        return taken[:count]
+
+    def quiet(self) -> list[bytes]:
+        """Enough of the one project for a run."""
+        most = int(_LONG_S / _QUIET_EVERY_S) + 1
+        taken, self._quiet = self._quiet[:most], self._quiet[most:]
+        return taken
+
+
+def _at(
+    service: Serving, generator: Generator, times: int, peak: Load, asked: _Questions, alone: Beside
+) -> tuple[list[Row], str]:
+    """So many times as many calls as the service can answer."""
+    rate_per_s = times * peak.calls_per_s
+    messages = asked.loud(int(rate_per_s * _LONG_S))
+    with _asking(service, asked.quiet()) as beside, _asking(service, asked.loud(1000)) as among:
+        load = generator.run(service.target, RECALL, messages, _MANY, arrivals_s(rate_per_s, len(messages), SEED))
+    best = Judge(name="at the peak", value=peak.calls_per_s, unit="recalls/s")
+    p99 = Judge(name="at the peak", value=peak.latency.p99_ms, unit="ms")
+    p95 = Judge(name="alone", value=alone.quiet().p95_ms, unit="ms")
+    what = f"{_WHAT}, {times} x the peak"
+    rows = [
+        Row.share(ROW, f"{what}: answered", _GOODPUT_SHARE, load.calls_per_s, best),
+        Row.beside(ROW, f"{what}: p99 of what was answered, from due time", _P99_TIMES, load.latency.p99_ms, p99),
+        Row.beside(ROW, f"{what}: p95 of a quiet project", _QUIET_TIMES, beside.quiet().p95_ms, p95),
+    ]
+    refused = "none refused"
+    if among.refused_s:
+        latency = _latency(among.refused_s)
+        rows.append(Row.guide(ROW, f"{what}: p95 of a refusal", _REFUSAL_MS, latency.p95_ms, "ms"))
+        refused = f"refused {latency.line()}"
+    return rows, f"{load.line()}; quiet {beside.quiet().line()}; {len(beside.refused_s)} of it refused; {refused}"
+
+
+@contextmanager
+def _asking(service: Serving, messages: Sequence[bytes]) -> Iterator[Beside]:
+    """One client, twenty calls a second, for as long as the block runs. Raises: BenchFailed."""
+    seen, over, ask = Beside(), Event(), caller(service.channel, RECALL)
+
+    def run() -> None:
+        for message in messages:
+            if over.wait(_QUIET_EVERY_S):
+                return
+            start_s = time.perf_counter()
+            try:
+                ask(message)
+            except grpc.RpcError as failed:
+                error = call_error(cast(FailedCall, failed))
+                if error.retry_after_s is None:
+                    raise BenchFailed(
+                        f"a call failed by {error.code.name} and does not say when to try again"
+                    ) from None
+                seen.refused_s.append(time.perf_counter() - start_s)
+            else:
+                seen.answered_s.append(time.perf_counter() - start_s)
+
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(run)
+        try:
+            yield seen
+        finally:
+            over.set()
+        asking.result()
+
+
+def _latency(times_s: Sequence[float]) -> Latency:
+    if not times_s:
+        raise BenchFailed("none of the calls of a quiet project was answered")
+    return Latency.of(times_s)
+
+
+if __name__ == "__main__":
+    run_parts((measure,), __doc__)
