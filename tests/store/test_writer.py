@@ -7,11 +7,13 @@ from enum import IntEnum
 from pathlib import Path
 from threading import Event
 
+import lmdb
 import pytest
 
 from hummock.core.errors import InvalidRequest, RequestIdReused, Unavailable
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.ports.store import UnitOfWork, WriteRequest, Written
+from hummock.store.errors import DataFileCut
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.lmdb.group import GroupCommit, Job, Outcome
 from hummock.store.lmdb.writer import Writer
@@ -206,18 +208,41 @@ def test_a_writer_with_nothing_to_write_does_what_it_left_for_later() -> None:
     writer.close()
 
 
-def test_callers_are_told_only_after_the_write_is_published(tmp_path: Path) -> None:
+class Recording(GroupCommit):
+    """Notes that it commits, and does nothing else."""
+
+    def __init__(self, order: list[str]) -> None:
+        self.order = order
+
+    def commit(self, jobs: list[Job]) -> list[Outcome]:  # type: ignore[override] # a list will do here
+        self.order.append("committed")
+        return [Outcome(job=job, written=Written(seq=1, reply=7)) for job in jobs]
+
+
+@pytest.mark.parametrize("error", [DataFileCut(Path("data"), 1, 2), lmdb.CorruptedError("a page is none")])
+def test_what_fails_beside_writes_stops_no_writer(error: Exception) -> None:
+    """The write says what is wrong, where it fails as well; what was left is tried again behind it."""
+    order, failed, rested = list[str](), Event(), Event()
+
+    def rest() -> bool:
+        if not failed.is_set():
+            failed.set()
+            raise error
+        rested.set()
+        return False
+
+    writer = Writer(Recording(order), lambda projects: None, rest, 8)
+    assert failed.wait(30)
+    future: Future[Written[int]] = writer.submit("p", put_request([]))
+    assert future.result(30).reply == 7
+    assert rested.wait(30)
+    writer.close()
+    assert writer.stopped == ""
+
+
+def test_callers_are_told_only_after_the_write_is_published() -> None:
     order: list[str] = []
-
-    class Recording(GroupCommit):
-        def __init__(self) -> None:
-            pass
-
-        def commit(self, jobs: list[Job]) -> list[Outcome]:  # type: ignore[override] # a list will do here
-            order.append("committed")
-            return [Outcome(job=job, written=Written(seq=1, reply=7)) for job in jobs]
-
-    writer = Writer(Recording(), lambda projects: order.append(f"published {sorted(projects)}"), lambda: False, 8)
+    writer = Writer(Recording(order), lambda projects: order.append(f"published {sorted(projects)}"), lambda: False, 8)
     future: Future[Written[int]] = writer.submit("p", put_request([]))
     future.add_done_callback(lambda done: order.append("told"))
     writer.close()

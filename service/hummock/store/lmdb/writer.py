@@ -13,7 +13,9 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-from hummock.core.errors import Unavailable
+import lmdb
+
+from hummock.core.errors import HummockError, Unavailable
 from hummock.core.project import DeletedProject
 from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.lmdb.group import GroupCommit, Job, Outcome
@@ -50,7 +52,8 @@ class Writer:
         Args:
             group: Commits.
             publish: Makes committed writes visible to readers, given how many operations each project has in them.
-            idle: Called while nothing is queued: does a little, or says that nothing is left to do.
+            idle: Called while nothing is queued: does a little, or says that nothing is left to do. Where the store
+                fails it, it is called again behind the next write.
             group_jobs: Jobs of one group.
             removed: Told of a project that is gone, before what was written behind that is published.
             watch: Called every second or so.
@@ -113,7 +116,7 @@ class Writer:
                 groups += 1
                 # Where writes never cease, what is done beside them still gets on.
                 if groups % _GROUPS_A_PAUSE == 0:
-                    self._idle()
+                    self._rest()
                     self._watch()
         except BaseException as error:
             self._fail(pending, error)
@@ -121,7 +124,7 @@ class Writer:
     def _fill(self, pending: list[Job]) -> bool:
         """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
         while not pending:
-            while not self._waits() and self._queue.empty() and self._idle():
+            while not self._waits() and self._queue.empty() and self._rest():
                 pass
             is_over = self._sort()
             pending += self._group_of(self._interactive, self._group_jobs - self._places_for_bulk())
@@ -129,6 +132,15 @@ class Writer:
             if is_over and not pending and not self._waits():
                 return False
         return True
+
+    def _rest(self) -> bool:
+        """Does a little of what is done beside writes; whether more is left. What fails there fails no write."""
+        try:
+            return self._idle()
+        except (HummockError, lmdb.Error) as error:
+            # Whatever is wrong below is said of the writes and by who looks at the files.
+            _log.error("what is done beside writes has failed, and is tried again behind the next one: %s", error)
+            return False
 
     def _sort(self) -> bool:
         """Takes out of the queue what has come, waiting where nothing waits; whether nothing more will come."""
