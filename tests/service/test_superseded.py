@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import grpc
+import pytest
+
+from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import explain_pb2
 from hummock.v1 import memory_service_pb2 as pb
 from hummock.v1 import project_service_pb2 as projects
 from hummock.v1 import recall_pb2 as recall
+from hummock_client.errors import FailedCall, call_error
 from hummock_client.streaming import import_messages
 from tests.service.calls import ask, await_vectors, learn
 from tests.service.inputs import note
@@ -60,8 +67,35 @@ def test_explain_says_by_what_it_is_replaced(service: Stubs, project: str) -> No
     asked = recall.RecallRequest(project=project, query_text=QUERY)
     told = service.context.Explain(explain_pb2.ExplainRequest(recall=asked, memory_id="old"))
     assert (told.outcome, told.stage) == (explain_pb2.EXPLAIN_OUTCOME_LOST, explain_pb2.LOSS_STAGE_SUPERSEDED)
-    assert (told.other_id, list(told.changes)) == ("new", [])
+    assert told.other_id == "new"
     assert told.sentence.startswith("It is superseded by new.")
+    assert [(change.field, change.value) for change in told.changes] == [("include_superseded", "true")]
+    asked.include_superseded = True
+    told = service.context.Explain(explain_pb2.ExplainRequest(recall=asked, memory_id="old"))
+    assert told.outcome == explain_pb2.EXPLAIN_OUTCOME_RECALLED
+
+
+def test_who_asks_for_replaced_memories_is_told_by_which(service: Stubs, project: str) -> None:
+    """1.1-17, 1.1-1: an answer without them is none to who asks for them."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    assert recalled(service, project) == ["new"]
+    asked = recall.RecallRequest(project=project, query_text=QUERY, include_superseded=True)
+    hits = service.context.Recall(asked).hits
+    assert {hit.memory.id: list(hit.memory.superseded_by) for hit in hits} == {"old": ["new"], "new": []}
+    assert recalled(service, project) == ["new"]
+
+
+def test_no_prompt_holds_what_was_replaced(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    asked = recall.RecallRequest(query_text=QUERY)
+    rendered = service.context.Render(context.RenderRequest(project=project, recall=asked))
+    assert (NEW in rendered.text, OLD in rendered.text) == (True, False)
+    asked.include_superseded = True
+    with pytest.raises(grpc.RpcError) as caught:
+        service.context.Render(context.RenderRequest(project=project, recall=asked))
+    error = call_error(cast(FailedCall, caught.value))
+    assert (error.reason, error.metadata["field"]) == ("INVALID_REQUEST", "recall.include_superseded")
 
 
 def test_what_moved_to_another_project_replaces_there(service: Stubs, project: str) -> None:

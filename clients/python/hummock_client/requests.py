@@ -55,6 +55,7 @@ class RecallOptions(TypedDict, total=False):
     window_turns: int
     echo_window: Duration
     allow_missing: bool
+    include_superseded: bool
 
 
 class RenderOptions(TypedDict, total=False):

@@ -85,15 +85,17 @@ def recall(
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    include_superseded: Annotated[
+        bool, typer.Option("--include-superseded", help="Also those that others replace; each says which.")
+    ] = False,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Find the memories that bear on a text, and why."""
+    request = recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until))
+    request.include_superseded = include_superseded
     with connect(target) as service:
-        response = service.context.Recall(
-            recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until)),
-            timeout=CALL_TIMEOUT_S,
-        )
+        response = service.context.Recall(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
     else:
@@ -358,8 +360,9 @@ def _why(hit: recall_pb2.Hit) -> str:
     terms = one_line(" ".join(hit.matched_terms))
     taken = one_line(" ".join(f"{each.asked} → {each.meant}" for each in hit.corrections))
     twin = "another version" if hit.near_twin else ""
+    replaced = one_line(f"replaced by {' '.join(hit.memory.superseded_by)}") if hit.memory.superseded_by else ""
     wrong = f"called wrong by {hit.wrong_count}" if hit.wrong_count else ""
-    return ", ".join(part for part in (paths, terms, taken, twin, wrong) if part)
+    return ", ".join(part for part in (paths, terms, taken, twin, replaced, wrong) if part)
 
 
 def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:

@@ -101,6 +101,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
         times: Intervals that the query names, start and end (exclusive) in Unix seconds: what is told of them.
         pool: Candidates per path.
         with_key_files: Also fragments of the key files of the domains that any group before found by name.
+        include_superseded: Whether what others replace may answer as well.
         with_neighbours: Also what stands beside the best of each path in a session.
         with_tokens: Whether the candidates bring the token vectors of their best chunks.
         bridge: The same query for texts in another language; None where there is nothing to look for.
@@ -121,6 +122,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     times: tuple[tuple[float, float], ...] = ()
     pool: int = 50
     with_key_files: bool = False
+    include_superseded: bool = False
     with_neighbours: bool = False
     with_tokens: bool = False
     bridge: Bridge | None = None
@@ -300,7 +302,8 @@ class Standing:
 
     Attributes:
         failed: Names of the filter's fields whose condition it does not meet.
-        superseded_by: Ids of the memories that say that they replace it, in the order of their writes.
+        superseded_by: Ids of the memories that say that they replace it, in the order of their writes; none where the
+            query asks for such as well.
         turns_ago: Which turn of its session it is, counted from the last, 1; 0 unless the window holds it.
         searched: Memories that pass the filter, outside the window.
         cosine: Of its best chunk; NaN without a vector.

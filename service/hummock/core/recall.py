@@ -141,6 +141,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
         intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
+        include_superseded: Whether memories that others replace may answer as well.
         full: Whether hits carry their payload.
         until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It stands last, for it
             is no part of what is asked: queries that differ in nothing else are equal.
@@ -173,6 +174,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
     intent_mode: IntentMode | None = None
     as_of: float | None = None
     min_seq: int = 0
+    include_superseded: bool = False
     full: bool = True
     session_id: str = ""
     window_turns: int | None = None
@@ -223,6 +225,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         substrings: What the keyword path looks for in the texts themselves; empty when it looks for terms.
         times: What the query speaks of.
         time_share: Share in the order of how far a memory's time is one of these, in [0, 1].
+        include_superseded: Whether memories that others replace may answer as well.
         wanted: What kind of answer it wants.
         window: The turns that need not be recalled; None for none.
         echo_window_s: The age up to which what was said and equals the query is left out.
@@ -246,6 +249,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     intent: Intent
     as_of: float
     time_share: float = 0.0
+    include_superseded: bool = False
     wanted: Wanted = Wanted.NOTHING
     window: SessionWindow | None = None
     echo_window_s: float | None = None
@@ -280,6 +284,7 @@ class Hit(Struct, frozen=True, kw_only=True):
         wrong_count: Likewise.
         before: Its neighbours in its session or file, in their order; as many as were asked for, if there are.
         after: Those that come after it.
+        superseded_by: Ids of the memories that replace it, where the query asked for such as well.
     """
 
     memory: Memory
@@ -301,6 +306,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     wrong_count: int = 0
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
+    superseded_by: tuple[str, ...] = ()
 
 
 class StageTime(Struct, frozen=True, kw_only=True):

@@ -397,6 +397,9 @@ class Recallable(Protocol):
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
 
+    def superseded_by(self, project: str, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """The ids of the memories that replace each of these, in the order of their writes, where there are any."""
+
     def neighbours(
         self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
     ) -> list[Neighbours]:
@@ -480,9 +483,6 @@ class Store(Recallable, Protocol):
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
-
-    def superseded_by(self, project: str, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """The ids of the memories that replace each of these, in the order of their writes, where there are any."""
 
     def pending(self, project: str, limit: int) -> list[int]:
         """The numbers of at most `limit` memories that wait for their vectors, by their writes; see `load`."""

@@ -124,6 +124,17 @@ def _with_verdicts(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -
     )
 
 
+def with_replacements(
+    store: Recallable, project: str, hits: Mapping[str, tuple[Hit, ...]]
+) -> dict[str, tuple[Hit, ...]]:
+    """The hits of each group, which say by what they are replaced."""
+    by = store.superseded_by(project, [hit.memory.id for group in hits.values() for hit in group])
+    return {
+        name: tuple(replace(hit, superseded_by=by.get(hit.memory.id, ())) for hit in group)
+        for name, group in hits.items()
+    }
+
+
 def matched_terms(bits: int, words: Sequence[str]) -> tuple[str, ...]:
     """The words of the query whose bits are set."""
     return tuple([word for bit, word in enumerate(words) if bits >> bit & 1]) if bits else ()

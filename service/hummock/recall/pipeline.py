@@ -37,7 +37,7 @@ from hummock.recall.diversify import Picked, pick
 from hummock.recall.evidence import best_cosine
 from hummock.recall.files import by_files
 from hummock.recall.fuse import Fused, fuse
-from hummock.recall.hits import count, make_hits, with_neighbours
+from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
 from hummock.recall.intent import AskIntent, analyse_intent
 from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
 from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
@@ -126,6 +126,8 @@ class Recall:
             budget.done("load")
             if len(docs) == sum(len(places) for places, _ in ranking.picked):
                 break
+        if query.include_superseded:
+            hits = with_replacements(self._store, query.project, hits)
         cut: tuple[Degradation, ...] = ()
         if ranking.brings_neighbours:
             hits, cut = with_neighbours(self._store, query, hits, docs, features.text_hashes)

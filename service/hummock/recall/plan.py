@@ -162,6 +162,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         substrings=_substrings(query, intent),
         times=times,
         time_share=_time_share(query.text, times),
+        include_superseded=query.include_superseded,
         wanted=wanted,
         intent=replace(intent, times=times) if times else intent,
         as_of=as_of,

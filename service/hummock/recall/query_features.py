@@ -168,6 +168,7 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
         domain_text=features.domain_text if RecallPath.DOMAIN in group.paths else "",
         pool=group.pool,
         with_key_files=group.with_key_files,
+        include_superseded=plan.include_superseded,
         times=tuple((each.start, each.end) for each in plan.times) if plan.neighbours else (),
         with_neighbours=plan.neighbours,
         with_tokens=len(features.tokens) > 0 or len(features.bridge_tokens) > 0,

@@ -37,6 +37,7 @@ _PATHS: Mapping[str, str] = {
     "relevance_weight": "tuning.relevance_weight",
     "near_twin_bar": "tuning.near_twin_bar",
     "window_turns": "tuning.window_turns",
+    "include_superseded": "include_superseded",
 }
 _NAMES = {path: name for name, path in _PATHS.items()}
 
@@ -61,7 +62,7 @@ def remedied(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuer
         case LossStage.FILTER:
             return _loosen(query, verdict.failed, memory)
         case LossStage.SUPERSEDED:
-            return None  # what replaces it says so, and no request says otherwise
+            return replace(query, include_superseded=True)
         case LossStage.WINDOW:
             return replace(query, window_turns=int(verdict.value) - 1)
         case LossStage.CANDIDATES:
@@ -228,6 +229,8 @@ def _text(value: object) -> str:
             return ", ".join(keywords)
         case IntEnum():
             return value.name
+        case bool():
+            return str(value).lower()
         case str():
             return value
         case float():

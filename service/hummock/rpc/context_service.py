@@ -243,6 +243,8 @@ def _set_field(recall: recall_pb2.RecallRequest, path: str, changed: RecallQuery
             recall.intent.keywords.extend(changed.intent.keywords if changed.intent else ())
         case "paths":
             recall.ClearField("paths")
+        case "include_superseded":
+            recall.include_superseded = changed.include_superseded
         case _:
             name = path.removeprefix(_TUNING)
             setattr(recall.tuning, name, getattr(changed, name))

@@ -125,6 +125,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         intent_mode=IntentMode(request.intent_mode) if request.intent_mode else None,
         as_of=values.time(f"{prefix}as_of", request, "as_of"),
         min_seq=request.min_seq,
+        include_superseded=request.include_superseded,
         until_s=until_s,
         full=values.wants_full(request.view, unset_means_full=True),
         session_id=values.identifier(f"{prefix}session_id", request.session_id),
@@ -326,6 +327,8 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit, *, with_raw: bool) -> None:
     message.verdict = hit.verdict
     message.helpful_count = hit.helpful_count
     message.wrong_count = hit.wrong_count
+    if hit.superseded_by:
+        message.memory.superseded_by.extend(hit.superseded_by)
     if hit.matched_terms:
         message.matched_terms.extend(hit.matched_terms)
     for correction in hit.corrections:

@@ -125,6 +125,8 @@ def _parse_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQue
     recall.CopyFrom(request.recall)
     if recall.project not in ("", request.project):
         raise InvalidRequest("recall.project", "differs from project; leave it out")
+    if recall.include_superseded:
+        raise InvalidRequest("recall.include_superseded", "is not for prompts, which hold what counts now; recall them")
     recall.project = request.project
     recall.ClearField("view")
     recall.session_id = recall.session_id or request.session.session_id

@@ -400,8 +400,8 @@ class Memory(_message.Message):
 
     @_builtins.property
     def superseded_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Output only. Ids of the memories that replace it in meaning, so that no recall brings it back. Set by GetMemory,
-        BatchGetMemories and ListMemories.
+        """Output only. Ids of the memories that replace it in meaning, so that no recall brings it back unless it asks for
+        those too. Set by GetMemory, BatchGetMemories, ListMemories and by recalls that do.
         """
 
     @_builtins.property

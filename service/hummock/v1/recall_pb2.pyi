@@ -1154,6 +1154,7 @@ class RecallRequest(_message.Message):
     MMR_RELEVANCE_FIELD_NUMBER: _builtins.int
     ECHO_WINDOW_FIELD_NUMBER: _builtins.int
     DECAY_EXEMPT_ORIGINS_FIELD_NUMBER: _builtins.int
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters."""
     query_text: _builtins.str
@@ -1203,6 +1204,10 @@ class RecallRequest(_message.Message):
     """
     mmr_relevance: Global___MmrRelevance.ValueType
     """What relevance_weight weighs against likeness. Unset means SCORE."""
+    include_superseded: _builtins.bool
+    """Whether memories that others replace in meaning may answer as well; each says by `superseded_by` which they are. Not
+    for prompts, which hold what counts now.
+    """
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Embedding:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
@@ -1265,10 +1270,11 @@ class RecallRequest(_message.Message):
         mmr_relevance: Global___MmrRelevance.ValueType = ...,
         echo_window: _duration_pb2.Duration | None = ...,
         decay_exempt_origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
+        include_superseded: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "as_of", b"as_of", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "query_vector", b"query_vector", "time_words", b"time_words", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "allow_missing", b"allow_missing", "as_of", b"as_of", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay_exempt_origins", b"decay_exempt_origins", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "mmr_relevance", b"mmr_relevance", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "session_id", b"session_id", "time_words", b"time_words", "tuning", b"tuning", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "allow_missing", b"allow_missing", "as_of", b"as_of", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay_exempt_origins", b"decay_exempt_origins", "echo_window", b"echo_window", "filter", b"filter", "include_superseded", b"include_superseded", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "mmr_relevance", b"mmr_relevance", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "session_id", b"session_id", "time_words", b"time_words", "tuning", b"tuning", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__late_interaction: _TypeAlias = _typing.Literal["late_interaction"]  # noqa: Y015
     _WhichOneofArgType__late_interaction: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction"]  # noqa: Y015

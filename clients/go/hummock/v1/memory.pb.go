@@ -552,8 +552,8 @@ type Memory struct {
 	TokenCount uint32 `protobuf:"varint,24,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
 	// Output only. How many vectors it has.
 	ChunkCount uint32 `protobuf:"varint,25,opt,name=chunk_count,json=chunkCount,proto3" json:"chunk_count,omitempty"`
-	// Output only. Ids of the memories that replace it in meaning, so that no recall brings it back. Set by GetMemory,
-	// BatchGetMemories and ListMemories.
+	// Output only. Ids of the memories that replace it in meaning, so that no recall brings it back unless it asks for
+	// those too. Set by GetMemory, BatchGetMemories, ListMemories and by recalls that do.
 	SupersededBy []string `protobuf:"bytes,26,rep,name=superseded_by,json=supersededBy,proto3" json:"superseded_by,omitempty"`
 	// The caller's own facts, by their names: stored, given back, asked for by filters, never searched and in no prompt. At
 	// most 32; a name has 1 to 64 characters, a value at most 512.

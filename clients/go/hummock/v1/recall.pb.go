@@ -1986,8 +1986,11 @@ type RecallRequest struct {
 	EchoWindow *durationpb.Duration `protobuf:"bytes,21,opt,name=echo_window,json=echoWindow,proto3" json:"echo_window,omitempty"`
 	// Memories of these origins do not decay. Empty means none.
 	DecayExemptOrigins []Origin `protobuf:"varint,22,rep,packed,name=decay_exempt_origins,json=decayExemptOrigins,proto3,enum=hummock.v1.Origin" json:"decay_exempt_origins,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Whether memories that others replace in meaning may answer as well; each says by `superseded_by` which they are. Not
+	// for prompts, which hold what counts now.
+	IncludeSuperseded bool `protobuf:"varint,23,opt,name=include_superseded,json=includeSuperseded,proto3" json:"include_superseded,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *RecallRequest) Reset() {
@@ -2172,6 +2175,13 @@ func (x *RecallRequest) GetDecayExemptOrigins() []Origin {
 		return x.DecayExemptOrigins
 	}
 	return nil
+}
+
+func (x *RecallRequest) GetIncludeSuperseded() bool {
+	if x != nil {
+		return x.IncludeSuperseded
+	}
+	return false
 }
 
 // The memories that bear on a query.
@@ -2418,7 +2428,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x17_min_similarity_of_best\"7\n" +
 	"\vGlossedTerm\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\tR\x04term\x12\x14\n" +
-	"\x05words\x18\x02 \x03(\tR\x05words\"\xba\b\n" +
+	"\x05words\x18\x02 \x03(\tR\x05words\"\xe9\b\n" +
 	"\rRecallRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -2447,7 +2457,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\rmmr_relevance\x18\x14 \x01(\x0e2\x18.hummock.v1.MmrRelevanceR\fmmrRelevance\x12:\n" +
 	"\vecho_window\x18\x15 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"echoWindow\x12D\n" +
-	"\x14decay_exempt_origins\x18\x16 \x03(\x0e2\x12.hummock.v1.OriginR\x12decayExemptOriginsB\x13\n" +
+	"\x14decay_exempt_origins\x18\x16 \x03(\x0e2\x12.hummock.v1.OriginR\x12decayExemptOrigins\x12-\n" +
+	"\x12include_superseded\x18\x17 \x01(\bR\x11includeSupersededB\x13\n" +
 	"\x11_late_interactionB\r\n" +
 	"\v_time_words\"\xdb\x02\n" +
 	"\x0eRecallResponse\x12#\n" +

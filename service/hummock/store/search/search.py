@@ -97,7 +97,7 @@ class Search:
 
     def standing(self, query: GroupQuery, ordinal: int) -> Standing:
         """Where one memory stands among all that pass the query's filter."""
-        allowed = self._current(passing(self._view, query.filter, self._stored))
+        allowed = self._current(query, passing(self._view, query.filter, self._stored))
         window = last_turns(self._view, query.window, self._stored)
         allowed, _ = window.left_out(allowed)
         searched = int(np.count_nonzero(allowed))
@@ -108,7 +108,7 @@ class Search:
         return Standing(
             failed=failed_conditions(self._view, query.filter, self._stored, ordinal),
             turns_ago=window.turn_of(ordinal),
-            superseded_by=superseded_by(self._view, self._stored, ordinal),
+            superseded_by=() if query.include_superseded else superseded_by(self._view, self._stored, ordinal),
             searched=searched,
             cosine=cosine,
             keyword=keyword,
@@ -144,7 +144,7 @@ class Search:
         dim = self._view.vectors.buffer.shape[1]
         if query.vector is not None and query.vector.shape != (dim,):
             raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
-        allowed = self._current(passing(self._view, query.filter, self._stored))
+        allowed = self._current(query, passing(self._view, query.filter, self._stored))
         allowed, in_window = last_turns(self._view, query.window, self._stored).left_out(allowed)
         # Before the look-up below: the domains of this very group do not count.
         key_files = self._by_key_file(query, allowed)
@@ -183,8 +183,10 @@ class Search:
             candidates = replace(candidates, in_window=in_window, pending=pending)
         return _with_substrings(candidates, texts) if texts else candidates
 
-    def _current(self, allowed: Flags) -> Flags:
-        """Without those that others replace."""
+    def _current(self, query: GroupQuery, allowed: Flags) -> Flags:
+        """Without those that others replace, unless they are asked for as well."""
+        if query.include_superseded:
+            return allowed
         superseded = self._view.superseded(self._stored)
         return allowed if superseded is None else allowed & superseded.current
 

@@ -374,8 +374,8 @@ export type Memory = Message<"hummock.v1.Memory"> & {
   chunkCount: number;
 
   /**
-   * Output only. Ids of the memories that replace it in meaning, so that no recall brings it back. Set by GetMemory,
-   * BatchGetMemories and ListMemories.
+   * Output only. Ids of the memories that replace it in meaning, so that no recall brings it back unless it asks for
+   * those too. Set by GetMemory, BatchGetMemories, ListMemories and by recalls that do.
    *
    * @generated from field: repeated string superseded_by = 26;
    */
