@@ -18,6 +18,7 @@ from typing import Any
 import grpc
 import pytest
 
+from hummock.access.chain import FILE_NAME
 from hummock.access.tokens import TokenFile
 from hummock.cli.serve import SERVING_ON
 from hummock.core.access import Scope
@@ -47,6 +48,13 @@ def code_of(call: Any) -> grpc.StatusCode:
         call()
     code: grpc.StatusCode = caught.value.code
     return code
+
+
+def token_lines(directory: Path) -> list[dict[str, Any]]:
+    """What the audit log says of tokens."""
+    lines = map(json.loads, (directory / FILE_NAME).read_text().splitlines())
+    of_tokens = [line for line in lines if line["method"] == "hummock tokens"]
+    return [{name: line[name] for name in ("outcome", "made", "revoked", "counts")} for line in of_tokens]
 
 
 @contextmanager
@@ -96,6 +104,21 @@ def test_a_token_is_made_used_and_revoked_while_the_service_runs(data: Path, mod
     verified = hummock("audit", "verify", "--json", "--data", str(directory))
     assert verified.returncode == 0
     assert json.loads(verified.stdout)["lines"] >= 2
+    assert token_lines(directory) == [
+        {"outcome": "CHANGED", "made": ["ci"], "revoked": [], "counts": {"live": 1, "made": 1, "revoked": 0}},
+        {"outcome": "CHANGED", "made": [], "revoked": ["ci"], "counts": {"live": 0, "made": 0, "revoked": 1}},
+    ]
+
+
+def test_a_start_notes_whose_tokens_are_known(data: Path, models_dir: Path, model: str) -> None:
+    """X12: what was made while no service ran is not missed."""
+    directory = data / "known"
+    text = token_of(directory, "ci", "shop:learn")
+    with in_process(directory, models_dir, model) as service, Client(service.target, token=text) as ci:
+        ci.note("shop", "the lamp is lit")
+    assert token_lines(directory) == [
+        {"outcome": "KNOWN", "made": ["ci"], "revoked": [], "counts": {"live": 1, "made": 1, "revoked": 0}}
+    ]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it")

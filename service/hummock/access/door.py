@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from hashlib import sha256
 from hmac import compare_digest
@@ -17,6 +18,8 @@ from hummock.core.access import LOCAL, Caller, TokenInvalid
 
 _log = structlog.get_logger("hummock.access")
 _SCHEME = "bearer"
+_KEPT_NEWS = 16
+_NEVER_READ = (-1,)
 
 
 class Exposure(Enum):
@@ -44,6 +47,21 @@ class _Tokens(NamedTuple):
     callers: dict[bytes, _Known]
 
 
+class TokenNews(NamedTuple):
+    """How the tokens differ from what they were when they were read last; at first, from none.
+
+    Attributes:
+        is_first: Whether they were never read before.
+        live: How many there are by now that nobody revoked.
+        made, revoked: Names; one that was taken out of the file is revoked as well.
+    """
+
+    is_first: bool
+    live: int
+    made: tuple[str, ...]
+    revoked: tuple[str, ...]
+
+
 class Door:
     """Knows callers by their tokens. A token that is made or revoked counts from the next call on, in every process.
 
@@ -56,9 +74,12 @@ class Door:
         self._file = TokenFile(data_dir)
         self._exposure = exposure
         self._now = now
-        self._version: tuple[int, ...] | None = None
+        self._version: tuple[int, ...] | None = _NEVER_READ
         self._tokens = _Tokens({}, {})
         self._has_tokens = False
+        self._told: Mapping[str, str] | None = None
+        self.news: deque[TokenNews] = deque(maxlen=_KEPT_NEWS)
+        """The latest that nobody has taken, the oldest first."""
 
     @property
     def has_tokens(self) -> bool:
@@ -126,8 +147,18 @@ class Door:
             # Whoever has a token must wait; to let all in would be worse.
             _log.error("tokens_unreadable", problem=str(error))
             tokens, self._has_tokens = (), True
+        else:
+            self._tell(tokens)
         # In one step: a caller who is being verified by the old tokens is kept with those.
         self._tokens = _Tokens({each.id: each for each in tokens}, {})
         self._has_tokens = self._has_tokens or bool(tokens)
         # Last: another thread that finds it looks no further.
         self._version = version
+
+    def _tell(self, tokens: Sequence[Token]) -> None:
+        before, now = self._told, {token.id: token.name for token in tokens if token.revoked_s is None}
+        made = tuple(name for id, name in now.items() if before is None or id not in before)
+        revoked = tuple(name for id, name in before.items() if id not in now) if before else ()
+        self._told = now
+        if made or revoked:
+            self.news.append(TokenNews(before is None, len(now), made, revoked))

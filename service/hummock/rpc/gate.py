@@ -15,7 +15,7 @@ from hummock.access.audit import AuditFailed, AuditLog
 from hummock.access.door import Door
 from hummock.core.access import LOCAL, Caller, TokenInvalid, Verb
 from hummock.rpc.claims import lower_claims
-from hummock.rpc.noted import Noted
+from hummock.rpc.noted import MOST_IDS, Noted
 from hummock.rpc.verbs import Need, projects_of
 from hummock.v1 import recall_pb2
 
@@ -24,6 +24,9 @@ OVER_HTTP = "hummock-over-http"
 """Metadata of a call that came over HTTP. It takes rights away and gives none, so that anybody may send it."""
 
 _BEGUN = "BEGUN"
+_TOKENS = "hummock tokens"
+_KNOWN = "KNOWN"
+_CHANGED = "CHANGED"
 
 _log = structlog.get_logger("hummock.rpc")
 
@@ -131,7 +134,22 @@ class Gate:
                 said = str(value)
             elif key == OVER_HTTP:
                 is_over_http = True
-        return self._door.caller(said, is_over_http=is_over_http)
+        try:
+            return self._door.caller(said, is_over_http=is_over_http)
+        finally:
+            if self._door.news and self.audit is not None:
+                self._note_tokens(self._door, self.audit)
+
+    def _note_tokens(self, door: Door, audit: AuditLog) -> None:
+        """Notes that the tokens are others, before what is done with them. They change in a file, not by a call."""
+        # Another thread may take it meanwhile; where it cannot be noted, the log has said so.
+        with suppress(IndexError, AuditFailed):
+            news = door.news.popleft()
+            counts = {"live": news.live, "made": len(news.made), "revoked": len(news.revoked)}
+            told = {"made": news.made[:MOST_IDS], "revoked": news.revoked[:MOST_IDS], "counts": counts}
+            outcome = _KNOWN if news.is_first else _CHANGED
+            said = {"who": LOCAL.name, "method": _TOKENS, "outcome": outcome, **told}
+            audit.append(said, self.now(), is_durable=True)
 
 
 class Visit:
