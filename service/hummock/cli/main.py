@@ -24,6 +24,7 @@ from hummock.cli.projects import status
 from hummock.cli.purge import compact, purge
 from hummock.cli.recall import explain, feedback, recall, render, search
 from hummock.cli.serve import reader, serve, warm
+from hummock.cli.stop import stop
 from hummock.cli.transfer import export, import_file
 from hummock.core.errors import HummockError
 
@@ -48,6 +49,7 @@ app = typer.Typer(
 )
 for command in (
     serve,
+    stop,
     index,
     learn,
     recall,
