@@ -13,8 +13,6 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-import lmdb
-
 from hummock.core.errors import HummockError, Unavailable
 from hummock.core.project import DeletedProject
 from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
@@ -137,8 +135,8 @@ class Writer:
         """Does a little of what is done beside writes; whether more is left. What fails there fails no write."""
         try:
             return self._idle()
-        except (HummockError, lmdb.Error) as error:
-            # Whatever is wrong below is said of the writes and by who looks at the files.
+        except HummockError as error:
+            # What is wrong below is said to the next write, and by who looks at the files.
             _log.error("what is done beside writes has failed, and is tried again behind the next one: %s", error)
             return False
 
