@@ -25,6 +25,7 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
+from hummock.core.patience import Patience
 from hummock.core.project import EmbeddingStatus, LearnerStatus, Project, ProjectInfo, ServiceStatus, StoreStatus
 from hummock.core.recall import (
     DecayMode,
@@ -325,11 +326,12 @@ DELETED = Deleted(seq=10, deleted_count=1, missing_ids=("gone",))
 class Forgotten:
     """Forgets one memory, whatever it is asked."""
 
-    def __call__(self, _: forget.ForgetCommand) -> tuple[forget.Receipt, int]:
+    def __call__(self, _: forget.ForgetCommand, patience: Patience) -> tuple[forget.Receipt, int]:
+        del patience
         return forget.Receipt(memory_count=1, event_count=2, ids_digest="0" * 64), 11
 
-    def count(self, command: forget.ForgetCommand) -> tuple[forget.Receipt, int]:
-        return self(command)
+    def count(self, command: forget.ForgetCommand, patience: Patience) -> tuple[forget.Receipt, int]:
+        return self(command, patience)
 
 
 class Reviewed:

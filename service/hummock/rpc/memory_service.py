@@ -149,11 +149,12 @@ class MemoryServicer:
             deleted = self._garden.delete_where(project, request_id, where, fingerprint, only_count=request.dry_run)
         return memory_messages.delete_response(deleted)
 
-    def Forget(self, request: pb.ForgetRequest) -> pb.ForgetResponse:
+    def Forget(self, request: pb.ForgetRequest, patience: Patience = ENDLESS) -> pb.ForgetResponse:
         """Removes memories and sessions for good, or counts what would go."""
         command = memory_messages.to_forget(request)
         self._require(command.project)
-        receipt, seq = self._forget.count(command) if request.dry_run else self._forget(command)
+        forget = self._forget.count if request.dry_run else self._forget
+        receipt, seq = forget(command, patience)
         return memory_messages.forget_response(receipt, seq)
 
     def ListReview(self, request: pb.ListReviewRequest) -> pb.ListReviewResponse:

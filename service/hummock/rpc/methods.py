@@ -60,7 +60,7 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
             "ListMemories": Method(READ, memory.ListMemories),
             "UpdateMemory": Method(WRITE, memory.UpdateMemory),
             "DeleteMemories": Method(WRITE, memory.DeleteMemories),
-            "Forget": Method(WRITE, memory.Forget),
+            "Forget": Method(WRITE, memory.Forget, takes_patience=True),
             "ListReview": Method(READ, memory.ListReview),
             "ApproveReview": Method(WRITE, memory.ApproveReview),
             "RejectReview": Method(WRITE, memory.RejectReview),
