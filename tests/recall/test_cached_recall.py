@@ -201,6 +201,7 @@ OTHERS: dict[str, Sequence[object]] = {
     ],
     "intent_mode": [IntentMode.LEXICAL, IntentMode.LLM],
     "as_of": [0.0, 1_700_000_000.0],
+    "include_superseded": [True],
     "full": [False],
 }
 

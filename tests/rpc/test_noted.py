@@ -81,7 +81,8 @@ def test_each_write_is_a_line_without_content_and_reads_are_none(tmp_path: Path)
                 await refused(call("ContextService/Learn", context_pb.LearnRequest(project="shop")))
 
     asyncio.run(run())
-    told = lines(tmp_path)
+    known, *told = lines(tmp_path)
+    assert (known["who"], known["method"], known["outcome"]) == ("local", "hummock tokens", "KNOWN")
     assert [(each["who"], each["method"].rpartition("/")[2], each["outcome"]) for each in told] == [
         ("ci", "Learn", "OK"),
         ("ci", "DeleteMemories", "OK"),
