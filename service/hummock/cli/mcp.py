@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hummock import loopback
 from hummock.cli.background import BackgroundService, can_be_started
 from hummock.cli.child import ending_signals_interrupt
 from hummock.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
@@ -60,7 +61,7 @@ def serve(
         Transport, typer.Option("--transport", help="stdio, for a client that starts this itself; or streamable HTTP.")
     ] = Transport.STDIO,
     host: Annotated[str, typer.Option("--host", help="With http: the loopback address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="With http; 0 takes a free one.")] = 7421,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="With http; 0 takes a free one.")] = 7423,
     starts_service: Annotated[
         bool,
         typer.Option("--serve/--no-serve", help="Start the service where none listens on this machine."),
@@ -96,8 +97,8 @@ def _serve_http(project: str, target: str, reach: Reach | None, host: str, port:
     with packages_of("mcp"):
         from hummock.mcp import serving, streamable_http
     try:
-        listener = streamable_http.listen(host, port)
-    except streamable_http.NotLoopback as error:
+        listener = loopback.listen(host, port)
+    except loopback.NotLoopback as error:
         raise CommandFailed(str(error)) from error
     except OSError as error:
         raise CommandFailed(f"{host}:{port}: {error.strerror or error}") from error

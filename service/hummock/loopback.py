@@ -1,0 +1,65 @@
+"""Listening on this machine's loopback alone, for servers that ask nobody who they are."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Final
+
+_BACKLOG: Final = 128
+
+
+class NotLoopback(ValueError):
+    """The address is one that other machines can reach."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
+
+    Raises:
+        NotLoopback: Other machines could call, and nothing would ask them who they are.
+        OSError: The port is taken.
+    """
+    address = _loopback(host, port)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """What clients are told to connect to, without a path."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{_in_url(host)}:{port}"
+
+
+def names_of(listener: socket.socket) -> tuple[str, ...]:
+    """What the Host of a request to it may be: a page whose own name resolves to this machine is told apart by it."""
+    host, port = listener.getsockname()[:2]
+    return tuple(sorted({f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]", _in_url(host))}))
+
+
+def _loopback(host: str, port: int) -> str:
+    if host == "localhost":
+        return "127.0.0.1"
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise NotLoopback(
+            f"{host} can be reached by other machines, and this server asks nobody who they are: what it may do, all "
+            "could do through it. Listen on 127.0.0.1, and let other machines in through what checks who "
+            f"they are, for example ssh -L {port}:127.0.0.1:{port}"
+        )
+    return host
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
