@@ -122,7 +122,11 @@ def test_the_locks_agree_where_they_overlap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lock", "extras"), [("server", ("server", "code", "convert", "http")), ("dev", ("dev", "server", "http", "mcp"))]
+    ("lock", "extras"),
+    [
+        ("server", ("server", "code", "convert", "http", "console")),
+        ("dev", ("dev", "server", "http", "mcp", "console")),
+    ],
 )
 def test_the_locks_hold_what_the_project_asks_for(lock: str, extras: tuple[str, ...]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
