@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from hummock.cli import audit, learning, mcp, memories, models, projects, review, sessions, tokens
 from hummock.cli.backup import backup, restore
 from hummock.cli.connection import CommandFailed
+from hummock.cli.console import console
 from hummock.cli.demo import demo
 from hummock.cli.doctor import doctor
 from hummock.cli.forget import forget
@@ -58,6 +59,7 @@ for command in (
     search,
     feedback,
     status,
+    console,
     demo,
     warm,
     backup,

@@ -1,0 +1,47 @@
+"""`hummock console`: pages on this machine that show what a service remembers, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from hummock import loopback
+from hummock.cli.child import ending_signals_interrupt
+from hummock.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
+from hummock.cli.options import TargetOption
+from hummock.cli.output import note, print_line
+from hummock_client.channel import DEFAULT_TARGET
+
+CONSOLE_ON = "console on "
+"""Begins the one line of stdout; the address follows."""
+
+_HOST = "127.0.0.1"
+
+
+def console(
+    target: TargetOption = DEFAULT_TARGET,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of loopback; 0 takes a free one.")] = 7421,
+    opens: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> None:
+    """Look into a service in a browser: ask and see why, prompts, memories, sessions, learning. Ctrl-C ends it."""
+    resolved = resolved_target(target)
+    # What is wrong with the token is said now, not on the first page.
+    channel_to(resolved).close()
+    with packages_of("console"):
+        from hummock.console.app import serve_console
+    try:
+        listener = loopback.listen(_HOST, port)
+    except OSError as error:
+        raise CommandFailed(f"{_HOST}:{port}: {error.strerror or error}") from error
+    with listener, ending_signals_interrupt():
+        url = loopback.url_of(listener)
+        print_line(f"{CONSOLE_ON}{url}")
+        if opens:
+            webbrowser.open(url)
+        try:
+            asyncio.run(serve_console(resolved, listener))
+        except KeyboardInterrupt:
+            note("ended")
