@@ -54,6 +54,8 @@ ENGLISH: Final[dict[str, str]] = {
     "projects.seq": "Writes",
     "projects.space": "Embedding space",
     "projects.created": "Created",
+    "projects.open": "Open a project by its name",
+    "projects.go": "Open",
     "projects.none": "There is no project yet. The first thing that is learnt creates one:",
     # Ask.
     "ask.question": "Question",

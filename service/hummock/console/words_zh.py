@@ -54,6 +54,8 @@ CHINESE: Final[dict[str, str]] = {
     "projects.seq": "写入次数",
     "projects.space": "向量空间",
     "projects.created": "创建时间",
+    "projects.open": "按名称打开项目",
+    "projects.go": "打开",
     "projects.none": "还没有项目。第一次学习就会创建：",
     # Ask.
     "ask.question": "问题",
