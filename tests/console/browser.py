@@ -140,11 +140,13 @@ class Browser:
         return followed.page
 
     @contextmanager
-    def events(self, address: str) -> Iterator[Iterator[tuple[str, str, Any]]]:
+    def events(
+        self, address: str, headers: Mapping[str, str] | None = None
+    ) -> Iterator[Iterator[tuple[str, str, Any]]]:
         """The server-sent events of an address: id, name and data of each."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request("GET", address, headers={"accept": "text/event-stream"})
+            connection.request("GET", address, headers={"accept": "text/event-stream", **(headers or {})})
             answer = connection.getresponse()
             assert answer.status == 200
             assert answer.headers["content-type"].startswith("text/event-stream")

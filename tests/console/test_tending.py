@@ -142,6 +142,19 @@ def test_what_is_removed_is_brought_back_as_it_was(
     assert english.post("/memory/undo", {"form_token": token, "undo": page.hidden("undo")}).status == 404
 
 
+@pytest.mark.parametrize("path", ["/memory/edit", "/memory/delete"])
+def test_an_undo_takes_nothing_back_that_others_have_written_since(
+    english: Browser, service: Stubs, project: str, path: str
+) -> None:
+    learn(service, project, note("opens at nine", id="one"), note("something else"))
+    form = form_of(english.open("/memory", project=project, id="one"))
+    page = english.send(path, **{**form, "content": "opens at ten"})
+    learn(service, project, note("opens at eleven", id="one"))
+    token = english.open("/").hidden("form_token")
+    assert english.post("/memory/undo", {"form_token": token, "undo": page.hidden("undo")}).status == 409
+    assert get(service, project, "one").content == "opens at eleven"
+
+
 def test_what_is_held_is_approved_or_rejected(english: Browser, service: Stubs, project: str) -> None:
     held = [note(f"{ORDER} {each}", id=each, origin=memory_pb2.ORIGIN_AI_OUTPUT) for each in ("good", "bad")]
     learn(service, project, *held)
@@ -179,7 +192,12 @@ def test_a_list_that_was_cut_off_goes_on_where_it_was(english: Browser, service:
     learn(service, project, note("second", id="second"))
     (status,) = [each for each in page.all("p") if each.get("id") == "live"]
     with english.events(status["data-live"]) as events:
-        assert [each["id"] for each in until(events, "second")[2]] == ["second"]
+        last_id, _, told = until(events, "second")
+    assert [each["id"] for each in told] == ["second"]
+    learn(service, project, note("third", id="third"))
+    # As browsers come again.
+    with english.events(status["data-live"], {"last-event-id": last_id}) as events:
+        assert [each["id"] for each in until(events, "third")[2]] == ["third"]
 
 
 def until(events: Iterator[tuple[str, str, Any]], memory_id: str) -> tuple[str, str, Any]:

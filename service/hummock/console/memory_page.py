@@ -79,9 +79,9 @@ async def edit_memory(view: View, form: Fields) -> Response:
             changed.append(path)
     if not changed:
         return go_to("/memory", project=project, id=memory_id, did="unchanged")
-    await view.client.update(project, after, changed)
-    undo = view.console.undo.keep(project, before)
-    return go_to("/memory", project=project, id=memory_id, did="updated", undo=undo)
+    now = (await view.client.update(project, after, changed)).memory
+    key = view.console.undo.keep(project, before, left_as=_version(now))
+    return go_to("/memory", project=project, id=memory_id, did="updated", undo=key)
 
 
 async def delete_memory(view: View, form: Fields) -> Response:
@@ -89,7 +89,7 @@ async def delete_memory(view: View, form: Fields) -> Response:
     project, memory_id = form.text("project"), form.text("id")
     before = await _whole(view, project, memory_id)
     await view.client.delete(project, [memory_id])
-    return go_to("/garden", project=project, did="deleted", undo=view.console.undo.keep(project, before))
+    return go_to("/garden", project=project, did="deleted", undo=view.console.undo.keep(project, before, left_as=""))
 
 
 async def undo(view: View, form: Fields) -> Response:
@@ -98,6 +98,9 @@ async def undo(view: View, form: Fields) -> Response:
     kept = view.console.undo.find(key)
     if kept is None:
         raise BadInput(view.words("error.nothing_to_undo"), 404)
+    now = await view.client.batch_get(kept.project, [kept.memory.id], view=memory_pb2.MEMORY_VIEW_INDEX)
+    if kept.left_as != "".join(map(_version, now.memories)):
+        raise BadInput(view.words("error.overtaken"), 409)
     response = await _learnt(view, kept.project, kept.memory)
     view.console.undo.drop(key)
     return response

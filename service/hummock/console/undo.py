@@ -13,10 +13,18 @@ _OUTPUT_ONLY: Final = ("text", "update_time", "content_hash", "token_count", "ch
 
 
 class Kept(NamedTuple):
-    """A memory that can be learnt again."""
+    """A memory that can be learnt again.
+
+    Attributes:
+        project: Where.
+        memory: As it was.
+        left_as: The version in which it was left, so that nothing is lost that others have written since; empty where
+            it was removed.
+    """
 
     project: str
     memory: Memory
+    left_as: str
 
 
 class UndoShelf:
@@ -28,14 +36,14 @@ class UndoShelf:
     def __contains__(self, key: str) -> bool:
         return key in self._kept
 
-    def keep(self, project: str, memory: Memory) -> str:
+    def keep(self, project: str, memory: Memory, left_as: str) -> str:
         """The key of a memory in the RAW view, of which nothing that the service makes itself is kept."""
         own = Memory()
         own.CopyFrom(memory)
         for name in _OUTPUT_ONLY:
             own.ClearField(name)
         key = secrets.token_urlsafe(16)
-        self._kept[key] = Kept(project, own)
+        self._kept[key] = Kept(project, own, left_as)
         if len(self._kept) > _MAX_KEPT:
             self._kept.popitem(last=False)
         return key

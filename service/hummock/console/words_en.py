@@ -44,6 +44,7 @@ ENGLISH: Final[dict[str, str]] = {
     "error.no_session": "The address names no session.",
     "error.form_token": "This form is not of this console, or it has been started anew since: open the page again.",
     "error.changed_meanwhile": "The memory has changed since the form was opened: open it again.",
+    "error.overtaken": "It has been written since, and undoing would lose that.",
     "error.nothing_to_undo": "There is nothing to undo under this key any more.",
     "error.not_found": "There is no such page.",
     # Projects.

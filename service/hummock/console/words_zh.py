@@ -44,6 +44,7 @@ CHINESE: Final[dict[str, str]] = {
     "error.no_session": "地址中没有会话的 id。",
     "error.form_token": "这个表单不属于本控制台，或控制台已重新启动：请重新打开页面。",
     "error.changed_meanwhile": "打开表单之后这条记忆已被修改：请重新打开。",
+    "error.overtaken": "之后又有人写过它，撤销会丢掉那次修改。",
     "error.nothing_to_undo": "已没有可以撤销的内容。",
     "error.not_found": "没有这个页面。",
     # Projects.
