@@ -61,6 +61,7 @@ PAGES: dict[str, dict[str, str]] = {
     "/prompt?2": {"q": "还款方式", "form": "2"},
     "/prompt?3": {"q": "还款方式", "form": "3"},
     "/prompt?4": {"q": "还款方式", "form": "4"},
+    "/prompt?b": {"q": "还款方式", "form": "2", "placement": "2", "before": "潮汐木芯"},
     "/prompt?5": {"q": "还款方式", "form": "5"},
     "/garden": {},
     "/garden?f": {"kind": "4", "origin": "1", "tag": "dates", "order": "oldest", "contains": "ISO"},
@@ -180,6 +181,16 @@ def test_a_prompt_says_what_each_memory_takes_and_the_hash_of_what_stays(
     assert f"{reply.token_count} of {reply.budget_tokens} tokens" in page.text
     assert all(each.reason in page.text for each in reply.memories)
     assert len(page.all("progress")) == len(reply.memories) + 1
+
+
+def test_a_prompt_is_compared_with_the_turn_before(english: Browser, service: Stubs, project: str) -> None:
+    learn(service, project, note("the lighthouse opens at nine"), note("潮汐木芯遇水不腐"))
+    page = english.open("/prompt", project=project, q="潮汐木芯", before="lighthouse", form="4")
+    assert "Changes since the turn before" in page.text
+    assert page.all("del")
+    assert page.all("ins")
+    page = english.open("/prompt", project=project, q="潮汐木芯", before="lighthouse", form="4", placement="2")
+    assert "The stable prefix of the turn before is kept" in page.text
 
 
 def test_the_garden_filters_and_pages(english: Browser, service: Stubs, project: str) -> None:

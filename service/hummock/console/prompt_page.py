@@ -1,7 +1,13 @@
-"""Prompt: the section that a question brings, in each form, and what became of each memory within the budget."""
+"""Prompt: the section that a question brings, in each form, and what became of each memory within the budget.
+
+With a question of the turn before it says what has changed since, and what a cache of prompts keeps.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Final
 
 from starlette.responses import Response
@@ -16,12 +22,24 @@ FORMS: Final = tuple(pb.RenderForm.values())[1:]
 PLACEMENTS: Final = tuple(pb.Placement.values())[1:]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Lines that are in both texts, in the turn before alone ("del") or in this one alone ("ins")."""
+
+    tag: str
+    text: str
+
+
 async def prompt(view: View) -> Response:
     """The page, with what was asked; a preview that counts nothing."""
-    request = _request_of(view)
-    reply, problem, titles = None, "", {}
+    earlier = view.query.text("before").strip()
+    request = _request_of(view, view.query.text("q"))
+    reply, before, problem, titles = None, None, "", {}
     if request.recall.query_text:
         try:
+            if earlier:
+                before = await view.client.send(_request_of(view, earlier))
+                request.prefix_token = before.prefix.token
             reply = await view.client.send(request)
             titles = await _titles(view, reply)
         except HummockCallError as error:
@@ -29,6 +47,9 @@ async def prompt(view: View) -> Response:
     values = {
         "request": request,
         "reply": reply,
+        "earlier": earlier,
+        "changes": list(_changes(before.text, reply.text)) if before and reply else [],
+        "keeps_prefix": _keeps_prefix(before, reply),
         "titles": titles,
         "problem": problem,
         "presets": PRESETS,
@@ -38,8 +59,27 @@ async def prompt(view: View) -> Response:
     return view.page("prompt.html", values, 400 if problem else 200)
 
 
-def _request_of(view: View) -> pb.RenderRequest:
-    fields, question = view.query, view.query.text("q")
+def _keeps_prefix(before: pb.RenderResponse | None, reply: pb.RenderResponse | None) -> bool:
+    """Whether what a cache has read of the turn before is the beginning of this one, too."""
+    if before is None or reply is None or not before.prefix.text:
+        return False
+    return reply.prefix.text == before.prefix.text
+
+
+def _changes(before: str, now: str) -> Iterator[Stretch]:
+    old, new = before.splitlines(), now.splitlines()
+    for tag, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new).get_opcodes():
+        if tag == "equal":
+            yield Stretch(tag="", text="\n".join(old[old_from:old_to]))
+            continue
+        if old_from < old_to:
+            yield Stretch(tag="del", text="\n".join(old[old_from:old_to]))
+        if new_from < new_to:
+            yield Stretch(tag="ins", text="\n".join(new[new_from:new_to]))
+
+
+def _request_of(view: View, question: str) -> pb.RenderRequest:
+    fields = view.query
     form = pb.RenderForm.ValueType(fields.choice("form", FORMS))
     return pb.RenderRequest(
         project=view.project,

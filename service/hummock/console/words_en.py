@@ -148,6 +148,9 @@ ENGLISH: Final[dict[str, str]] = {
     # Prompt.
     "prompt.form": "Form",
     "prompt.form.unset": "context (unset)",
+    "prompt.before": "Question of the turn before (to see what changes; may be empty)",
+    "prompt.changes": "Changes since the turn before",
+    "prompt.keeps_prefix": "The stable prefix of the turn before is kept: a cache of prompts need not read it again.",
     "prompt.budget": "Budget in tokens",
     "prompt.placement": "Placement",
     "prompt.go": "Render",

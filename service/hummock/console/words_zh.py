@@ -148,6 +148,9 @@ CHINESE: Final[dict[str, str]] = {
     # Prompt.
     "prompt.form": "形式",
     "prompt.form.unset": "上下文（未指定）",
+    "prompt.before": "上一轮的问题（用来看变化，可以留空）",
+    "prompt.changes": "与上一轮相比的变化",
+    "prompt.keeps_prefix": "上一轮的稳定前缀仍在：提示词缓存不必重读。",
     "prompt.budget": "预算（token）",
     "prompt.placement": "位置",
     "prompt.go": "生成",
