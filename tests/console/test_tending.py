@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hummock.v1 import learning_service_pb2 as learning
 from hummock.v1 import memory_pb2
 from hummock.v1 import memory_service_pb2 as memories
 from hummock.v1 import project_service_pb2 as projects
@@ -198,6 +199,24 @@ def test_a_list_that_was_cut_off_goes_on_where_it_was(english: Browser, service:
     # As browsers come again.
     with english.events(status["data-live"], {"last-event-id": last_id}) as events:
         assert [each["id"] for each in until(events, "third")[2]] == ["third"]
+
+
+def test_what_is_learnt_is_told_while_its_page_is_open(english: Browser, service: Stubs, project: str) -> None:
+    """S3-40."""
+    entry = memory_pb2.Memory(
+        id="entry", kind=memory_pb2.MEMORY_KIND_ENTRY, title="潮汐木芯", content="遇水不腐的硬木。"
+    )
+    learn(service, project, entry)
+    page = english.open("/learning", project=project)
+    (told,) = [each["data-changes"] for each in page.all("p") if "data-changes" in each]
+    with english.events(told) as events:
+        assert next(events)[1:] == ("changed", 0)
+        keywords = [learning.EntryKeywords(memory_id="entry", keywords=["硬木头"])]
+        service.learning.UpdateLearningSettings(
+            learning.UpdateLearningSettingsRequest(project=project, keywords=keywords)
+        )
+        assert next(events)[1:] == ("changed", 0)
+    assert "硬木头" in english.open("/learning", project=project).text
 
 
 def until(events: Iterator[tuple[str, str, Any]], memory_id: str) -> tuple[str, str, Any]:

@@ -22,7 +22,7 @@ from hummock.console.fields import BadInput, Fields
 from hummock.console.garden_page import garden, live_memories
 from hummock.console.guard import Guard
 from hummock.console.language import COOKIE, LANGUAGES
-from hummock.console.learning_page import learning
+from hummock.console.learning_page import learning, live_learning
 from hummock.console.memory_page import add_memory, delete_memory, edit_memory, memory, new_memory, undo
 from hummock.console.prompt_page import prompt
 from hummock.console.review_page import decide, review
@@ -81,6 +81,7 @@ def app_of(target: str, names: tuple[str, ...]) -> ASGIApp:
         "/sessions": sessions,
         "/session": session,
         "/learning": learning,
+        "/live/learning": live_learning,
         "/operations": operations,
         "/operations/now": operations_now,
     }

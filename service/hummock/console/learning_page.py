@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import Message
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from hummock.console.view import View, link
 from hummock.v1 import learning_pb2, memory_pb2
 from hummock.v1 import learning_service_pb2 as pb
+from hummock_client import HummockCallError
 
 FORKED: Final = ("high_above", "mid_above", "mid_cooldown_turns", "low_cooldown_turns")
 """The numbers that decide what is injected."""
@@ -52,6 +55,7 @@ async def learning(view: View) -> Response:
     values = {
         "state": state.state,
         "turn": state.turn,
+        "live": link("/live/learning", project=project, scope=scope),
         "scope": scope,
         "entries": state.entries,
         "happened": happened,
@@ -67,6 +71,22 @@ async def learning(view: View) -> Response:
         else "",
     }
     return view.page("learning.html", values)
+
+
+async def live_learning(view: View) -> Response:
+    """Says whenever the state of a scope has changed, as server-sent events, until the browser hangs up."""
+    request = pb.WatchLearningStateRequest(project=view.project, scope=view.query.text("scope"))
+    return StreamingResponse(_changes(view, request), media_type="text/event-stream")
+
+
+async def _changes(view: View, request: pb.WatchLearningStateRequest) -> AsyncIterator[str]:
+    try:
+        async with aclosing(view.client.stream(request)) as news:
+            async for message in news:
+                if message.caught_up:
+                    yield f"event: changed\ndata: {message.turn}\n\n"
+    except HummockCallError as error:
+        yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
 
 
 async def _replay(view: View, project: str) -> pb.ReplayLearningResponse | None:

@@ -1,6 +1,7 @@
 // What a page gains where scripts run; without them every form works all the same.
 import { slide } from "./ask.js";
 import { follow } from "./garden.js";
+import { renew } from "./learning.js";
 import { poll } from "./operations.js";
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
@@ -27,4 +28,5 @@ document.addEventListener("keydown", (event) => {
 
 slide(document.querySelector("form[data-again]"), document.getElementById("results"));
 follow(document.getElementById("live"));
+renew(document.querySelector("[data-changes]"));
 poll(document.querySelector("[data-now]"), document.querySelector("button[data-pause]"));
