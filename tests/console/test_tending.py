@@ -7,6 +7,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import learning_service_pb2 as learning
 from hummock.v1 import memory_pb2
@@ -118,7 +119,21 @@ def test_a_form_that_others_have_overtaken_is_refused(english: Browser, service:
 @pytest.mark.parametrize(
     "memory",
     [
-        note("opens at nine", raw="<joy>opens at nine", tags=["a"], emotion_label="joy", metadata={"run": "12"}),
+        note(
+            "opens at nine",
+            raw="<joy>opens at nine",
+            summary="hours",
+            tags=["a"],
+            emotion_label="joy",
+            metadata={"run": "12"},
+            session_id="talk",
+            speaker="keeper",
+            trust=0.75,
+            supersedes=["older"],
+            source_hash="f00d",
+            event_time=Timestamp(seconds=1_700_000_000),
+            expire_time=Timestamp(seconds=4_000_000_000),
+        ),
         record("还款方式有哪些？", "等额本息。", "RepaymentType.java"),
         domain("还款", "所有还款", aliases=("repayment",), key_files=("Repayment.java",)),
         fragment("src/dates.py", "parse_date", "def parse_date(text):\n    return text"),
