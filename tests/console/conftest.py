@@ -14,11 +14,11 @@ from tests.console.browser import Browser
 from tests.service.conftest import model, models_dir, project, service
 from tests.service.running import Stubs
 
-__all__ = ["model", "models_dir", "project", "service"]
+__all__ = ["answering", "model", "models_dir", "project", "service"]
 
 
 @contextmanager
-def _answering(target: str) -> Iterator[int]:
+def answering(target: str) -> Iterator[int]:
     """The console over a target, on a free port, in a thread of this process."""
     with loopback.listen("127.0.0.1", 0) as listener:
         config = uvicorn.Config(
@@ -40,7 +40,7 @@ def _answering(target: str) -> Iterator[int]:
 @pytest.fixture(scope="session")
 def console(service: Stubs) -> Iterator[int]:
     """The port of a console over the service of the session."""
-    with _answering(service.target) as port:
+    with answering(service.target) as port:
         yield port
 
 
@@ -60,5 +60,5 @@ def stranded() -> Iterator[Browser]:
     """A browser at a console whose service is away."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        with _answering(f"127.0.0.1:{bound.getsockname()[1]}") as port:
+        with answering(f"127.0.0.1:{bound.getsockname()[1]}") as port:
             yield Browser(port, "en")

@@ -8,15 +8,21 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from hummock.access.tokens import TokenFile
 from hummock.cli.console import CONSOLE_ON
 from hummock.cli.main import app
+from hummock.core.access import Scope
 from tests.cli.test_failures import python
 from tests.console.browser import Browser
-from tests.service.running import Stubs
+from tests.console.conftest import answering
+from tests.service.calls import learn
+from tests.service.inputs import note
+from tests.service.running import Stubs, connected, in_process
 
 
 @pytest.fixture
@@ -50,6 +56,28 @@ def test_a_port_that_is_taken_is_named() -> None:
         done = CliRunner().invoke(app, ["console", "--port", str(taken.getsockname()[1])])
     assert done.exit_code == 1
     assert "Address already in use" in done.stderr
+
+
+def test_a_console_may_what_its_token_may(
+    tmp_path: Path, models_dir: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with in_process(tmp_path, models_dir, model) as service:
+        with connected(service.target) as stubs:
+            learn(stubs, "shop", note("the lamp is lit", id="lamp"))
+        _, secret = TokenFile(tmp_path).create("reader", [Scope.parse("shop:read")], now_s=1.0)
+        with answering(service.target) as port:
+            answer = Browser(port, "en").get("/ask", None, project="shop", q="lamp")
+            assert (answer.status, "HUMMOCK_TOKEN" in answer.page.text) == (401, True)
+        monkeypatch.setenv("HUMMOCK_TOKEN", secret)
+        with answering(service.target) as port:
+            browser = Browser(port, "en")
+            projects = browser.get("/")
+            assert projects.status == 403
+            assert [each["name"] for each in projects.page.all("input") if each.get("id") == "open"] == ["project"]
+            asked = browser.open("/ask", project="shop", q="lamp")
+            assert len(asked.links("/memory")) == 1
+            form = {"form_token": asked.hidden("form_token"), "project": "shop", "kind": "4", "content": "it is out"}
+            assert browser.post("/memory/add", form).status == 403
 
 
 def test_a_missing_package_is_named_with_its_extra() -> None:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from hummock.console.asking import DECAY_MODES, NUMBERS, PRESETS, as_text, recall_of
 from hummock.console.score_bar import Segment, Step, score_bars, waterfall
-from hummock.console.view import View, link
+from hummock.console.view import View, link, status_of
 from hummock.v1 import explain_pb2, recall_pb2
 from hummock_client import HummockCallError
 
@@ -60,13 +60,13 @@ async def ask(view: View) -> Response:
     request = recall_of(view.project, view.query)
     other = recall_of(view.project, view.query, "b_") if view.query.text("compare") else None
     columns: list[Column] = []
-    missing, problem = None, ""
+    missing, problem, status = None, "", 200
     if request.query_text:
         try:
             columns = await _columns(view, [request] if other is None else [request, other])
             missing = await _missing(view, request)
         except HummockCallError as error:
-            problem = view.said(error)
+            problem, status = view.said(error), status_of(error)
     values = {
         "request": request,
         "other": other or request,
@@ -81,7 +81,7 @@ async def ask(view: View) -> Response:
         "numbers": NUMBERS,
         "sliders": _SLIDERS,
     }
-    return view.page("ask.html", values, 400 if problem else 200)
+    return view.page("ask.html", values, status)
 
 
 async def _columns(view: View, requests: Sequence[recall_pb2.RecallRequest]) -> list[Column]:

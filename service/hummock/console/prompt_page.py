@@ -13,7 +13,7 @@ from typing import Final
 from starlette.responses import Response
 
 from hummock.console.asking import PRESETS
-from hummock.console.view import View
+from hummock.console.view import View, status_of
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import HummockCallError
@@ -34,7 +34,8 @@ async def prompt(view: View) -> Response:
     """The page, with what was asked; a preview that counts nothing."""
     earlier = view.query.text("before").strip()
     request = _request_of(view, view.query.text("q"))
-    reply, before, problem, titles = None, None, "", {}
+    reply, before, titles = None, None, {}
+    problem, status = "", 200
     if request.recall.query_text:
         try:
             if earlier:
@@ -43,7 +44,7 @@ async def prompt(view: View) -> Response:
             reply = await view.client.send(request)
             titles = await _titles(view, reply)
         except HummockCallError as error:
-            problem = view.said(error)
+            problem, status = view.said(error), status_of(error)
     values = {
         "request": request,
         "reply": reply,
@@ -56,7 +57,7 @@ async def prompt(view: View) -> Response:
         "forms": FORMS,
         "placements": PLACEMENTS,
     }
-    return view.page("prompt.html", values, 400 if problem else 200)
+    return view.page("prompt.html", values, status)
 
 
 def _keeps_prefix(before: pb.RenderResponse | None, reply: pb.RenderResponse | None) -> bool:

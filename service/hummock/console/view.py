@@ -145,11 +145,16 @@ class View:
 
     def failure(self, error: HummockCallError) -> Response:
         """An answer with what the service said, and how to mend it where that is known."""
-        return self.refusal(self.said(error), _HTTP_STATUS.get(error.code, 500))
+        return self.refusal(self.said(error), status_of(error))
 
     def said(self, error: HummockCallError) -> str:
         """What went wrong, for people."""
         return describe(error, self.client.target)
+
+
+def status_of(error: HummockCallError) -> int:
+    """What HTTP calls it."""
+    return _HTTP_STATUS.get(error.code, 500)
 
 
 def go_to(path: str, /, **query: object) -> Response:
