@@ -181,6 +181,7 @@ ENGLISH: Final[dict[str, str]] = {
     "garden.superseded": "superseded",
     "garden.told": "Changes since the page was opened:",
     "garden.reset": "Too much has changed: load the page again.",
+    "memory.ask": "Which question should recall it?",
     "memory.edit": "Edit",
     "memory.save": "Save",
     "memory.add": "Learn",

@@ -181,6 +181,7 @@ CHINESE: Final[dict[str, str]] = {
     "garden.superseded": "已被取代",
     "garden.told": "页面打开以来的变化：",
     "garden.reset": "变化太多：请重新加载页面。",
+    "memory.ask": "哪个问题应该召回它？",
     "memory.edit": "编辑",
     "memory.save": "保存",
     "memory.add": "学习",
