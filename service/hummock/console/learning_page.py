@@ -126,8 +126,6 @@ def _happened(event: pb.LearningEvent) -> Happened:
             scope, turn, ids = sent.scope, sent.turn, list(sent.injected_ids)
         case "keywords_set":
             text, ids = _keywords([event.keywords_set]), [event.keywords_set.memory_id]
-        case "switched":
-            text = "on" if event.switched else "off"
         case "settings_changed":
             text = _numbers(event.settings_changed)
         case "forgotten":

@@ -36,12 +36,17 @@ export function slide(form, results) {
     slider.max = field.dataset.max;
     slider.step = field.dataset.step;
     slider.setAttribute("aria-label", form.querySelector(`label[for="${field.id}"]`).textContent);
-    if (field.value !== "") slider.value = field.value;
+    // In the middle and pale, while the preset decides.
+    slider.value = field.value === "" ? (Number(slider.min) + Number(slider.max)) / 2 : field.value;
+    slider.classList.toggle("unset", field.value === "");
     slider.addEventListener("input", () => {
       field.value = slider.value;
       field.dispatchEvent(new Event("input", { bubbles: true }));
     });
-    field.addEventListener("input", () => { if (field.value !== "") slider.value = field.value; });
+    field.addEventListener("input", () => {
+      if (field.value !== "") slider.value = field.value;
+      slider.classList.toggle("unset", field.value === "");
+    });
     field.after(slider);
   }
 
