@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
-from string import ascii_lowercase, ascii_uppercase
 
 from hummock.core.facets import passes
 from hummock.core.learning import Forgotten
@@ -21,7 +20,6 @@ from hummock.text.normalise import prose
 from hummock.text.template import told
 
 _PAGE = 512
-_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +164,9 @@ def _meets(held: Memory, command: ForgetCommand) -> bool:
     return holds and passes(held, command.where)
 
 
-def _ascii_folded(text: str) -> str:
-    """With the letters A to Z small."""
-    return text.translate(_SMALL)
+def _ascii_folded(text: str) -> bytes:
+    """With the letters A to Z small, and no others: as the store looks for substrings."""
+    return text.encode().lower()
 
 
 def _scopes(command: ForgetCommand) -> tuple[str, ...]:
