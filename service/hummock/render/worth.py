@@ -31,24 +31,31 @@ LEAST_ACROSS: Final = 0.05
 """The similarity that does for the closest hit in the other script: there no word can match, and models see less. Of 13
 questions asked in the other language it was the answer in 10, at .05 to .40."""
 
+ANSWERS: Final = 0.5
+"""The similarity from which a hit in the query's own script answers, so that closeness alone speaks for none in the other.
+Of 149 Chinese questions whose answer was English, the best of 300 unrelated Chinese texts had .43 at most."""
+
 _NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
 
 
 def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     """What speaks against showing each hit of a group, for people; empty for those worth showing.
 
-    Hits in Chinese and others are compared among themselves. What the query names is shown, and what was found without
-    a vector, as there is nothing to hold against it but its words.
+    Hits in Chinese and others are compared among themselves. The closest of the other script is shown unless one of the
+    query's own answers. What the query names is shown, and what was found without a vector, as there is nothing to hold
+    against it but its words.
     """
     told = frozenset(told_terms(query))
     is_other = [_is_chinese(hit) != is_han(query) for hit in hits]
+    is_answered = any(hit.similarity >= ANSWERS for hit, other in zip(hits, is_other, strict=True) if not other)
     against = [""] * len(hits)
     for side in (False, True):
         places = [place for place, other in enumerate(is_other) if other is side and not _is_named(hits[place])]
         best = max((_bare(hits[place]) for place in places), default=0.0)
         closest = max((hits[place].similarity for place in places), default=0.0)
         for place in places:
-            is_answer_across = side and LEAST_ACROSS <= hits[place].similarity == closest
+            is_closest_across = side and LEAST_ACROSS <= hits[place].similarity == closest
+            is_answer_across = is_closest_across and not is_answered
             against[place] = "" if is_answer_across else _drawback(hits[place], told, best)
     return against
 
