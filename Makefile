@@ -37,6 +37,7 @@ $(VENV)/.dev: $(SETUP)
 model demo: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
 
 model: $(VENV)/.server ## Fetch the default model, unless it is there
+	@mkdir -p -m 700 .demo # where the demo keeps its memories too, which are nobody else's business
 	@$(BIN)/hummock models pull auto || echo "no model could be fetched; what needs one will say so" >&2
 
 demo: model ## Start the service, index REPO, learn a sample, ask three questions (DEMO_EXIT=1: then stop)
