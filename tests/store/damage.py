@@ -2,7 +2,7 @@
 
 Prints how many came to what:
     refused: the store did not open, or a read ended with an error that says why;
-    noticed: memories were left out, and it was said how many;
+    noticed: what is damaged was left out and it was said how many, or who asked for it by its name was told;
     harmless: everything was as before;
     crashed: LMDB ended the process, which nothing but a process of its own can contain;
     wrong: something else than what was written was shown, or memories were missing and nothing was said.
@@ -19,20 +19,32 @@ import signal
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from random import Random
+from typing import TypeAlias
 
 import lmdb
+from msgspec.structs import astuple, replace
 
-from hummock.core.errors import HummockError
+from hummock.core.errors import DataLoss, HummockError
+from hummock.core.learning import Injected, KeywordsSet, TurnObserved
 from hummock.core.memory import Filter
+from hummock.core.review import Held
+from hummock.core.session import PromptRole, Session, SessionMessage
+from hummock.learning.log import record
+from hummock.ports.store import LearningReader, UnitOfWork
 from hummock.store import EmbeddedStore
 from hummock.store.lmdb.data_file import DATA_FILE
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
-from tests.strategies import Entry
+from tests.strategies import Entry, write_request
 
 MEMORIES = 60
+SESSIONS = tuple(f"s{number}" for number in range(8))
+MESSAGES = 12
 _PATIENCE_S = 20
 
 
@@ -47,8 +59,112 @@ def entry(number: int) -> Entry:
     )
 
 
-def answers(store: EmbeddedStore) -> dict[str, str]:
-    """What is shown of every memory: in a list, in an export, by its id and among the hits of a question."""
+def talk(unit: UnitOfWork) -> None:
+    """Sessions with messages, one of them archived, and what was learnt in them."""
+    for session_id in SESSIONS:
+        unit.sessions.create(Session(id=session_id, title="", create_time=1.0, update_time=1.0))
+        for number in range(MESSAGES):
+            session = unit.sessions.get(session_id)
+            assert session is not None
+            message_id, content = f"{session_id}-{number}", f"tide {number}" * 9
+            unit.sessions.append(
+                session, SessionMessage(id=message_id, role=PromptRole.USER, content=content, raw="", send_time=1.0)
+            )
+        used = tuple(f"m{number}" for number in range(9))
+        said_so = TurnObserved(scope=session_id, turn=1, user_text="tide", assistant_hash=b"", used_ids=used)
+        record(unit.learning, said_so)
+        record(
+            unit.learning,
+            Injected(scope=session_id, turn=1, referenced_ids=used, injected_ids=used, dropped_ids=()),
+        )
+    first = unit.sessions.get(SESSIONS[0])
+    assert first is not None
+    unit.sessions.change(replace(first, is_archived=True))
+    for number in range(9):
+        record(unit.learning, KeywordsSet(memory_id=f"m{number}", keywords=(f"harbour{number}",)))
+    memory = entry(99).memory()
+    unit.review.put(Held(memory=replace(memory, chunk_count=0), families=("override",), hold_time=1.0))
+
+
+def answers(store: EmbeddedStore) -> tuple[dict[str, str], set[str]]:
+    """What is shown of everything that was stored, by how it was asked for, and what was refused as damaged."""
+    shown = of_memories(store)
+    refused: set[str] = set()
+    for name, read in [*single_questions(store), *questions(store)]:
+        try:
+            found = read()
+        except DataLoss:
+            refused.add(name)
+            continue
+        if isinstance(found, dict):
+            shown |= {f"{name} {key}": repr(value) for key, value in found.items()}
+        else:
+            shown[name] = repr(found)
+    return shown, refused
+
+
+Question: TypeAlias = tuple[str, Callable[[], object]]
+"""What is asked for, and how it is read."""
+
+
+def single_questions(store: EmbeddedStore) -> Iterator[Question]:
+    """Each for one thing by its name."""
+    for number in range(MEMORIES):
+        memory_id = f"m{number}"
+        yield f"id {memory_id}", partial(store.get, "p", [memory_id], 0, full=True)
+        yield f"profile {memory_id}", learnt(store, methodcaller("profile", memory_id))
+    for session_id in SESSIONS:
+        yield f"session {session_id}", partial(store.sessions.get, "p", session_id)
+        yield f"turn {session_id}", learnt(store, methodcaller("turn", session_id))
+        for number in range(MESSAGES):
+            message_id = f"{session_id}-{number}"
+            yield f"message {message_id}", partial(store.sessions.message, "p", session_id, message_id)
+    yield "learning", learnt(store, methodcaller("state"))
+    yield "held", partial(store.review.get, "p", [entry(99).id])
+
+
+def questions(store: EmbeddedStore) -> Iterator[Question]:
+    """Each for much, by the names of all that is found."""
+    for archived in (True, False):
+        yield f"sessions {archived}", partial(listed, store, archived=archived)
+    yield "all", lambda: by_id(store.sessions.all("p"))
+    yield "review", lambda: {one.memory.id: one for one in store.review.page("p", "", 99).held}
+    for session_id in SESSIONS:
+        yield f"before {session_id}", partial(before, store, session_id)
+        yield f"behind {session_id}", partial(behind, store, session_id)
+        yield f"usage {session_id}", learnt(store, methodcaller("usage", session_id))
+    yield "scopes", learnt(store, lambda log: dict(log.scopes()))
+    yield "profiles", learnt(store, lambda log: dict(log.profiles()))
+    yield "events", learnt(store, lambda log: {one.number: one for one in log.events(0, 99)})
+
+
+def listed(store: EmbeddedStore, *, archived: bool) -> dict[str, object]:
+    """Sessions by their order."""
+    return by_id(store.sessions.page("p", None, 99, archived=archived).sessions)
+
+
+def before(store: EmbeddedStore, session_id: str) -> dict[str, object]:
+    """The last messages of a session."""
+    return by_id(store.sessions.before("p", session_id, None, 99, 1 << 20).messages)
+
+
+def behind(store: EmbeddedStore, session_id: str) -> dict[str, object]:
+    """Its first messages."""
+    return by_id(store.sessions.behind("p", session_id, 0, 1 << 20))
+
+
+def learnt(store: EmbeddedStore, read: Callable[[LearningReader], object]) -> Callable[[], object]:
+    """A question for what was learnt."""
+    return partial(store.read_learning, "p", read)
+
+
+def by_id(found: Iterable[Session | SessionMessage]) -> dict[str, object]:
+    """What was found, by its id; sessions with all of their fields."""
+    return {one.id: astuple(one) for one in found}
+
+
+def of_memories(store: EmbeddedStore) -> dict[str, str]:
+    """What is shown of every memory: in a list, in an export and among the hits of a question."""
     shown = {}
     for memory in store.page("p", Filter(), 0, 1000, full=True).memories:
         shown[f"list {memory.id}"] = repr(memory)
@@ -64,15 +180,15 @@ def outcome(directory: Path, expected: dict[str, str]) -> str:
     """What a damaged store comes to, in this process."""
     try:
         with opened(directory) as store:
-            shown = answers(store)
+            shown, refused = answers(store)
             damaged = store.status().damaged_count
     except (HummockError, lmdb.Error) as error:
         return f"refused {type(error).__name__}"
     if any(expected.get(name) != value for name, value in shown.items()):
         return "wrong"
-    if shown == expected:
-        return "harmless"
-    return "noticed" if damaged else "wrong"
+    if damaged or refused:
+        return "noticed"
+    return "harmless" if shown == expected else "wrong"
 
 
 def in_child(directory: Path, expected: dict[str, str]) -> str:
@@ -111,7 +227,8 @@ def run(cases: int, seed: int) -> Counter[str]:
         with opened(whole) as store:
             put(store, "p", *(entry(number) for number in range(MEMORIES)))
             put(store, "p", *(entry(number) for number in range(0, MEMORIES, 7)))
-            expected = answers(store)
+            store.write("p", write_request(talk)).result(30)
+            expected, _ = answers(store)
         data = (whole / DATA_FILE).read_bytes()
         for case in range(cases):
             shutil.rmtree(copy, ignore_errors=True)

@@ -14,7 +14,7 @@ from hummock.core.errors import HummockError
 from hummock.core.review import Held
 from hummock.ports.store import UnitOfWork
 from hummock.store.errors import DirectoryUnusable
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb import keys, record_codec, sealed
 from hummock.store.upkeep import Report, check
 from tests.ports.asking import put
 from tests.store.opening import MIB, opened
@@ -96,9 +96,15 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def resealed(tables: Tables, table: str, key: bytes) -> bytes:
+    """The value of a table's first key, as it would be stored under another one."""
+    return sealed.seal(key, sealed.opened(tables.keys(table)[0], tables.value(table)) or b"")
+
+
 DAMAGES: dict[str, tuple[str, Alter]] = {
     "memory": ("a payload has no memory", lambda tables: tables.drop("memory")),
     "memory read": ("a memory cannot be read", lambda tables: tables.garble("memory")),
+    "sum": ("a memory is not what was written", lambda tables: tables.garble("payload")),
     "payload": ("a memory has no payload", lambda tables: tables.drop("payload")),
     "payload read": ("a payload cannot be read", lambda tables: tables.garble("payload")),
     "column": ("a memory has no row of columns", lambda tables: tables.drop("column")),
@@ -131,7 +137,7 @@ DAMAGES: dict[str, tuple[str, Alter]] = {
     "review read": ("what is held for review cannot be read", lambda tables: tables.garble("review")),
     "review": (
         "what is held for review is under another id",
-        lambda tables: tables.put("review", keys.name_key(1, "?"), tables.value("review")),
+        lambda tables: tables.put("review", keys.name_key(1, "?"), resealed(tables, "review", keys.name_key(1, "?"))),
     ),
     "retired": ("vectors of removed texts and their ages differ", lambda tables: tables.drop("retired_age")),
     "session": ("a place in the order of sessions has no session", lambda tables: tables.drop("session_record")),

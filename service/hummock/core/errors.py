@@ -176,6 +176,17 @@ class DataLoss(HummockError):
     reason = "RECORD_DAMAGED"
 
 
+class EventDamaged(DataLoss):
+    """An event of a project's learning log is damaged."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"event {number} of the learning log is damaged on the disk: what is stored is not what was written; "
+            "restore it from a backup"
+        )
+        self.number = number
+
+
 class Unavailable(HummockError):
     """The service is starting or stopping; try again."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from hummock.core.errors import EventDamaged
 from hummock.core.learning import (
     MAX_KEYWORDS,
     MAX_VOICES,
@@ -247,6 +248,16 @@ def _rows(learning: LearningRows) -> Iterator[tuple[object, ...]]:
         else:
             # Without hints it is the row of before there were any, so that digests of before stay.
             yield (*row, profile.hints) if profile.hints else row
+
+
+def without_gaps(events: Sequence[LoggedEvent], after: int, last: int) -> Iterator[LoggedEvent]:
+    """The events behind the one of number `after` up to that of number `last`. Raises: EventDamaged: one is missing."""
+    found = iter(events)
+    for number in range(after + 1, last + 1):
+        logged = next(found, None)
+        if logged is None or logged.number != number:
+            raise EventDamaged(number)
+        yield logged
 
 
 MOST_DIFFERING: Final = 1000

@@ -7,7 +7,7 @@ forgotten by the same event. Counts (of turns, of verdicts, of events) stay what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,9 +20,11 @@ from hummock.core.learning import (
     KeywordsLearned,
     KeywordsSet,
     LearningEvent,
+    LearningState,
     LoggedEvent,
     TurnObserved,
 )
+from hummock.learning.log import without_gaps
 from hummock.text.normalise import prose
 
 _EVENTS_AT_ONCE = 1024
@@ -33,8 +35,19 @@ _FEWEST_CHARACTERS = 8
 class Log(Protocol):
     """The events of a project."""
 
-    def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """At most `limit` events behind the one of number `after`, oldest first."""
+    def state(self) -> LearningState:
+        """Where it has come to."""
+
+    def events(self, after: int, limit: int) -> Sequence[LoggedEvent]:
+        """The events behind the one of number `after`, up to `limit` further, but those that are damaged."""
+
+
+def whole(log: Log) -> Iterator[LoggedEvent]:
+    """All events, oldest first. Raises: EventDamaged."""
+    count = log.state().events
+    for after in range(0, count, _EVENTS_AT_ONCE):
+        last = min(after + _EVENTS_AT_ONCE, count)
+        yield from without_gaps(log.events(after, last - after), after, last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +65,11 @@ class Redaction:
     texts: tuple[str, ...]
 
     def changed(self, log: Log) -> Iterator[tuple[int, LearningEvent]]:
-        """The events that become others, with their numbers."""
-        after = 0
-        while some := log.events(after, _EVENTS_AT_ONCE):
-            for logged in some:
-                event = self.event(logged.event)
-                if event != logged.event:
-                    yield logged.number, event
-            after = some[-1].number
+        """The events that become others, with their numbers. Raises: EventDamaged: it may quote what is forgotten."""
+        for logged in whole(log):
+            event = self.event(logged.event)
+            if event != logged.event:
+                yield logged.number, event
 
     def event(self, event: LearningEvent) -> LearningEvent:
         """An event without what is to be forgotten."""

@@ -27,7 +27,7 @@ from hummock.core.learning_requests import (
 )
 from hummock.core.memory import MemoryKind
 from hummock.learning.inject import decide, idle, plain
-from hummock.learning.log import ForkedHistory, Rebuilt, digest, record
+from hummock.learning.log import ForkedHistory, Rebuilt, digest, record, without_gaps
 from hummock.learning.references import ENTRIES, Entries
 from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest
 
@@ -85,7 +85,7 @@ class Learning:
         return version if self._store.generation(project).seq >= version[0] else None
 
     def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
-        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+        """The events behind the one of number `after` (0: the first), up to `limit` further; none that is damaged."""
         return self._store.read_learning(project, lambda learning: learning.events(after, limit))
 
     def event_count(self, project: str) -> int:
@@ -123,7 +123,7 @@ class Learning:
     def replay(self, project: str, fork: SettingsChanges | None) -> Replayed:
         """Fold the log again, and compare. With a fork, decide every turn anew with these numbers beside it.
 
-        Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time.
+        Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time; EventDamaged.
         """
         count, live = self._store.read_learning(project, lambda learning: (learning.state().events, digest(learning)))
         rebuilt = Rebuilt()
@@ -140,9 +140,10 @@ class Learning:
         )
 
     def _log(self, project: str, count: int) -> Iterator[LoggedEvent]:
-        """The first events. They never change, so that they need not be read at one moment."""
+        """The first events. They never change, so that they need not be read at one moment. Raises: EventDamaged."""
         for after in range(0, count, _EVENTS_AT_ONCE):
-            yield from self.events(project, after, min(_EVENTS_AT_ONCE, count - after))
+            last = min(after + _EVENTS_AT_ONCE, count)
+            yield from without_gaps(self.events(project, after, last - after), after, last)
 
     def _read(
         self, project: str, scope: str, turn: int | None, titles: dict[str, str]

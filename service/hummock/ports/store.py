@@ -164,7 +164,10 @@ class LearningReader(LearningRows, Protocol):
         """The project's seq after the newest write that stored or removed an entry; 0 when none did."""
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
+
+        Numbers have no gaps but for what is damaged, which is left out.
+        """
 
 
 class LearningUnit(LearningRows, Protocol):
@@ -177,7 +180,10 @@ class LearningUnit(LearningRows, Protocol):
         """
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
+
+        Numbers have no gaps but for what is damaged, which is left out.
+        """
 
     def rewrite(self, number: int, event: LearningEvent) -> None:
         """Puts another event in the place of one that is logged; its time stays, and so does all that it changed."""

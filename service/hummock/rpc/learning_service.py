@@ -123,8 +123,9 @@ class LearningServicer:
             start = max(0, end - size)
             return list(reversed(self._learning.events(project, start, end - start))), start or None
         start = position or 0
-        found = list(self._learning.events(project, start, size))
-        return found, None if len(found) < size else start + size
+        count = self._learning.event_count(project)
+        # A page may lack what is damaged.
+        return list(self._learning.events(project, start, size)), start + size if start + size < count else None
 
 
 def asked_scan(request: pb.LearnKeywordsRequest) -> tuple[str, ScanScope, tuple[str, ...]]:

@@ -188,6 +188,18 @@ class MemoryDamaged(DataLoss):
         self.doc = doc
 
 
+class EntryDamaged(DataLoss):
+    """What is stored beside the memories, of a session or of what was learnt, is not what was written."""
+
+    def __init__(self, what: str) -> None:
+        """`what` it is, for people."""
+        super().__init__(
+            f"{what} is damaged on the disk: what is stored is not what was written; ask without it, and restore it "
+            "from a backup"
+        )
+        self.what = what
+
+
 class DatabaseDamaged(DataLoss):
     """The database's own pages are damaged, so that what lies behind them cannot be found."""
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from threading import Lock
 
 from hummock.store.errors import DatabaseDamaged
 
+_log = logging.getLogger(__name__)
+
 
 class Damage:
-    """Which documents were found to be damaged since the store was opened. Safe to use from several threads.
+    """What was found to be damaged since the store was opened. Safe to use from several threads.
 
-    What is damaged is left out of views; a project with any is read thoroughly when it is loaded.
+    Documents that are damaged are left out of views; a project with any is read thoroughly when it is loaded.
+    Of other entries it is noted which are left out.
 
     Attributes:
         of_database: What is wrong with the database itself, once a read has met it.
@@ -19,6 +23,7 @@ class Damage:
 
     def __init__(self) -> None:
         self._docs: dict[int, set[int]] = {}
+        self._entries: set[tuple[str, bytes]] = set()
         self._lock = Lock()
         self.of_database: DatabaseDamaged | None = None
 
@@ -29,6 +34,14 @@ class Damage:
             is_new = doc not in docs
             docs.add(doc)
         return is_new
+
+    def note_entry(self, what: str, key: bytes) -> None:
+        """Notes an entry that is no document; `what` it is, for people."""
+        with self._lock:
+            is_new = (what, key) not in self._entries
+            self._entries.add((what, key))
+        if is_new:
+            _log.error("%s is damaged on the disk and left out", what)
 
     def settle(self, number: int, docs: Iterable[int]) -> None:
         """A project was read thoroughly: these are all."""
@@ -47,6 +60,6 @@ class Damage:
 
     @property
     def count(self) -> int:
-        """Of all projects."""
+        """Of all projects, what else was found included."""
         with self._lock:
-            return sum(map(len, self._docs.values()))
+            return sum(map(len, self._docs.values())) + len(self._entries)

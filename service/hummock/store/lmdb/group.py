@@ -81,7 +81,7 @@ class GroupTransaction:
         if earlier is not None:
             return idempotency.written(earlier, request.reply_type)
         record = msgspec.structs.replace(opened.record, seq=opened.record.seq + 1, kinds=dict(opened.record.kinds))
-        unit = Unit(self._tables, self._txn, opened.number, record, opened.batch, self._begin, now)
+        unit = Unit(self._environment, self._txn, opened.number, record, opened.batch, self._begin, now)
         reply = request.apply(unit)
         self._begin()
         unit.finish()

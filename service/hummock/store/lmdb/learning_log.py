@@ -6,8 +6,7 @@ An event is stored with its time and, as the first element of its own array, a n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import lmdb
 import msgspec
@@ -29,7 +28,9 @@ from hummock.core.learning import (
     Usage,
     forgetting,
 )
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.errors import EntryDamaged
+from hummock.store.lmdb import keys, record_codec, sealed
+from hummock.store.lmdb.damage import Damage
 from hummock.store.lmdb.environment import Tables
 from hummock.store.lmdb.record_codec import Fields, decode_array, encode
 
@@ -45,6 +46,8 @@ _EVENTS: Final[dict[int, Fields[Any]]] = {
 }
 _NUMBERS: Final = {fields.kind: number for number, fields in _EVENTS.items()}
 _STATE = Fields(LearningState)
+
+Value = TypeVar("Value")
 
 encode_profile = encode
 decode_profile = msgspec.msgpack.Decoder(Profile).decode
@@ -95,58 +98,115 @@ def decode_usage(value: bytes) -> Usage:
     return Usage(frequency=frequency, last_sent_turn=last_sent_turn)
 
 
-class StoredRows:
-    """What a transaction sees of one project's learning."""
+_USAGE, _PROFILE, _TURN = "how a scope used a memory", "what was learnt of a memory", "the turn of a scope"
+_STATE_OF = "the state of a project's learning"
 
-    def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, number: int) -> None:
-        """Args are the transaction, the store's tables and the project's number."""
+
+def event_of(key: bytes, stored: bytes) -> LoggedEvent:
+    """An event as it is stored. Raises: EntryDamaged."""
+    number = keys.doc_of_doc_key(key)
+    return sealed.decoded(f"event {number} of the learning log", key, stored, lambda value: decode_event(number, value))
+
+
+class StoredRows:
+    """What a transaction sees of one project's learning.
+
+    Usage and profiles follow from the log. One that is damaged is noted and taken for none, so that turns go on; what
+    they do not follow from is an error.
+    """
+
+    def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, damage: Damage, number: int) -> None:
+        """Args are the transaction, the store's tables, what is damaged of them, and the project's number."""
         self._txn = txn
         self._tables = tables
+        self._damage = damage
         self._number = number
 
     def state(self) -> LearningState:
-        """What concerns the whole project."""
-        value = self._txn.get(keys.project_prefix(self._number), db=self._tables.learning)
-        return LearningState() if value is None else decode_state(value)
+        """What concerns the whole project. Raises: EntryDamaged."""
+        key = keys.project_prefix(self._number)
+        value = self._txn.get(key, db=self._tables.learning)
+        if value is None:
+            self._require_absent(self._tables.learning, key, _STATE_OF)
+            return LearningState()
+        return sealed.decoded(_STATE_OF, key, value, decode_state)
 
     def turn(self, scope: str) -> int | None:
-        """The scope's newest turn; None for one that has had none."""
-        value = self._txn.get(keys.name_key(self._number, scope), db=self._tables.turn)
-        return None if value is None else decode_turn(value)
+        """The scope's newest turn; None for one that has had none. Raises: EntryDamaged."""
+        key = keys.name_key(self._number, scope)
+        value = self._txn.get(key, db=self._tables.turn)
+        if value is None:
+            self._require_absent(self._tables.turn, key, _TURN)
+            return None
+        return sealed.decoded(_TURN, key, value, decode_turn)
 
     def used(self, scope: str, memory_id: str) -> Usage | None:
         """How the scope has used a memory; None when it never did."""
-        value = self._txn.get(keys.usage_key(self._number, keys.hashed(scope), memory_id), db=self._tables.usage)
-        return None if value is None else decode_usage(value)
+        key = keys.usage_key(self._number, keys.hashed(scope), memory_id)
+        value = self._txn.get(key, db=self._tables.usage)
+        return None if value is None else self._derived(_USAGE, key, value, decode_usage)
 
     def profile(self, memory_id: str) -> Profile | None:
         """What was learnt of a memory; None when it was never analysed and has no keywords."""
-        value = self._txn.get(keys.name_key(self._number, memory_id), db=self._tables.link)
-        return None if value is None else decode_profile(value)
+        key = keys.name_key(self._number, memory_id)
+        value = self._txn.get(key, db=self._tables.link)
+        return None if value is None else self._derived(_PROFILE, key, value, decode_profile)
 
     def usage(self, scope: str) -> dict[str, Usage]:
         """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
         prefix = keys.usage_key(self._number, keys.hashed(scope), "")
-        return {
-            keys.memory_of_usage_key(key): decode_usage(value)
-            for key, value in keys.entries(self._txn, self._tables.usage, prefix)
-        }
+        found = self._all(self._tables.usage, prefix, _USAGE, decode_usage)
+        return {keys.memory_of_usage_key(key): usage for key, usage in found}
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
         """All profiles with their memory ids, in the order of their UTF-8 bytes."""
-        for key, value in keys.entries(self._txn, self._tables.link, keys.project_prefix(self._number)):
-            yield keys.name_in_key(key), decode_profile(value)
+        for key, profile in self._all(self._tables.link, keys.project_prefix(self._number), _PROFILE, decode_profile):
+            yield keys.name_in_key(key), profile
 
     def scopes(self) -> Iterator[tuple[str, int]]:
         """All scopes that have had a turn, with their newest."""
-        for key, value in keys.entries(self._txn, self._tables.turn, keys.project_prefix(self._number)):
-            yield keys.name_in_key(key), decode_turn(value)
+        for key, turn in self._all(self._tables.turn, keys.project_prefix(self._number), _TURN, decode_turn):
+            yield keys.name_in_key(key), turn
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
-        prefix = keys.project_prefix(self._number)
-        found = keys.entries(self._txn, self._tables.event, prefix, keys.event_key(self._number, after + 1))
-        return [decode_event(number, value) for number, (_, value) in enumerate(islice(found, limit), start=after + 1)]
+        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
+
+        One that is damaged is noted and left out: numbers have no other gaps.
+        """
+        found: list[LoggedEvent] = []
+        for number in range(after + 1, min(after + limit, self.state().events) + 1):
+            key = keys.event_key(self._number, number)
+            try:
+                found.append(event_of(key, self._txn.get(key, b"", db=self._tables.event)))
+            except EntryDamaged:
+                self._damage.note_entry(f"event {number} of a learning log", key)
+        return found
+
+    def _derived(self, what: str, key: bytes, stored: bytes, decode: Callable[[bytes], Value]) -> Value | None:
+        try:
+            return sealed.decoded(what, key, stored, decode)
+        except EntryDamaged:
+            self._damage.note_entry(what, key)
+            return None
+
+    def _all(
+        self, table: lmdb._Database, prefix: bytes, what: str, decode: Callable[[bytes], Value]
+    ) -> Iterator[tuple[bytes, Value]]:
+        """All that is stored under keys that begin so; what is damaged is noted and left out."""
+        for key, value in sealed.entries(self._txn, table, prefix):
+            try:
+                decoded = None if value is None else decode(value)
+            except sealed.UNREADABLE:
+                decoded = None
+            if decoded is None:
+                self._damage.note_entry(what, key)
+            else:
+                yield key, decoded
+
+    def _require_absent(self, table: lmdb._Database, key: bytes, what: str) -> None:
+        """Raises: EntryDamaged: what is looked for in vain is lost."""
+        if sealed.is_lost(self._txn, table, key):
+            raise EntryDamaged(what)
 
 
 class StoredLearning(StoredRows):
@@ -169,6 +229,7 @@ class LearningWriting(StoredRows):
         self,
         txn: lmdb.Transaction[bytes],
         tables: Tables,
+        damage: Damage,
         number: int,
         now: float,
         set_learned: Callable[[str, Sequence[str]], None],
@@ -179,7 +240,7 @@ class LearningWriting(StoredRows):
         `set_learned` lets a memory be found by these words, whenever those of its profile change; `set_verdicts` lets
         it be ranked by the voices of its profile, which is stored by then.
         """
-        super().__init__(txn, tables, number)
+        super().__init__(txn, tables, damage, number)
         self._now = now
         self._set_learned = set_learned
         self._set_verdicts = set_verdicts
@@ -190,15 +251,15 @@ class LearningWriting(StoredRows):
         self.has_grown |= not isinstance(event, Forgotten)
         number = self._number
         logged = encode_event(self._now, event)
-        self._txn.put(keys.event_key(number, changes.state.events), logged, db=self._tables.event)
-        self._txn.put(keys.project_prefix(number), encode_state(changes.state), db=self._tables.learning)
+        self._put(self._tables.event, keys.event_key(number, changes.state.events), logged)
+        self._put(self._tables.learning, keys.project_prefix(number), encode_state(changes.state))
         for scope, turn in changes.turns.items():
-            self._txn.put(keys.name_key(number, scope), encode_turn(turn), db=self._tables.turn)
+            self._put(self._tables.turn, keys.name_key(number, scope), encode_turn(turn))
         for (scope, memory_id), usage in changes.usage.items():
             self._put_usage(keys.hashed(scope), memory_id, usage)
         for memory_id, profile in changes.profiles.items():
             known = self.profile(memory_id) or Profile()
-            self._txn.put(keys.name_key(number, memory_id), encode_profile(profile), db=self._tables.link)
+            self._put(self._tables.link, keys.name_key(number, memory_id), encode_profile(profile))
             if profile.words != known.words:
                 self._set_learned(memory_id, profile.words)
             if profile.voices != known.voices:
@@ -209,8 +270,8 @@ class LearningWriting(StoredRows):
     def rewrite(self, number: int, event: LearningEvent) -> None:
         """Puts another event in the place of one that is logged; its time stays."""
         key = keys.event_key(self._number, number)
-        time = decode_event(number, self._txn.get(key, b"", db=self._tables.event)).time
-        self._txn.put(key, encode_event(time, event), db=self._tables.event)
+        time = event_of(key, self._txn.get(key, b"", db=self._tables.event)).time
+        self._put(self._tables.event, key, encode_event(time, event))
 
     def drop_scope(self, scope: str) -> None:
         """Removes the turn and the usage of a scope that no event names any more."""
@@ -226,14 +287,18 @@ class LearningWriting(StoredRows):
         Of an entry something may be learnt later of turns that are in the log: those of before are of another one.
         """
         may_be_named = is_entry and self.state().events > 0
-        if may_be_named or self.profile(memory_id) is not None or next(self._scopes_of(memory_id), None) is not None:
+        is_known = self._txn.get(keys.name_key(self._number, memory_id), db=self._tables.link) is not None
+        if may_be_named or is_known or next(self._scopes_of(memory_id), None) is not None:
             ids = (memory_id,)
             self.append(Forgotten(memory_ids=ids), forgetting(self.state(), ids))
 
     def _put_usage(self, scope: bytes, memory_id: str, usage: Usage) -> None:
         key = keys.usage_key(self._number, scope, memory_id)
-        if self._txn.replace(key, encode_usage(usage), db=self._tables.usage) is None:
+        if self._txn.replace(key, sealed.seal(key, encode_usage(usage)), db=self._tables.usage) is None:
             self._txn.put(keys.usage_scope_key(self._number, memory_id, scope), scope, db=self._tables.usage_scope)
+
+    def _put(self, table: lmdb._Database, key: bytes, value: bytes) -> None:
+        self._txn.put(key, sealed.seal(key, value), db=table)
 
     def _forget(self, memory_id: str) -> None:
         for key, scope in list(self._scopes_of(memory_id)):

@@ -16,7 +16,7 @@ import lmdb
 import msgspec
 
 from hummock.core.project import DeletedProject
-from hummock.store.lmdb import keys, record_codec, text_vectors
+from hummock.store.lmdb import keys, record_codec, sealed, text_vectors
 from hummock.store.lmdb.environment import Environment, Tables
 from hummock.store.lmdb.sessions import clock_key, sessions_of
 
@@ -58,7 +58,7 @@ def remove_project(
         seq=record.seq + 1,
         content_seq=record.content_seq + 1,
         next_doc=record.next_doc,
-        clock=txn.get(clock_key(number), b"", db=tables.session_order),
+        clock=_clock(txn, tables, number),
     )
     txn.put(_reached_key(record.name), record_codec.encode(reached), db=tables.meta)
     txn.delete(keys.project_name_key(record.name), db=tables.project)
@@ -76,7 +76,8 @@ def first_record(
         return record
     reached = msgspec.msgpack.decode(value, type=_Reached)
     if reached.clock:
-        txn.put(clock_key(number), reached.clock, db=tables.session_order)
+        key = clock_key(number)
+        txn.put(key, sealed.seal(key, reached.clock), db=tables.session_order)
     return msgspec.structs.replace(
         record,
         seq=reached.seq,
@@ -95,6 +96,12 @@ def _counted(
         sessions += 1
         messages += session.message_count
     return DeletedProject(memory_count=sum(record.kinds.values()), session_count=sessions, message_count=messages)
+
+
+def _clock(txn: lmdb.Transaction[bytes], tables: Tables, number: int) -> bytes:
+    """The last number that one of a project's sessions was given; empty where none was."""
+    stored = txn.get(clock_key(number), b"", db=tables.session_order)
+    return stored and sealed.number("the clock of sessions", clock_key(number), stored)
 
 
 def _reached_key(name: str) -> bytes:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
-from hummock.store.errors import DatabaseDamaged, MemoryDamaged
-from hummock.store.lmdb import checksums, keys, op_log, record_codec
+from hummock.store.errors import DatabaseDamaged, EntryDamaged, MemoryDamaged
+from hummock.store.lmdb import checksums, keys, op_log, record_codec, sealed
 from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.learning_log import StoredRows
 from hummock.store.lmdb.record_codec import read_settings
@@ -119,7 +119,7 @@ class LmdbProject:
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
-        return read_settings(self.txn, self._tables.settings, self.number)
+        return read_settings(self.txn, self._tables.settings, self.number, self._environment.damage)
 
     def memories(self) -> StoredMemories:
         """All memories but those that are damaged."""
@@ -277,12 +277,15 @@ class LmdbProject:
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """The titles and keywords of at most so many memories that have keywords, by their ids."""
-        profiles = StoredRows(self.txn, self._tables, self.number).profiles()
+        profiles = StoredRows(self.txn, self._tables, self._environment.damage, self.number).profiles()
         with_keywords = ((memory_id, profile.keywords) for memory_id, profile in profiles if profile.keywords)
         found: list[tuple[str, ...]] = []
         for memory_id, keywords in islice(with_keywords, limit):
-            doc = doc_of(self.txn, self._tables, self.number, memory_id)
-            memory = None if doc is None else self.memory(doc, full=False)
+            try:
+                doc = doc_of(self.txn, self._tables, self.number, memory_id)
+                memory = None if doc is None else self.memory(doc, full=False)
+            except EntryDamaged:
+                memory = None  # whoever asks for it is told
             if memory is not None:
                 found.append((memory.index.title, *keywords))
         return found
@@ -299,19 +302,38 @@ class LmdbProject:
         return [found.get(key, b"") for key in wanted]
 
 
-def doc_of(txn: lmdb.Transaction[bytes], tables: Tables, number: int, memory_id: str) -> int | None:
-    """The document that has a memory's id."""
-    value = txn.get(keys.name_key(number, memory_id), db=tables.by_id)
-    return None if value is None else int.from_bytes(value, "little")
+def doc_of(
+    txn: lmdb.Transaction[bytes],
+    tables: Tables,
+    number: int,
+    memory_id: str,
+    is_lost: sealed.Lost = sealed.number_may_be_lost,
+) -> int | None:
+    """The document that has a memory's id. Raises: EntryDamaged: the id is damaged, or lost."""
+    key = keys.name_key(number, memory_id)
+    stored = txn.get(key, db=tables.by_id)
+    if stored is not None:
+        return int.from_bytes(sealed.number(f"the id of memory {memory_id}", key, stored), "little")
+    if is_lost(txn, tables.by_id, key):
+        raise EntryDamaged(f"the id of memory {memory_id}")
+    return None
 
 
 def find_by_text(txn: lmdb.Transaction[bytes], tables: Tables, number: int, key: TextKey) -> str | None:
-    """The id of the oldest memory that was put with this key."""
-    prefix = keys.text_prefix(number, keys.text_bytes(key))
-    for found, _ in keys.entries(txn, tables.by_text, prefix):
-        doc = keys.doc_of_text_key(found)
-        value = txn.get(keys.doc_key(number, doc), b"", db=tables.memory)
-        return record_codec.decode_memory(value).memory.id
+    """The id of the oldest memory that was put with this key, and is sound."""
+    text = keys.text_bytes(key)
+    for found, _ in keys.entries(txn, tables.by_text, keys.text_prefix(number, text)):
+        doc_key = keys.doc_key(number, keys.doc_of_text_key(found))
+        value = txn.get(doc_key, b"", db=tables.memory)
+        if not checksums.matches(txn.get(doc_key, db=tables.checksum), checksums.MEMORY, doc_key, value):
+            continue
+        try:
+            record = record_codec.decode_memory(value)
+        except msgspec.MsgspecError:
+            continue
+        # What is said to have a text, and has another, is damaged.
+        if record.text == text:
+            return record.memory.id
     return None
 
 

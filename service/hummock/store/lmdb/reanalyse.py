@@ -108,7 +108,8 @@ class _Reanalysis:
             return None
         record = self.environment.project_record(txn, number)
         made = terms_of([pieces_of(as_draft(memory)) for _, memory in memories])
-        batch, learning = WriteBatch(self.environment, txn, number, dictionary), StoredRows(txn, tables, number)
+        batch = WriteBatch(self.environment, txn, number, dictionary)
+        learning = StoredRows(txn, tables, self.environment.damage, number)
         lists = batch.forward_lists(made, record)
         for (key, memory), one, stored in zip(memories, made, lists, strict=True):
             profile = learning.profile(memory.id)

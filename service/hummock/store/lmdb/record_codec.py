@@ -19,10 +19,12 @@ from hummock.core.recall import DecayMode
 from hummock.core.review import Held, ReviewPolicy
 from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
-from hummock.store.lmdb import keys
+from hummock.store.errors import EntryDamaged
+from hummock.store.lmdb import keys, sealed
+from hummock.store.lmdb.damage import Damage
 
-SCHEMA = 2
-"""2: memories have checksums."""
+SCHEMA = 3
+"""2: memories have checksums. 3: so has whatever else is asked for (`sealed.py`)."""
 
 
 class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -252,10 +254,18 @@ _POLICIES = {
 _DECAY_MODE = PresetSettings.__struct_fields__.index("decay_mode")
 
 
-def read_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: int) -> ProjectSettings:
-    """The settings of a project; `NO_SETTINGS` where it has none."""
-    value = txn.get(keys.project_prefix(number), db=table)
-    return NO_SETTINGS if value is None else unpack(value)
+def read_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: int, damage: Damage) -> ProjectSettings:
+    """The settings of a project; `NO_SETTINGS` where it has none, and where they are damaged, which is noted."""
+    key, what = keys.project_prefix(number), "the settings of a project"
+    value = txn.get(key, db=table)
+    if value is None:
+        return NO_SETTINGS
+    try:
+        return sealed.decoded(what, key, value, unpack)
+    except EntryDamaged:
+        # All of them are safe, and what the project has stays within reach; whoever sets some again mends it.
+        damage.note_entry(what, key)
+        return NO_SETTINGS
 
 
 def write_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: int, settings: ProjectSettings) -> None:
@@ -264,7 +274,7 @@ def write_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: 
     if settings == NO_SETTINGS:
         txn.delete(key, db=table)
     else:
-        txn.put(key, pack(settings), db=table)
+        txn.put(key, sealed.seal(key, pack(settings)), db=table)
 
 
 def pack(settings: ProjectSettings) -> bytes:

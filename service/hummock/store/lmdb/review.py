@@ -8,9 +8,11 @@ from itertools import islice
 import lmdb
 
 from hummock.core.review import Held, HeldPage
-from hummock.store.lmdb import keys
+from hummock.store.lmdb import keys, sealed
 from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.record_codec import decode_held, encode
+
+_HELD = "what is held for review under an id"
 
 
 class ReviewUnit:
@@ -27,13 +29,15 @@ class ReviewUnit:
 
     def get(self, memory_id: str) -> Held | None:
         """What is held under an id."""
-        value = self._txn.get(keys.name_key(self._number, memory_id), db=self._table)
-        return None if value is None else decode_held(value)
+        key = keys.name_key(self._number, memory_id)
+        value = self._txn.get(key, db=self._table)
+        return None if value is None else sealed.decoded(_HELD, key, value, decode_held)
 
     def put(self, held: Held) -> None:
         """Holds a memory; what was held under its id is replaced."""
         self._begin()
-        self._txn.put(keys.name_key(self._number, held.memory.id), encode(held), db=self._table)
+        key = keys.name_key(self._number, held.memory.id)
+        self._txn.put(key, sealed.seal(key, encode(held)), db=self._table)
         self.has_put = True
 
     def delete(self, memory_id: str) -> bool:
@@ -57,8 +61,8 @@ class ReviewReads:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return [None] * len(ids)
-            values = [txn.get(key, db=self._table) for key in keys.name_keys(number, ids)]
-            return [None if value is None else decode_held(value) for value in values]
+            values = [(key, txn.get(key, db=self._table)) for key in keys.name_keys(number, ids)]
+            return [None if value is None else sealed.decoded(_HELD, key, value, decode_held) for key, value in values]
 
     def page(self, project: str, after: str, limit: int) -> HeldPage:
         """At most `limit` of what is held behind an id; see `ports.Review`."""
@@ -72,6 +76,14 @@ class ReviewReads:
         if number is None:
             return
         start = keys.name_key(number, after) if after else b""
-        for key, value in keys.entries(txn, self._table, keys.project_prefix(number), start):
-            if key != start:
-                yield decode_held(value)
+        for key, value in sealed.entries(txn, self._table, keys.project_prefix(number), start):
+            if key == start:
+                continue
+            try:
+                held = None if value is None else decode_held(value)
+            except sealed.UNREADABLE:
+                held = None
+            if held is None:
+                self._environment.damage.note_entry(_HELD, key)
+            else:
+                yield held

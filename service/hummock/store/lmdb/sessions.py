@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 
 import lmdb
 from msgspec import Struct
@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
-from hummock.store.lmdb import keys
+from hummock.store.errors import EntryDamaged
+from hummock.store.lmdb import keys, sealed
+from hummock.store.lmdb.damage import Damage
 from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.record_codec import Fields, decode_array, encode
 
@@ -100,6 +102,48 @@ def packed(number: int) -> bytes:
     return _NUMBER.pack(number)
 
 
+_A_SESSION, _A_MESSAGE = "a session", "a message of a session"
+
+
+def read_session(key: bytes, stored: bytes) -> SessionRecord:
+    """A session as it is stored. Raises: EntryDamaged."""
+    return sealed.decoded(_A_SESSION, key, stored, decode_session)
+
+
+def read_message(key: bytes, stored: bytes) -> SessionMessage:
+    """A message as it is stored. Raises: EntryDamaged."""
+    return sealed.decoded(_A_MESSAGE, key, stored, lambda value: decode_message(value, number_of(key)))
+
+
+def read_number(key: bytes, stored: bytes) -> int:
+    """The position of a message by its id, or the last number that a project gave. Raises: EntryDamaged."""
+    return number_of(sealed.number("a number of a session", key, stored))
+
+
+def _found(
+    txn: lmdb.Transaction[bytes], table: lmdb._Database, key: bytes, what: str, is_lost: sealed.Lost
+) -> bytes | None:
+    """What is stored under a key; None where nothing is. Raises: EntryDamaged: it is lost."""
+    stored = txn.get(key, db=table)
+    if stored is None and is_lost(txn, table, key):
+        raise EntryDamaged(what)
+    return stored
+
+
+def _in_order(
+    txn: lmdb.Transaction[bytes], tables: Tables, damage: Damage, prefix: bytes, start: bytes = b""
+) -> Iterator[SessionRecord]:
+    """Sessions by their places; those that are damaged, or whose places are, are noted and left out."""
+    for place, key in sealed.entries(txn, tables.session_order, prefix, start):
+        if key is None:
+            damage.note_entry("a place of a session", place)
+            continue
+        try:
+            yield read_session(key, txn.get(key, b"", db=tables.session_record))
+        except EntryDamaged as error:
+            damage.note_entry(error.what, key)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Opened:
     """A session's record in a read transaction."""
@@ -115,6 +159,7 @@ class SessionReads:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._tables = environment.tables
+        self._damage = environment.damage
 
     def get(self, project: str, session_id: str) -> Session:
         """One session."""
@@ -129,8 +174,7 @@ class SessionReads:
                 return SessionPage(sessions=(), next_behind=None)
             prefix = order_prefix(number, archived=archived)
             start = b"" if behind is None else order_key(number, behind - 1, archived=archived)
-            places = islice(keys.entries(txn, self._tables.session_order, prefix, start), limit + 1)
-            found = [decode_session(txn.get(key, b"", db=self._tables.session_record)) for _, key in places]
+            found = list(islice(_in_order(txn, self._tables, self._damage, prefix, start), limit + 1))
         return SessionPage(
             sessions=tuple(record.session for record in found[:limit]),
             next_behind=found[limit - 1].moved if len(found) > limit else None,
@@ -143,16 +187,15 @@ class SessionReads:
             if number is None:
                 return ()
             prefixes = [order_prefix(number, archived=archived) for archived in (True, False)]
-            places = [reversed(list(keys.entries(txn, self._tables.session_order, prefix))) for prefix in prefixes]
-            values = [txn.get(key, b"", db=self._tables.session_record) for _, key in chain(*places)]
-        return tuple(decode_session(value).session for value in values)
+            found = [reversed(list(_in_order(txn, self._tables, self._damage, prefix))) for prefix in prefixes]
+        return tuple(record.session for records in found for record in records)
 
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
         """One message; None where the session has none with this id."""
         with self._opened(project, session_id) as opened:
             key = message_id_key(opened.project, opened.record.session.number, message_id)
-            value = opened.txn.get(key, db=self._tables.message_id)
-            return None if value is None else self._read(opened, number_of(value))[0]
+            value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, sealed.may_be_lost)
+            return None if value is None else self._read(opened, read_number(key, value))[0]
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
         """At most `limit` messages directly before a position, in the order of time."""
@@ -160,8 +203,7 @@ class SessionReads:
             end = opened.record.session.message_count + 1
             if position is not None:
                 end = min(end, position)
-            first = max(1, end - limit)
-            found = _fitting(range(end - 1, first - 1, -1), lambda at: self._read(opened, at), most_bytes)
+            found = _fitting(self._whole(opened, range(end - 1, 0, -1)), limit, most_bytes)
         messages = tuple(reversed(found))
         oldest = messages[0].position if messages else end
         return MessagePage(messages=messages, has_before=oldest > 1)
@@ -174,32 +216,49 @@ class SessionReads:
             if number not in (None, opened.record.session.number):
                 raise SessionNotFound(session_id)
             positions = range(position + 1, opened.record.session.message_count + 1)
-            return tuple(_fitting(positions, lambda at: self._read(opened, at), most_bytes))
+            return tuple(_fitting(self._whole(opened, positions), len(positions), most_bytes))
 
     @contextmanager
     def _opened(self, project: str, session_id: str) -> Iterator[_Opened]:
         with self._environment.reading() as txn:
             number = project_number(txn, self._environment, project)
             key = b"" if number is None else session_key(number, session_id)
-            value = txn.get(key, db=self._tables.session_record) if key else None
-            if number is None or value is None:
+            if number is None:
                 raise SessionNotFound(session_id)
-            yield _Opened(txn=txn, project=number, record=decode_session(value))
+            what = f"session {session_id}"
+            value = _found(txn, self._tables.session_record, key, what, sealed.may_be_lost)
+            if value is None:
+                raise SessionNotFound(session_id)
+            yield _Opened(txn=txn, project=number, record=_named(session_id, key, value))
 
     def _read(self, opened: _Opened, position: int) -> tuple[SessionMessage, int]:
-        """A message and its bytes."""
+        """A message and its bytes. Raises: EntryDamaged."""
         key = message_key(opened.project, opened.record.session.number, position)
         value = opened.txn.get(key, b"", db=self._tables.message)
-        return decode_message(value, position), len(value)
+        return read_message(key, value), len(value)
+
+    def _whole(self, opened: _Opened, positions: range) -> Iterator[tuple[SessionMessage, int]]:
+        """Messages and their bytes, in this order; those that are damaged are noted and left out."""
+        for position in positions:
+            try:
+                yield self._read(opened, position)
+            except EntryDamaged as error:
+                number = opened.record.session.number
+                self._damage.note_entry(error.what, message_key(opened.project, number, position))
 
 
-def _fitting(
-    positions: range, read: Callable[[int], tuple[SessionMessage, int]], most_bytes: int
-) -> list[SessionMessage]:
-    """The messages of these positions, in their order, as many as fit; one at least, where there is one."""
+def _named(session_id: str, key: bytes, stored: bytes) -> SessionRecord:
+    """A session that somebody names, so that he may know which one it is. Raises: EntryDamaged."""
+    try:
+        return read_session(key, stored)
+    except EntryDamaged as error:
+        raise EntryDamaged(f"session {session_id}") from error
+
+
+def _fitting(messages: Iterator[tuple[SessionMessage, int]], limit: int, most_bytes: int) -> list[SessionMessage]:
+    """The first messages, at most so many, as many as fit; one at least, where there is one."""
     found: list[SessionMessage] = []
-    for position in positions:
-        message, size_bytes = read(position)
+    for message, size_bytes in islice(messages, limit):
         most_bytes -= size_bytes
         if found and most_bytes < 0:
             break
@@ -208,20 +267,30 @@ def _fitting(
 
 
 def sessions_of(txn: lmdb.Transaction[bytes], tables: Tables, project: int) -> Iterator[Session]:
-    """All sessions of a project, in no particular order."""
-    for _, value in keys.entries(txn, tables.session_record, keys.project_prefix(project)):
-        yield decode_session(value).session
+    """All sessions of a project but those that are damaged, in no particular order."""
+    for key, value in keys.entries(txn, tables.session_record, keys.project_prefix(project)):
+        with suppress(EntryDamaged):
+            yield read_session(key, value).session
 
 
 class SessionUnit:
     """The store's SessionWork."""
 
     def __init__(
-        self, txn: lmdb.Transaction[bytes], tables: Tables, number: int, on_change: Callable[[], None]
+        self,
+        txn: lmdb.Transaction[bytes],
+        tables: Tables,
+        damage: Damage,
+        number: int,
+        on_change: Callable[[], None],
     ) -> None:
-        """Args are the write's transaction, the project's number, and what is called before anything is changed."""
+        """Args are the write's transaction, the tables, what is damaged of them, the project's number, and a call.
+
+        It is made before anything is changed.
+        """
         self._txn = txn
         self._tables = tables
+        self._damage = damage
         self._project = number
         self._on_change = on_change
         self.has_put = False
@@ -236,16 +305,15 @@ class SessionUnit:
     def active(self) -> Session | None:
         """Of the sessions that are not archived the one that moved last."""
         prefix = order_prefix(self._project, archived=False)
-        for _, key in keys.entries(self._txn, self._tables.session_order, prefix):
-            return decode_session(self._txn.get(key, b"", db=self._tables.session_record)).session
-        return None
+        first = next(_in_order(self._txn, self._tables, self._damage, prefix), None)
+        return None if first is None else first.session
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
         """A message of a session that is there."""
         number = self._present(session_id).session.number
         key = message_id_key(self._project, number, message_id)
-        position = self._txn.get(key, db=self._tables.message_id)
-        return None if position is None else self._message(number, number_of(position))
+        position = _found(self._txn, self._tables.message_id, key, _A_MESSAGE, sealed.is_lost)
+        return None if position is None else self._message(number, read_number(key, position))
 
     def create(self, session: Session) -> None:
         """Stores a session whose id is free; it has moved last."""
@@ -267,7 +335,7 @@ class SessionUnit:
         placed = replace(message, position=position)
         self._put(SessionRecord(replace(session, message_count=position, number=number), tick))
         by_id = message_id_key(self._project, number, message.id)
-        self._txn.put(by_id, packed(position), db=self._tables.message_id)
+        self._txn.put(by_id, sealed.seal(by_id, packed(position)), db=self._tables.message_id)
         self._put_message(number, placed)
         return placed
 
@@ -293,8 +361,11 @@ class SessionUnit:
             found = list(islice(keys.entries(self._txn, self._tables.message_id, prefix), limit + 1))
             self._on_change()
             self.has_removed = True
-            for by_id, position in found[:limit]:
-                self._txn.delete(prefix + position, db=self._tables.message)
+            for by_id, stored in found[:limit]:
+                # One that is damaged lets its message stay, out of reach.
+                position = sealed.opened_number(by_id, stored)
+                if position is not None:
+                    self._txn.delete(prefix + position, db=self._tables.message)
                 self._txn.delete(by_id, db=self._tables.message_id)
             if len(found) > limit:
                 return True
@@ -303,8 +374,9 @@ class SessionUnit:
         return False
 
     def _find(self, session_id: str) -> SessionRecord | None:
-        value = self._txn.get(session_key(self._project, session_id), db=self._tables.session_record)
-        return None if value is None else decode_session(value)
+        key = session_key(self._project, session_id)
+        value = _found(self._txn, self._tables.session_record, key, f"session {session_id}", sealed.is_lost)
+        return None if value is None else _named(session_id, key, value)
 
     def _present(self, session_id: str) -> SessionRecord:
         record = self._find(session_id)
@@ -313,20 +385,20 @@ class SessionUnit:
         return record
 
     def _message(self, number: int, position: int) -> SessionMessage:
-        value = self._txn.get(message_key(self._project, number, position), b"", db=self._tables.message)
-        return decode_message(value, position)
+        key = message_key(self._project, number, position)
+        return read_message(key, self._txn.get(key, b"", db=self._tables.message))
 
     def _put(self, record: SessionRecord) -> None:
         self.has_put = True
         key = session_key(self._project, record.session.id)
-        self._txn.put(key, encode_session(record), db=self._tables.session_record)
+        self._txn.put(key, sealed.seal(key, encode_session(record)), db=self._tables.session_record)
         place = order_key(self._project, record.moved, archived=record.session.is_archived)
-        self._txn.put(place, key, db=self._tables.session_order)
+        self._txn.put(place, sealed.seal(place, key), db=self._tables.session_order)
 
     def _put_message(self, number: int, message: SessionMessage) -> None:
         self.has_put = True
         key = message_key(self._project, number, message.position)
-        value = encode_message(message)
+        value = sealed.seal(key, encode_message(message))
         self._txn.put(key, value, db=self._tables.message)
         self.put_bytes += len(value)
 
@@ -338,6 +410,7 @@ class SessionUnit:
         """The next number of the project: for a session, and for its place in the order."""
         self._on_change()
         key = clock_key(self._project)
-        tick = 1 + number_of(self._txn.get(key, packed(0), db=self._tables.session_order))
-        self._txn.put(key, packed(tick), db=self._tables.session_order)
+        stored = _found(self._txn, self._tables.session_order, key, "the clock of sessions", sealed.may_be_lost)
+        tick = 1 if stored is None else 1 + read_number(key, stored)
+        self._txn.put(key, sealed.seal(key, packed(tick)), db=self._tables.session_order)
         return tick

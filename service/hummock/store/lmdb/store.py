@@ -311,7 +311,7 @@ class StoreReads:
         with self._environment.reading() as txn:
             # Numbers begin at 1: nothing is anybody's under 0.
             number = project_number(txn, self._environment, project) or 0
-            return read(StoredLearning(txn, self._tables, number))
+            return read(StoredLearning(txn, self._tables, self._environment.damage, number))
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 
 import lmdb
+import msgspec
 
 from hummock.core.embedding import DIGEST_BYTES
 from hummock.store.limits import StoreLimits
-from hummock.store.lmdb import keys
+from hummock.store.lmdb import checksums, keys, record_codec, sealed
 from hummock.store.lmdb.environment import Tables
 
 _TIME = struct.Struct(">Q")
@@ -31,9 +32,10 @@ def split(digests: bytes) -> Iterator[bytes]:
 def find(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes) -> Parts | None:
     """The vectors of a text; None where nobody has it, or has removed it long ago."""
     for found, _ in keys.entries(txn, tables.by_digest, digest):
-        chunk_key = found[DIGEST_BYTES:]
-        return txn.get(chunk_key, b"", db=tables.vector), txn.get(chunk_key, b"", db=tables.token)
-    retired = txn.get(digest, db=tables.retired)
+        sound = _sound_parts(txn, tables, digest, found[DIGEST_BYTES:])
+        if sound is not None:
+            return sound
+    retired = sealed.opened(digest, txn.get(digest, b"", db=tables.retired))
     if retired is None:
         return None
     size = int.from_bytes(retired[_TIME.size : _TIME.size + 4], "big")
@@ -41,10 +43,32 @@ def find(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes) -> Parts |
     return parts[:size], parts[size:]
 
 
+def _sound_parts(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes, chunk_key: bytes) -> Parts | None:
+    """The vectors of a chunk; None where they are not what was written, or it is not a chunk of this text."""
+    _, doc, chunk = keys.of_chunk_key(chunk_key)
+    doc_key = keys.doc_key(keys.unpack_project(chunk_key[:4]), doc)
+    record, kept = txn.get(doc_key, b"", db=tables.memory), txn.get(doc_key, db=tables.checksum)
+    vector, tokens = txn.get(chunk_key, b"", db=tables.vector), txn.get(chunk_key, b"", db=tables.token)
+    place = checksums.vector_place(chunk)
+    if not (
+        checksums.matches(kept, checksums.MEMORY, doc_key, record)
+        and checksums.matches(kept, place, chunk_key, vector)
+        and checksums.matches(kept, place + 1, chunk_key, tokens)
+    ):
+        return None
+    try:
+        digests = record_codec.decode_memory(record).digests
+    except msgspec.MsgspecError:  # of before there were checksums
+        return None
+    is_its_own = digests[chunk * DIGEST_BYTES : (chunk + 1) * DIGEST_BYTES] == digest
+    return (vector, tokens) if is_its_own else None
+
+
 def note(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest: bytes) -> None:
     """A chunk has a text; what was retired of that text is there again."""
     txn.put(digest + chunk_key, b"", db=tables.by_digest)
-    retired = txn.pop(digest, db=tables.retired)
+    stored = txn.pop(digest, db=tables.retired)
+    retired = None if stored is None else sealed.opened(digest, stored)
     if retired is not None:
         txn.delete(retired[: _TIME.size] + digest, db=tables.retired_age)
 
@@ -57,7 +81,8 @@ def retire(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, diges
         return
     time = _TIME.pack(max(int(now * 1000), 0))
     vector, tokens = txn.get(chunk_key, b"", db=tables.vector), txn.get(chunk_key, b"", db=tables.token)
-    txn.put(digest, time + len(vector).to_bytes(4, "big") + vector + tokens, db=tables.retired)
+    parts = time + len(vector).to_bytes(4, "big") + vector + tokens
+    txn.put(digest, sealed.seal(digest, parts), db=tables.retired)
     txn.put(time + digest, b"", db=tables.retired_age)
 
 

@@ -13,8 +13,8 @@ from hummock.core.project import ProjectInfo
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.ports.store import LearningUnit, TextKey
 from hummock.store.errors import MemoryDamaged
-from hummock.store.lmdb import checksums, keys, op_log, record_codec, text_vectors
-from hummock.store.lmdb.environment import Tables
+from hummock.store.lmdb import checksums, keys, op_log, record_codec, sealed, text_vectors
+from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.learning_log import LearningWriting
 from hummock.store.lmdb.reads import doc_of, find_by_text
 from hummock.store.lmdb.record_codec import read_settings, write_settings
@@ -35,7 +35,7 @@ class Unit:
 
     def __init__(
         self,
-        tables: Tables,
+        environment: Environment,
         txn: lmdb.Transaction[bytes],
         number: int,
         record: record_codec.ProjectRecord,
@@ -44,7 +44,8 @@ class Unit:
         now: float,
     ) -> None:
         """`record` has the write's seq; `begin` is called before anything is changed; `now` is in Unix seconds."""
-        self._tables = tables
+        self._tables = tables = environment.tables
+        self._damage = environment.damage
         self._txn = txn
         self._number = number
         self._record = record
@@ -53,13 +54,13 @@ class Unit:
         self._waiting = Waiting()
         self._now = now
         self._sessions: dict[bytes, int] = {}
-        self._learning = LearningWriting(txn, tables, number, now, self._set_learned, self._set_verdicts)
+        self._learning = LearningWriting(txn, tables, self._damage, number, now, self._set_learned, self._set_verdicts)
         self._removed: list[Entry] = []
         self.operations = 0
         self.has_put = False
         self.put_bytes = 0
         self.has_changed = False
-        self.sessions = SessionUnit(txn, tables, number, begin)
+        self.sessions = SessionUnit(txn, tables, self._damage, number, begin)
         self.review = ReviewUnit(txn, tables, number, begin)
 
     def get(self, memory_id: str) -> Memory | None:
@@ -162,7 +163,8 @@ class Unit:
 
     def finish(self) -> None:
         """Hands over what is still to be written; the unit of work is over."""
-        self._batch.put(self._tables.session, [(key, packed(turns)) for key, turns in sorted(self._sessions.items())])
+        ends = [(key, sealed.seal(key, packed(turns))) for key, turns in sorted(self._sessions.items())]
+        self._batch.put(self._tables.session, ends)
         self._batch.put(self._tables.removed, self._removed)
         self._batch.waiting.take(self._waiting)
 
@@ -180,7 +182,7 @@ class Unit:
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
-        return read_settings(self._txn, self._tables.settings, self._number)
+        return read_settings(self._txn, self._tables.settings, self._number, self._damage)
 
     def set_settings(self, settings: ProjectSettings) -> None:
         """Replaces what the project sets for itself."""
@@ -195,7 +197,7 @@ class Unit:
             self._begin()
             self._batch.waiting.take(self._waiting)
             self._batch.write(self._record)
-        return doc_of(self._txn, self._tables, self._number, memory_id)
+        return doc_of(self._txn, self._tables, self._number, memory_id, sealed.is_lost)
 
     def _memory(self, doc: int) -> record_codec.MemoryRecord:
         try:
@@ -223,7 +225,8 @@ class Unit:
             memory = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
             self._record.pending += not memory.chunk_count
             self._remove(doc)
-            self._txn.put(keys.name_key(self._number, memory_id), packed(moved), db=self._tables.by_id)
+            by_id = keys.name_key(self._number, memory_id)
+            self._txn.put(by_id, sealed.seal(by_id, packed(moved)), db=self._tables.by_id)
             self._count(memory.kind, 1)
             # What the memory says is what it said.
             self._record.entries_seq = entries_seq
@@ -290,7 +293,9 @@ class Unit:
         key = keys.name_key(self._number, memory.session_id)
         end = self._sessions.get(key)
         if end is None:
-            end = int.from_bytes(self._txn.get(key, b"", db=self._tables.session), "little")
+            stored = self._txn.get(key, db=self._tables.session)
+            value = b"" if stored is None else sealed.number("the count of a session's memories", key, stored)
+            end = int.from_bytes(value, "little")
         position = end if given is None else given
         self._sessions[key] = max(end, position + 1)
         return position

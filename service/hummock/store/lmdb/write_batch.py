@@ -11,7 +11,7 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
-from hummock.store.lmdb import checksums, keys, record_codec, text_vectors
+from hummock.store.lmdb import checksums, keys, record_codec, sealed, text_vectors
 from hummock.store.lmdb.environment import Environment, Tables
 from hummock.store.views.columns import TokenSign, embedded, pack_row, renumbered
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
@@ -176,7 +176,7 @@ class WriteBatch:
         self.put(tables.pending, [(key, b"") for key in pending])
         record.pending += len(pending)
         ids = sorted((keys.name_key(number, put.memory.id), packed(put.doc)) for put in puts)
-        self.put(tables.by_id, ids)
+        self.put(tables.by_id, [(key, sealed.seal(key, value)) for key, value in ids])
         ends = sorted(
             keys.expiry_key(put.memory.expire_time, number, put.doc)
             for put in puts

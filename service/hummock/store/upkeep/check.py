@@ -133,5 +133,5 @@ def _of_all(snapshot: Snapshot, problems: Problems) -> None:
         if chunk_key[:4] not in removed:
             problems.require(snapshot.get("vector", chunk_key) is not None, "a digest has no chunk")
     aged = {key for key, _ in snapshot.entries("retired_age")}
-    retired = {value[:8] + key for key, value in snapshot.entries("retired")}
+    retired = {value[:8] + key for key, value in snapshot.values("retired")}
     problems.require(aged == retired, "vectors of removed texts and their ages differ")

@@ -54,7 +54,7 @@ class HistoryCheck:
         return Counter(sessions=len(sessions), messages=messages, events=events)
 
     def _review(self) -> None:
-        for key, value in self._snapshot.entries("review", self._prefix):
+        for key, value in self._snapshot.values("review", self._prefix):
             try:
                 memory_id = record_codec.decode_held(value).memory.id
             except UNREADABLE:
@@ -65,7 +65,7 @@ class HistoryCheck:
 
     def _sessions(self) -> dict[bytes, SessionRecord]:
         found = {}
-        for key, value in self._snapshot.entries("session_record", self._prefix):
+        for key, value in self._snapshot.values("session_record", self._prefix):
             try:
                 found[key] = decode_session(value)
             except UNREADABLE:
@@ -74,12 +74,12 @@ class HistoryCheck:
 
     def _order(self, sessions: dict[bytes, SessionRecord]) -> None:
         clock = clock_key(self._number)
-        places = {key: value for key, value in self._snapshot.entries("session_order", self._prefix) if key != clock}
+        places = {key: value for key, value in self._snapshot.values("session_order", self._prefix) if key != clock}
         for key, record in sessions.items():
             place = order_key(self._number, record.moved, archived=record.session.is_archived)
             self._problems.require(places.pop(place, None) == key, "a session has no place", record.session.number)
         self._problems.require(not places, "a place in the order of sessions has no session")
-        last = number_of(self._snapshot.get("session_order", clock) or bytes(8))
+        last = number_of(self._snapshot.value("session_order", clock) or bytes(8))
         highest = max((max(one.moved, one.session.number) for one in sessions.values()), default=0)
         self._problems.require(highest <= last, "a session's number is still to be given")
 
@@ -91,7 +91,7 @@ class HistoryCheck:
             number = record.session.number
             expected |= {message_key(self._number, number, at + 1) for at in range(record.session.message_count)}
         found = set()
-        for key, value in self._snapshot.entries("message", self._prefix):
+        for key, value in self._snapshot.values("message", self._prefix):
             count += 1
             session = number_of(key[: len(self._prefix) + 8])
             if messages_prefix(self._number, session) in deleted:
@@ -102,14 +102,14 @@ class HistoryCheck:
             except UNREADABLE:
                 self._problems.add("a message cannot be read", session)
                 continue
-            position = self._snapshot.get("message_id", messages_prefix(self._number, session) + message.id.encode())
-            is_found = position is not None and number_of(position) == message.position
+            position = self._snapshot.value("message_id", messages_prefix(self._number, session) + message.id.encode())
+            is_found = bool(position) and number_of(position or b"") == message.position
             self._problems.require(is_found, "a message is not found by its id", session)
         for key in sorted(expected - found):
             self._problems.add("a session lacks a message", number_of(key[: len(self._prefix) + 8]))
         for key in sorted(found - expected):
             self._problems.add("a message has no session", number_of(key[: len(self._prefix) + 8]))
-        for key, position in self._snapshot.entries("message_id", self._prefix):
+        for key, position in self._snapshot.values("message_id", self._prefix):
             prefix = key[: len(self._prefix) + 8]
             there = prefix + position in found or prefix in deleted
             self._problems.require(there, "an id of a message names none", number_of(prefix))
@@ -117,14 +117,14 @@ class HistoryCheck:
 
     def _learning(self) -> int:
         """How many events the log has."""
-        value = self._snapshot.get("learning", self._prefix)
+        value = self._snapshot.value("learning", self._prefix)
         try:
             last = 0 if value is None else decode_state(value).events
         except UNREADABLE:
             self._problems.add("the state of learning cannot be read")
             return 0
         numbers = []
-        for key, stored in self._snapshot.entries("event", self._prefix):
+        for key, stored in self._snapshot.values("event", self._prefix):
             numbers.append(keys.doc_of_doc_key(key))
             try:
                 decode_event(numbers[-1], stored)
@@ -140,7 +140,7 @@ class HistoryCheck:
             ("turn", decode_turn, "a turn"),
             ("link", decode_profile, "what was learnt of a memory"),
         ):
-            for _, stored in self._snapshot.entries(table, self._prefix):
+            for _, stored in self._snapshot.values(table, self._prefix):
                 try:
                     decode(stored)
                 except UNREADABLE:
@@ -150,7 +150,7 @@ class HistoryCheck:
     def _usage(self) -> None:
         noted = dict(self._snapshot.entries("usage_scope", self._prefix))
         begin = len(self._prefix)
-        for key, value in self._snapshot.entries("usage", self._prefix):
+        for key, value in self._snapshot.values("usage", self._prefix):
             scope = key[begin : begin + keys.HASH_BYTES]
             memory_id = keys.memory_of_usage_key(key)
             is_noted = noted.pop(keys.usage_scope_key(self._number, memory_id, scope), None) == scope

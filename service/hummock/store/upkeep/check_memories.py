@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import numpy as np
 
 from hummock.core.errors import HummockError
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb import checksums, keys, record_codec
+from hummock.store.lmdb.environment import Tables
 from hummock.store.upkeep.inspection import Snapshot
 from hummock.store.upkeep.problems import Problems
 from hummock.store.views.columns import unpack_rows
@@ -35,6 +38,7 @@ class MemoriesCheck:
     def run(self) -> tuple[Counter[str], set[str]]:
         """Looks at everything; how much there is, and the ids of all memories."""
         self._read()
+        self._sums()
         self._parts()
         self._names()
         self._columns()
@@ -52,6 +56,15 @@ class MemoriesCheck:
             except UNREADABLE:
                 self._unreadable.add(doc)
                 self._problems.add("a memory cannot be read", doc)
+
+    def _sums(self) -> None:
+        """Whether the parts of each memory are what was written, where sums were kept of it."""
+        # Those of them that are asked for are there as soon as there are sums.
+        tables = cast(Tables, SimpleNamespace(**self._snapshot.tables))
+        for key, _ in self._snapshot.entries("checksum", self._prefix):
+            doc = keys.doc_of_doc_key(key)
+            is_sound = checksums.is_sound(self._snapshot.txn, tables, self._number, self._record.active_space, doc)
+            self._problems.require(is_sound, "a memory is not what was written", doc)
 
     def _docs(self) -> set[int]:
         return self._memories.keys() | self._unreadable
@@ -79,7 +92,7 @@ class MemoriesCheck:
         )
 
     def _names(self) -> None:
-        by_id = {key: int.from_bytes(value, "little") for key, value in self._snapshot.entries("by_id", self._prefix)}
+        by_id = {key: int.from_bytes(value, "little") for key, value in self._snapshot.values("by_id", self._prefix)}
         for doc, record in self._memories.items():
             named = by_id.get(keys.name_key(self._number, record.memory.id))
             self._problems.require(named == doc, "a memory is not found by its id", doc)

@@ -42,7 +42,7 @@ def _of_project(snapshot: Snapshot, number: int, record: record_codec.ProjectRec
     later = tuple(table for table in _HELD_LATER if any(True for _ in snapshot.entries(table, prefix)))
     for table in (*_HELD, *later):
         hashed.update(table.encode() + b"\n")
-        for key, value in snapshot.entries(table, prefix):
+        for key, value in snapshot.values(table, prefix):
             if table in _OF_MESSAGES and key.startswith(removed):
                 continue
             hashed.update(_LENGTHS.pack(len(key), len(value)) + key[len(prefix) :] + value)

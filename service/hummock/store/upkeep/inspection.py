@@ -10,12 +10,18 @@ from pathlib import Path
 import lmdb
 
 from hummock.store.errors import DirectoryUnusable
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb import keys, record_codec, sealed
 from hummock.store.lmdb.environment import DIRECTORY_KEY, Tables, unusable
 
 DATA_FILE = "data.mdb"
 TABLES = tuple(field.name for field in fields(Tables))
 _ROOM_FOR_TABLES = 64
+_OF_NUMBERS = ("by_id", "session", "message_id")
+_OF_RECORDS = (
+    "settings", "review", "learning", "event", "turn", "usage", "link", "session_record", "session_order", "message",
+    "retired",
+)  # fmt: skip # a list of names
+"""Tables whose values have seals."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,12 +39,22 @@ class Snapshot:
     directory: record_codec.DirectoryRecord
 
     def entries(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Keys that begin so, and their values, in order."""
+        """Keys that begin so, and what is stored under them, in order."""
         return keys.entries(self.txn, self.tables[table], prefix) if table in self.tables else iter(())
 
+    def values(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The same without the seals that some tables have; a value is empty where it is not what was written."""
+        for key, stored in self.entries(table, prefix):
+            yield key, _value(table, key, stored)
+
     def get(self, table: str, key: bytes) -> bytes | None:
-        """The value of a key."""
+        """What is stored under a key."""
         return self.txn.get(key, db=self.tables[table]) if table in self.tables else None
+
+    def value(self, table: str, key: bytes) -> bytes | None:
+        """The same without its seal."""
+        stored = self.get(table, key)
+        return None if stored is None else _value(table, key, stored)
 
     def count(self, table: str) -> int:
         """Entries of a table."""
@@ -59,6 +75,12 @@ class Snapshot:
         """Of the vectors that are in use."""
         active = self.directory.active_space
         return next(space for space in self.directory.spaces if space.number == active)
+
+
+def _value(table: str, key: bytes, stored: bytes) -> bytes:
+    if table in _OF_NUMBERS:
+        return sealed.opened_number(key, stored) or b""
+    return sealed.opened(key, stored) or b"" if table in _OF_RECORDS else stored
 
 
 @contextmanager
