@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from hummock.store.lmdb import writer
 from hummock.store.lmdb.data_file import DATA_FILE
+from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.upkeep import HELD_S, READERS_S
 from tests.fakes import FakeClock
 from tests.ports.asking import put
@@ -107,3 +109,24 @@ def test_a_file_that_is_gone_is_trouble_until_it_is_back_and_is_logged_once(
         store._upkeep.look()
         assert (store.trouble(), store.status().write_fault) == ("", "")
         assert "as it was" in caplog.text
+
+
+@pytest.mark.parametrize("what", ["clear_dead_readers", "oldest_reader"])
+def test_a_look_at_readers_that_fails_stops_no_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    """It is the writer's thread that looks, as it does here at the write behind the first ten seconds."""
+
+    def failing(_: Environment) -> None:
+        raise lmdb.BadRslotError("mdb_reader_check")
+
+    monkeypatch.setattr(writer, "_WATCH_S", 0.001)
+    monkeypatch.setattr(Environment, what, failing)
+    clock = FakeClock()
+    with opened(tmp_path, clock=clock) as store, caplog.at_level(logging.WARNING):
+        clock.move(READERS_S)
+        while "table of readers could not be read" not in caplog.text:
+            put(store, "p", Entry(id="a"))
+        put(store, "p", Entry(id="b"))
+        assert store.trouble() == ""
+        assert store.get("p", ["b"], 0, full=False)[0] is not None

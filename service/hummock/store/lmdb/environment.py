@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.store.errors import (
     AnalyzerTooNew,
+    DatabaseDamaged,
     DirectoryUnusable,
     OpenedInOtherProcess,
     SchemaTooNew,
@@ -153,6 +155,17 @@ class Environment:
         self._require_usable()
         self._file.require_size()
         return self._env.begin()
+
+    @contextmanager
+    def answering(self) -> Iterator[lmdb.Transaction[bytes]]:
+        """A read transaction for a caller. Raises: DatabaseDamaged, once it has met pages that are none."""
+        try:
+            with self.reading() as txn:
+                yield txn
+        except (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.BadTxnError) as error:
+            damaged = DatabaseDamaged(self.directory, str(error))
+            self.damage.of_database = damaged
+            raise damaged from error
 
     def writing(self, parent: lmdb.Transaction[bytes] | None = None) -> lmdb.Transaction[bytes]:
         """A write transaction; leaving its `with` commits, an exception aborts.

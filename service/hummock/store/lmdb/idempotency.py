@@ -29,7 +29,7 @@ class RequestReads:
     ) -> Written[Reply] | None:
         """The answer that the request had before; see `ports.Store`."""
         oldest = self._clock.now() - self._kept_s
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
-from hummock.store.errors import DatabaseDamaged, EntryDamaged, MemoryDamaged
+from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.lmdb import checksums, keys, op_log, record_codec, sealed
 from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.learning_log import StoredRows
@@ -52,28 +52,17 @@ class LmdbProjects:
     @contextmanager
     def reading(self, number: int) -> Iterator[LmdbProject]:
         """A project as it is now, to be left soon: meanwhile no page is reused."""
-        with self._reading() as txn:
+        with self._environment.answering() as txn:
             yield LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
 
     @contextmanager
     def reading_by_name(self, project: str) -> Iterator[LmdbProject | None]:
         """The same; None when there is no such project."""
-        with self._reading() as txn:
+        with self._environment.answering() as txn:
             number = project_number(txn, self._environment, project)
             yield (
                 None if number is None else LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
             )
-
-    @contextmanager
-    def _reading(self) -> Iterator[lmdb.Transaction[bytes]]:
-        """Raises: DatabaseDamaged."""
-        try:
-            with self._environment.reading() as txn:
-                yield txn
-        except (lmdb.CorruptedError, lmdb.PageNotFoundError) as error:
-            damaged = DatabaseDamaged(self._environment.directory, str(error))
-            self._environment.damage.of_database = damaged
-            raise damaged from error
 
     def last_commit(self) -> int:
         """The number of the newest transaction, of whatever process."""

@@ -57,7 +57,7 @@ class ReviewReads:
 
     def get(self, project: str, ids: Sequence[str]) -> list[Held | None]:
         """What is held under these ids, in order; see `ports.Review`."""
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return [None] * len(ids)
@@ -66,7 +66,7 @@ class ReviewReads:
 
     def page(self, project: str, after: str, limit: int) -> HeldPage:
         """At most `limit` of what is held behind an id; see `ports.Review`."""
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             found = list(islice(self._behind(txn, project, after), limit + 1))
         held = tuple(found[:limit])
         return HeldPage(held=held, next_after=held[-1].memory.id if len(found) > limit else "")

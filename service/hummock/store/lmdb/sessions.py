@@ -168,7 +168,7 @@ class SessionReads:
 
     def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
         """At most `limit` sessions, the one that moved last first."""
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return SessionPage(sessions=(), next_behind=None)
@@ -182,7 +182,7 @@ class SessionReads:
 
     def all(self, project: str) -> tuple[Session, ...]:
         """All sessions as they are at one moment."""
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return ()
@@ -220,7 +220,7 @@ class SessionReads:
 
     @contextmanager
     def _opened(self, project: str, session_id: str) -> Iterator[_Opened]:
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             number = project_number(txn, self._environment, project)
             key = b"" if number is None else session_key(number, session_id)
             if number is None:

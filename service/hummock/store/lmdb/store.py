@@ -201,7 +201,7 @@ class StoreReads:
     def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
         """What texts were embedded as, in any project; see `ports.Store`."""
         token_dim = self._environment.space.token_dim
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             found = [text_vectors.find(txn, self._tables, digest) for digest in digests]
         return [
             parts
@@ -308,7 +308,7 @@ class StoreReads:
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """What is read of a project's learning at one moment."""
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             # Numbers begin at 1: nothing is anybody's under 0.
             number = project_number(txn, self._environment, project) or 0
             return read(StoredLearning(txn, self._tables, self._environment.damage, number))
@@ -322,7 +322,7 @@ class StoreReads:
         """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
         found: list[Project] = []
         start = keys.project_name_key(after)
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             for key, value in keys.entries(txn, self._tables.project, keys.project_name_key(""), start):
                 if len(found) >= limit:
                     break

@@ -6,6 +6,8 @@ import logging
 import os
 from typing import NamedTuple
 
+import lmdb
+
 from hummock.core.errors import HummockError
 from hummock.ports.models import Clock
 from hummock.store.lmdb.environment import Environment
@@ -59,7 +61,11 @@ class Upkeep:
         now_s = self._clock.monotonic()
         if now_s - self._looked_s >= READERS_S:
             self._looked_s = now_s
-            self._look_at_readers(now_s)
+            try:
+                self._look_at_readers(now_s)
+            except lmdb.Error as error:
+                # Nothing that was written depends on it, and the writer's thread looks again.
+                _log.warning("LMDB's table of readers could not be read: %s", error)
 
     def _look_at_files(self) -> None:
         found: HummockError | None = None
