@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from hummock.v1 import memory_service_pb2 as pb
+from hummock.v1 import project_service_pb2 as project_pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
@@ -41,6 +44,32 @@ def test_yes_asks_nothing_and_json_is_the_receipt(run: Run, fake: FakeService) -
     done = run("forget", "a", "--yes", "--json")
     assert json.loads(done.stdout)["memoryCount"] == 3
     assert [list(one.ids) for one in forgets(fake)] == [["a"]]
+
+
+def deletions(fake: FakeService) -> list[project_pb.DeleteProjectRequest]:
+    return [request for request in fake.asked if isinstance(request, project_pb.DeleteProjectRequest)]
+
+
+def test_a_whole_project_is_forgotten_with_a_receipt_once_somebody_says_so(run: Run, fake: FakeService) -> None:
+    done = run("forget", "-p", "loan", "--all", stdin=b"y\n")
+    assert done.exit_code == 0, done.output
+    assert "Forget loan with its" in done.stderr
+    assert "digest" in done.stdout
+    assert [one.project for one in deletions(fake)] == ["loan"]
+    assert run("forget", "-p", "loan", "--all", stdin=b"n\n").exit_code == 1
+    assert "would be forgotten: loan" in run("forget", "-p", "loan", "--all", "--dry-run").stdout
+    assert len(deletions(fake)) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--all"], ["-p", "loan", "--all", "a"], ["-p", "loan", "--all", "--contains", "x"]]
+)
+def test_a_whole_project_is_named_and_goes_without_conditions(
+    run: Run, fake: FakeService, arguments: list[str]
+) -> None:
+    """The environment may name another project than who types thinks of."""
+    assert run("forget", *arguments, "--yes").exit_code == 2
+    assert deletions(fake) == []
 
 
 def test_no_condition_is_refused(run: Run) -> None:

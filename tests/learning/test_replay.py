@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hummock.core.errors import InvalidRequest
+from hummock.core.errors import DeadlinePassed, InvalidRequest
 from hummock.core.learning_requests import ForkedTurn, SettingsChanges
+from hummock.core.patience import Patience
 from tests.learning.workbench import Workbench, entry_id
 from tests.store.opening import opened
 
@@ -41,6 +42,12 @@ def test_a_replay_gives_the_state_and_touches_nothing(bench: Workbench) -> None:
     replayed = bench.replay(FIVE_TWO)
     assert replayed.matches
     assert (bench.log(), replayed.events) == (before, len(before))
+
+
+def test_a_replay_ends_once_nobody_waits_for_it(bench: Workbench) -> None:
+    nobody = Patience(until_s=0.0, monotonic=lambda: 1.0)
+    with pytest.raises(DeadlinePassed):
+        bench.learning.replay(bench.project, None, nobody)
 
 
 def test_a_fork_under_the_same_numbers_differs_in_nothing(bench: Workbench) -> None:

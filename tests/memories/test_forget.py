@@ -52,3 +52,16 @@ def test_who_hangs_up_while_it_looks_has_nothing_forgotten(large: Workplace, loo
             ask(ALL_USER_INPUTS, until_asked(looks))
     assert large.store.generation("p").seq == seq
     assert len(large.store.first_passing("p", Filter(), SIZE)[0]) == SIZE
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+@pytest.mark.parametrize("only_count", [True, False])
+def test_who_hangs_up_while_a_filter_is_looked_through_has_nothing_deleted(
+    large: Workplace, looks: int, only_count: bool
+) -> None:
+    seq = large.store.generation("p").seq
+    with pytest.raises(DeadlinePassed):
+        large.garden.delete_where(
+            "p", "", ALL_USER_INPUTS.where, b"f", only_count=only_count, patience=until_asked(looks)
+        )
+    assert large.store.generation("p").seq == seq

@@ -43,6 +43,7 @@ from hummock.core.learning_requests import (
     ScanProgress,
     SettingsChanges,
 )
+from hummock.core.patience import ENDLESS, Patience
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 
@@ -150,6 +151,6 @@ class FixedLearning(Learning):
         self.asked.append((command,))
         return LearningUpdated(seq=3, state=STATE, missed_turns=2)
 
-    def replay(self, project: str, fork: SettingsChanges | None) -> Replayed:
+    def replay(self, project: str, fork: SettingsChanges | None, patience: Patience = ENDLESS) -> Replayed:
         self.asked.append((project, fork))
         return REPLAYED

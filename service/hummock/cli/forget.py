@@ -20,12 +20,16 @@ from hummock.cli.options import (
     filter_of,
     utf8,
 )
-from hummock.cli.output import confirm, note, print_json, print_line
+from hummock.cli.output import confirm, note, print_json, print_line, printable
 from hummock.v1 import memory_service_pb2 as pb
+from hummock.v1 import project_service_pb2 as project_pb
 from hummock_client.channel import DEFAULT_TARGET
+
+_BYTES_STAY = "their bytes stay in the data directory until `hummock purge`, and in backups of before"
 
 
 def forget(
+    context: typer.Context,
     project: ProjectOption,
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of memories.")] = None,
     contains: Annotated[
@@ -42,6 +46,9 @@ def forget(
     since: SinceOption = None,
     until: UntilOption = None,
     session: SessionsOption = None,
+    whole: Annotated[
+        bool, typer.Option("--all", help="The whole project that -p names, its sessions and its log too.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much would be forgotten.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget without asking.")] = False,
     json: JsonFlag = False,
@@ -54,8 +61,17 @@ def forget(
     request = pb.ForgetRequest(
         project=project, ids=ids or (), filter=where, contains=contains, with_sessions=bool(session)
     )
-    if not (ids or contains or where.ListFields()):
-        raise typer.BadParameter("give ids or conditions; `hummock projects delete` removes a whole project")
+    is_chosen = bool(ids or contains or where.ListFields())
+    if whole:
+        if is_chosen:
+            raise typer.BadParameter("--all goes without ids and conditions")
+        said_by = context.get_parameter_source("project")
+        if said_by is None or said_by.name != "COMMANDLINE":
+            raise typer.BadParameter("--all wants the project named by -p: what is lost is said, not set")
+        _forget_project(project, target, dry_run=dry_run, yes=yes, json=json)
+        return
+    if not is_chosen:
+        raise typer.BadParameter("give ids or conditions, or --all with -p for a whole project")
     with connect(target) as service:
         if dry_run or not yes:
             request.dry_run = True
@@ -72,7 +88,30 @@ def forget(
         return
     print_line(f"{'would be forgotten' if dry_run else 'forgotten'}: {_counts(receipt)}")
     if not dry_run:
-        note("their bytes stay in the data directory until `hummock purge`, and in backups of before")
+        note(_BYTES_STAY)
+
+
+def _forget_project(project: str, target: str, *, dry_run: bool, yes: bool, json: bool) -> None:
+    """In one write; its receipt has counts of all and the digest over all ids."""
+    with connect(target) as service:
+        if dry_run or not yes:
+            asked = project_pb.GetProjectRequest(project=project)
+            count = service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
+            if dry_run:
+                print_line(printable(f"would be forgotten: {project}, {count} memories and all that is beside them"))
+                return
+            question = f"Forget {project} with its {count} memories, its sessions and its log?"
+            confirm(question, "nothing was forgotten; --yes forgets without asking")
+        request = project_pb.DeleteProjectRequest(project=project, request_id=str(uuid.uuid4()))
+        receipt = service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(receipt)
+        return
+    print_line(
+        f"forgotten: {receipt.memory_count} memories, {receipt.session_count} sessions with {receipt.message_count} "
+        f"messages, {receipt.event_count} events, {receipt.held_count} held for review; digest {receipt.ids_digest}"
+    )
+    note(_BYTES_STAY)
 
 
 def _forget_all(service: Service, request: pb.ForgetRequest) -> pb.ForgetResponse:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -75,11 +76,26 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedProject:
-    """What a project had when it was deleted; a reply that is kept for repeats."""
+    """What a project had when it was deleted: a receipt, which is kept for repeats.
+
+    `ids_digest` is that of all its memories and sessions, and empty where it had none.
+    """
 
     memory_count: int
     session_count: int
     message_count: int
+    event_count: int = 0
+    held_count: int = 0
+    ids_digest: str = ""
+
+
+def ids_digest(ids: Iterable[bytes]) -> str:
+    """SHA-256 over sorted ids, each behind its length (four bytes, big-endian); in hexadecimal, empty without any."""
+    hashed, is_any = sha256(), False
+    for raw in ids:
+        hashed.update(len(raw).to_bytes(4, "big") + raw)
+        is_any = True
+    return hashed.hexdigest() if is_any else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from hummock.core.learning_requests import (
     SettingsChanges,
 )
 from hummock.core.memory import MemoryKind
+from hummock.core.patience import ENDLESS, Patience
 from hummock.learning.inject import decide, idle, plain
 from hummock.learning.log import ForkedHistory, Rebuilt, digest, record, without_gaps
 from hummock.learning.references import ENTRIES, Entries
@@ -120,15 +121,21 @@ class Learning:
             seq=written.seq, state=reply.state, missed_turns=reply.missed_turns, cold_start=cold_start
         )
 
-    def replay(self, project: str, fork: SettingsChanges | None) -> Replayed:
+    def replay(self, project: str, fork: SettingsChanges | None, patience: Patience = ENDLESS) -> Replayed:
         """Fold the log again, and compare. With a fork, decide every turn anew with these numbers beside it.
 
-        Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time; EventDamaged.
+        Args:
+            project: Whose log.
+            fork: None means no fork.
+            patience: Asked before each slice of the log.
+
+        Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time; EventDamaged;
+            DeadlinePassed.
         """
         count, live = self._store.read_learning(project, lambda learning: (learning.state().events, digest(learning)))
         rebuilt = Rebuilt()
         history = None if fork is None else ForkedHistory(_changing(fork, "fork."))
-        for logged in self._log(project, count):
+        for logged in self._log(project, count, patience):
             rebuilt.apply(logged.event)
             if history is not None:
                 history.apply(logged)
@@ -139,9 +146,10 @@ class Learning:
             fork=None if history is None else history.report(),
         )
 
-    def _log(self, project: str, count: int) -> Iterator[LoggedEvent]:
+    def _log(self, project: str, count: int, patience: Patience) -> Iterator[LoggedEvent]:
         """The first events. They never change, so that they need not be read at one moment. Raises: EventDamaged."""
         for after in range(0, count, _EVENTS_AT_ONCE):
+            patience.check()
             last = min(after + _EVENTS_AT_ONCE, count)
             yield from without_gaps(self.events(project, after, last - after), after, last)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import islice
 
 from hummock.core.facets import passes
 from hummock.core.learning import Forgotten
 from hummock.core.memory import Filter, Memory
 from hummock.core.patience import ENDLESS, Patience
+from hummock.core.project import ids_digest
 from hummock.learning.log import record
 from hummock.learning.redact import Redaction
 from hummock.memories.garden import DELETED_AT_ONCE
@@ -148,11 +148,8 @@ class Forget:
 
 
 def digest_of(ids: Sequence[str]) -> str:
-    """SHA-256 over ids, sorted, each behind its length in bytes (four bytes, big-endian); in hexadecimal."""
-    hashed = sha256()
-    for raw in sorted(each.encode() for each in ids):
-        hashed.update(len(raw).to_bytes(4, "big") + raw)
-    return hashed.hexdigest()
+    """What a receipt says of these ids, in whatever order; see `ids_digest`."""
+    return ids_digest(sorted(each.encode() for each in ids))
 
 
 def _meets(held: Memory, command: ForgetCommand) -> bool:

@@ -23,6 +23,7 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
+from hummock.core.patience import ENDLESS, Patience
 from hummock.core.review import ReviewPolicy
 from hummock.memories.learn import Preparation, make_memory, require_future
 from hummock.memories.screening import families_of
@@ -129,13 +130,23 @@ class Garden:
         return Deleted(seq=written.seq, deleted_count=reply.deleted_count, missing_ids=reply.missing_ids)
 
     def delete_where(
-        self, project: str, request_id: str, where: Filter, fingerprint: bytes, *, only_count: bool
+        self,
+        project: str,
+        request_id: str,
+        where: Filter,
+        fingerprint: bytes,
+        *,
+        only_count: bool,
+        patience: Patience = ENDLESS,
     ) -> Deleted:
         """Remove the first memories that pass a filter, DELETED_AT_ONCE at most, or count all of them.
 
-        Raises: ProjectNotFound, RequestIdReused.
+        Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, behind which nothing was removed.
         """
+        patience.check()
         ids, count = self._store.first_passing(project, where, DELETED_AT_ONCE)
+        # The project may have had to be loaded. What is written from here on is written.
+        patience.check()
         if only_count:
             return Deleted(seq=self.seq(project), deleted_count=count)
 

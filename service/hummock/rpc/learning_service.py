@@ -8,6 +8,7 @@ from hashlib import blake2b
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import LoggedEvent
 from hummock.core.learning_requests import EntryLearnt, LearningPage, ObserveCommand, ScanScope
+from hummock.core.patience import ENDLESS, Patience
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 from hummock.rpc import learning_messages, values
@@ -95,10 +96,13 @@ class LearningServicer:
         self._require(asked[0])
         yield from told(self._scan(*asked))
 
-    def ReplayLearning(self, request: pb.ReplayLearningRequest) -> pb.ReplayLearningResponse:
+    def ReplayLearning(
+        self, request: pb.ReplayLearningRequest, patience: Patience = ENDLESS
+    ) -> pb.ReplayLearningResponse:
         """Rebuilds the state from the log."""
         project = project_read(request, self._require)
-        return learning_messages.replay_response(self._learning.replay(project, learning_messages.fork_of(request)))
+        replayed = self._learning.replay(project, learning_messages.fork_of(request), patience)
+        return learning_messages.replay_response(replayed)
 
     def ListLearningEvents(self, request: pb.ListLearningEventsRequest) -> pb.ListLearningEventsResponse:
         """Returns the log in pages, shorter ones where a page would not fit into a reply."""

@@ -137,7 +137,9 @@ class MemoryServicer:
             raise
         return memory_messages.update_response(updated)
 
-    def DeleteMemories(self, request: pb.DeleteMemoriesRequest) -> pb.DeleteMemoriesResponse:
+    def DeleteMemories(
+        self, request: pb.DeleteMemoriesRequest, patience: Patience = ENDLESS
+    ) -> pb.DeleteMemoriesResponse:
         """Removes memories by their ids, or some of those that pass a filter."""
         ids, where = memory_messages.memories_to_delete(request)
         project = values.project_name("project", request.project)
@@ -146,7 +148,9 @@ class MemoryServicer:
         if where is None:
             deleted = self._garden.delete(project, request_id, ids, fingerprint)
         else:
-            deleted = self._garden.delete_where(project, request_id, where, fingerprint, only_count=request.dry_run)
+            deleted = self._garden.delete_where(
+                project, request_id, where, fingerprint, only_count=request.dry_run, patience=patience
+            )
         return memory_messages.delete_response(deleted)
 
     def Forget(self, request: pb.ForgetRequest, patience: Patience = ENDLESS) -> pb.ForgetResponse:

@@ -59,7 +59,7 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
             "BatchGetMemories": Method(READ, memory.BatchGetMemories, takes_patience=True),
             "ListMemories": Method(READ, memory.ListMemories),
             "UpdateMemory": Method(WRITE, memory.UpdateMemory),
-            "DeleteMemories": Method(WRITE, memory.DeleteMemories),
+            "DeleteMemories": Method(WRITE, memory.DeleteMemories, takes_patience=True),
             "Forget": Method(WRITE, memory.Forget, takes_patience=True),
             "ListReview": Method(READ, memory.ListReview),
             "ApproveReview": Method(WRITE, memory.ApproveReview),
@@ -94,7 +94,7 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
             "UpdateLearningSettings": Method(WRITE, learning.UpdateLearningSettings),
             "ObserveTurn": Method(WRITE, learning.ObserveTurn),
             "LearnKeywords": Method(WRITE_STREAM, learning.LearnKeywords),
-            "ReplayLearning": Method(READ, learning.ReplayLearning),
+            "ReplayLearning": Method(READ, learning.ReplayLearning, takes_patience=True),
             "ListLearningEvents": Method(READ, learning.ListLearningEvents),
         },
         "AdminService": {

@@ -84,6 +84,9 @@ class ProjectServicer:
             memory_count=deleted.memory_count,
             session_count=deleted.session_count,
             message_count=deleted.message_count,
+            event_count=deleted.event_count,
+            held_count=deleted.held_count,
+            ids_digest=deleted.ids_digest,
         )
 
     def GetProjectSettings(self, request: pb.GetProjectSettingsRequest) -> pb.GetProjectSettingsResponse:

@@ -446,22 +446,36 @@ class DeleteProjectResponse(_message.Message):
     MEMORY_COUNT_FIELD_NUMBER: _builtins.int
     SESSION_COUNT_FIELD_NUMBER: _builtins.int
     MESSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    HELD_COUNT_FIELD_NUMBER: _builtins.int
+    IDS_DIGEST_FIELD_NUMBER: _builtins.int
     memory_count: _builtins.int
     """Memories."""
     session_count: _builtins.int
     """Conversations."""
     message_count: _builtins.int
     """Messages of these."""
+    event_count: _builtins.int
+    """Events of the learning log, which is gone."""
+    held_count: _builtins.int
+    """What was held for review, which is gone too."""
+    ids_digest: _builtins.str
+    """SHA-256, in hexadecimal, over the ids of all its memories and sessions, as ForgetResponse.ids_digest. Empty where it had
+    none, and in the answer to a repeat of a request that an earlier version was sent.
+    """
     def __init__(
         self,
         *,
         memory_count: _builtins.int = ...,
         session_count: _builtins.int = ...,
         message_count: _builtins.int = ...,
+        event_count: _builtins.int = ...,
+        held_count: _builtins.int = ...,
+        ids_digest: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_count", b"memory_count", "message_count", b"message_count", "session_count", b"session_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_count", b"event_count", "held_count", b"held_count", "ids_digest", b"ids_digest", "memory_count", b"memory_count", "message_count", b"message_count", "session_count", b"session_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

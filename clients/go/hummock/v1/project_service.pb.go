@@ -860,7 +860,14 @@ type DeleteProjectResponse struct {
 	// Conversations.
 	SessionCount uint32 `protobuf:"varint,2,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
 	// Messages of these.
-	MessageCount  uint32 `protobuf:"varint,3,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	MessageCount uint32 `protobuf:"varint,3,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// Events of the learning log, which is gone.
+	EventCount uint32 `protobuf:"varint,4,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	// What was held for review, which is gone too.
+	HeldCount uint32 `protobuf:"varint,5,opt,name=held_count,json=heldCount,proto3" json:"held_count,omitempty"`
+	// SHA-256, in hexadecimal, over the ids of all its memories and sessions, as ForgetResponse.ids_digest. Empty where it had
+	// none, and in the answer to a repeat of a request that an earlier version was sent.
+	IdsDigest     string `protobuf:"bytes,6,opt,name=ids_digest,json=idsDigest,proto3" json:"ids_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +921,27 @@ func (x *DeleteProjectResponse) GetMessageCount() uint32 {
 		return x.MessageCount
 	}
 	return 0
+}
+
+func (x *DeleteProjectResponse) GetEventCount() uint32 {
+	if x != nil {
+		return x.EventCount
+	}
+	return 0
+}
+
+func (x *DeleteProjectResponse) GetHeldCount() uint32 {
+	if x != nil {
+		return x.HeldCount
+	}
+	return 0
+}
+
+func (x *DeleteProjectResponse) GetIdsDigest() string {
+	if x != nil {
+		return x.IdsDigest
+	}
+	return ""
 }
 
 // Asks for a project's settings.
@@ -1640,11 +1668,17 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"\x14DeleteProjectRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\"\x84\x01\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\xe3\x01\n" +
 	"\x15DeleteProjectResponse\x12!\n" +
 	"\fmemory_count\x18\x01 \x01(\rR\vmemoryCount\x12#\n" +
 	"\rsession_count\x18\x02 \x01(\rR\fsessionCount\x12#\n" +
-	"\rmessage_count\x18\x03 \x01(\rR\fmessageCount\"5\n" +
+	"\rmessage_count\x18\x03 \x01(\rR\fmessageCount\x12\x1f\n" +
+	"\vevent_count\x18\x04 \x01(\rR\n" +
+	"eventCount\x12\x1d\n" +
+	"\n" +
+	"held_count\x18\x05 \x01(\rR\theldCount\x12\x1d\n" +
+	"\n" +
+	"ids_digest\x18\x06 \x01(\tR\tidsDigest\"5\n" +
 	"\x19GetProjectSettingsRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\"\xea\x01\n" +
 	"\x1aGetProjectSettingsResponse\x127\n" +

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from hashlib import blake2b
+from heapq import merge
 from itertools import islice
 
 import lmdb
 import msgspec
 
-from hummock.core.project import DeletedProject
+from hummock.core.project import DeletedProject, ids_digest
 from hummock.store.lmdb import keys, record_codec, sealed, text_vectors
 from hummock.store.lmdb.environment import Environment, Tables
 from hummock.store.lmdb.sessions import clock_key, sessions_of
@@ -95,7 +96,24 @@ def _counted(
     for session in sessions_of(txn, tables, number):
         sessions += 1
         messages += session.message_count
-    return DeletedProject(memory_count=sum(record.kinds.values()), session_count=sessions, message_count=messages)
+    prefix = keys.project_prefix(number)
+    return DeletedProject(
+        memory_count=sum(record.kinds.values()),
+        session_count=sessions,
+        message_count=messages,
+        event_count=_count(txn, tables.event, prefix),
+        held_count=_count(txn, tables.review, prefix),
+        ids_digest=ids_digest(merge(_ids(txn, tables.by_id, prefix), _ids(txn, tables.session_record, prefix))),
+    )
+
+
+def _ids(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes) -> Iterator[bytes]:
+    """The ids that a table's keys are made of, in order."""
+    return (key[len(prefix) :] for key, _ in keys.entries(txn, table, prefix))
+
+
+def _count(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes) -> int:
+    return sum(1 for _ in keys.entries(txn, table, prefix))
 
 
 def _clock(txn: lmdb.Transaction[bytes], tables: Tables, number: int) -> bytes:
