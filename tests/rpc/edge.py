@@ -16,6 +16,7 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
+from hummock.core.activity import ProcessLoad
 from hummock.core.memory import Changes, Deleted, EventPage, Filter, LearnCommand, Learned, Memory, Origin, Updated
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
@@ -154,6 +155,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "status": samples.status,
         "embedding_status": lambda: samples.status().embedding,
         "follow": lambda follower: None,
+        "load": ProcessLoad,
         "trouble": lambda: "",
     }
     return UseCases(**(fixed | chosen))

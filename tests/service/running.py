@@ -20,14 +20,16 @@ import grpc
 from hummock.cli.serve import SERVING_ON
 from hummock.config import Settings, load_settings
 from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lanes
-from hummock.rpc.server import Server
+from hummock.rpc.server import Access, Server
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
+from hummock.wiring.activity import counting
 from hummock.wiring.service import open_use_cases
 
 
@@ -77,6 +79,7 @@ def settings(data_dir: Path, models_dir: Path, model: str, **more: object) -> Se
 def in_thread(chosen: Settings) -> Iterator[Stubs]:
     """The service in a thread of this process; stopped, and its directory released, at exit."""
     with (
+        counting(chosen) as ledgers,
         open_use_cases(chosen, say=lambda line: None) as use_cases,
         ThreadPoolExecutor(chosen.workers) as reads,
         ThreadPoolExecutor(8) as writes,
@@ -92,7 +95,13 @@ def in_thread(chosen: Settings) -> Iterator[Stubs]:
         thread.start()
 
         async def start() -> Server:
-            server = await Server.start(use_cases, lanes, f"{chosen.host}:{chosen.port}")
+            server = await Server.start(
+                use_cases,
+                lanes,
+                f"{chosen.host}:{chosen.port}",
+                access=Access(gate=Gate(meters=(ledgers.own,))),
+                activity=lambda: ledgers.activity(use_cases.load(), lanes.load(), 0),
+            )
             await server.open()
             return server
 

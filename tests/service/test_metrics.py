@@ -13,6 +13,7 @@ import grpc
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from hummock.core.activity import Activity
 from hummock.core.errors import StartError
 from hummock.core.project import ServiceStatus
 from hummock.metrics.page import metrics_page
@@ -144,9 +145,13 @@ def test_a_port_that_is_taken_is_said() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         said = f"metrics_port {port} of 127.0.0.1 cannot be used: Address already in use"
-        with pytest.raises(StartError, match=said), metrics_page(port, StateCollector(_nobody, dict, int)):
+        with pytest.raises(StartError, match=said), metrics_page(port, StateCollector(_nobody, dict, _nothing)):
             pass
 
 
 def _nobody() -> ServiceStatus:
+    raise AssertionError("nobody reads the page")
+
+
+def _nothing() -> Activity:
     raise AssertionError("nobody reads the page")

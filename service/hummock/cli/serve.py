@@ -123,9 +123,12 @@ def reader() -> None:
         from hummock.rpc.readers import LISTENING_ON
         from hummock.wiring.reader import serve_reader
 
-    def where() -> tuple[str, str] | None:
+    def where() -> tuple[str, str, int | None] | None:
         told = sys.stdin.readline()
-        return (values["address"], values["service"]) if told and (values := json.loads(told)) else None
+        if not told:
+            return None
+        values = json.loads(told)
+        return values["address"], values["service"], values.get("ledger")
 
     serve_reader(
         settings,

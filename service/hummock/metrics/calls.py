@@ -48,6 +48,12 @@ class CallMetrics:
             buckets=_STAGE_S,
             registry=registry,
         )
+        self._failed = Counter(
+            "hummock_calls_failed",
+            "Calls that failed, by the reason that their callers are told.",
+            ("reason",),
+            registry=registry,
+        )
         self._degraded = Counter(
             "hummock_recall_degraded", "What recalls had to leave out, by the reason.", ("reason",), registry=registry
         )
@@ -56,6 +62,8 @@ class CallMetrics:
         """Counts a call."""
         service, method = _parts(call.method)
         self._handled.labels(service, method, call.outcome).inc()
+        if call.reason:
+            self._failed.labels(call.reason).inc()
         if call.is_stream:
             return
         self._handling.labels(service, method).observe(call.took_s)

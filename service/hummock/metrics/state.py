@@ -8,6 +8,7 @@ from typing import TypeAlias
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from hummock.core.activity import Activity, ProcessLoad
 from hummock.core.project import EmbeddingStatus, LearnerStatus, ServiceStatus, StoreStatus
 from hummock.rpc.admission import Load
 
@@ -18,11 +19,11 @@ Loads: TypeAlias = Callable[[], Mapping[str, Load]]
 class StateCollector(Collector):
     """What a service says of itself, and how busy its lanes are. Asked on a thread of Prometheus."""
 
-    def __init__(self, status: Callable[[], ServiceStatus], loads: Loads, readers: Callable[[], int]) -> None:
-        """Asks these: the status, the lanes' load, and how many readers answer."""
+    def __init__(self, status: Callable[[], ServiceStatus], loads: Loads, activity: Callable[[], Activity]) -> None:
+        """Asks these: the status, the load of this process's lanes, and what all processes do."""
         self._status = status
         self._loads = loads
-        self._readers = readers
+        self._activity = activity
 
     def describe(self) -> Iterator[Metric]:
         """None ahead of time: registering need not ask a service that has not begun."""
@@ -30,23 +31,57 @@ class StateCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All of it, as of one moment each."""
-        status = self._status()
+        status, activity = self._status(), self._activity()
         yield InfoMetricFamily("hummock", "What runs.", value={"version": status.version, "model": status.space.model})
         yield GaugeMetricFamily("hummock_uptime_seconds", "Since the service began.", value=status.uptime_s)
-        yield GaugeMetricFamily("hummock_readers", "Reader processes that answer.", value=self._readers())
-        yield from self._queues()
+        yield GaugeMetricFamily("hummock_readers", "Reader processes that answer.", value=activity.process_count - 1)
+        yield from self._queues(activity.load)
+        yield from _parts(activity.load)
+        yield CounterMetricFamily(
+            "hummock_cache_hits", "Recalls that were answered from the cache.", value=activity.cache_hit_count
+        )
         yield from _store(status.store)
         yield from _embedding(status.embedding)
         yield from _learner(status.learner)
 
-    def _queues(self) -> Iterator[Metric]:
+    def _queues(self, together: ProcessLoad) -> Iterator[Metric]:
         running = GaugeMetricFamily("hummock_queue_running", "Calls that are worked on, by lane.", labels=["lane"])
         waiting = GaugeMetricFamily("hummock_queue_waiting", "Calls that wait for a worker, by lane.", labels=["lane"])
-        for lane, load in self._loads().items():
+        loads = self._loads()
+        others_run = together.running_calls - sum(load.running for load in loads.values())
+        others_wait = together.waiting_calls - sum(load.waiting for load in loads.values())
+        # What runs here may have ended since all were asked.
+        loads = {**loads, "readers": Load(running=max(0, others_run), waiting=max(0, others_wait))}
+        for lane, load in loads.items():
             running.add_metric([lane], load.running)
             waiting.add_metric([lane], load.waiting)
         yield running
         yield waiting
+
+
+def _parts(load: ProcessLoad) -> Iterator[Metric]:
+    """Of all processes together."""
+    yield GaugeMetricFamily("hummock_cache_answers", "Answers of recalls that are kept.", value=load.cached_answers)
+    yield GaugeMetricFamily("hummock_cache_bytes", "Of these answers.", value=load.cached_bytes)
+    yield GaugeMetricFamily("hummock_views", "Indexes in memory, of all processes.", value=load.loaded_projects)
+    yield GaugeMetricFamily("hummock_views_bytes", "Of these indexes.", value=load.index_bytes)
+    yield CounterMetricFamily(
+        "hummock_views_evicted", "Indexes that were given up for want of room.", value=load.evicted_projects
+    )
+    yield GaugeMetricFamily(
+        "hummock_op_log_lag_operations",
+        "Operations that the index furthest behind has not taken in.",
+        value=load.lag_operations,
+    )
+    yield GaugeMetricFamily(
+        "hummock_model_slots",
+        "Texts that may be embedded at a time, of queries and of documents each.",
+        value=load.model_slots,
+    )
+    yield GaugeMetricFamily("hummock_model_busy_slots", "Texts that are being embedded.", value=load.busy_slots)
+    yield GaugeMetricFamily(
+        "hummock_model_waiting_texts", "Texts of documents that wait for the model.", value=load.waiting_texts
+    )
 
 
 def _store(store: StoreStatus) -> Iterator[Metric]:

@@ -110,6 +110,15 @@ def open_embedder(
     return OnnxEmbedder(opened, cores, measured)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLoad:
+    """How busy a model is: its slots, for queries and for documents each; texts in them; documents' texts that wait."""
+
+    slots: int
+    busy: int
+    waiting: int
+
+
 class OnnxEmbedder:
     """The port `Embedder` on onnxruntime."""
 
@@ -131,6 +140,7 @@ class OnnxEmbedder:
         self._tokens = EstimatedTokens()
         self._monotonic = monotonic
         self._lock = Lock()
+        self._busy_queries = 0
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -215,6 +225,12 @@ class OnnxEmbedder:
             first = embedding if first is None else first
             yield embedding
 
+    def load(self) -> ModelLoad:
+        """How busy it is."""
+        return ModelLoad(
+            slots=self._slots, busy=self._busy_queries + self._texts.running(), waiting=self._texts.waiting()
+        )
+
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
 
@@ -250,7 +266,13 @@ class OnnxEmbedder:
 
     def _timed_query(self, text: str, gloss: QueryGloss | None) -> Embedding:
         start_s = self._monotonic()
-        embedding = _shared(self._model.embed_query(text, gloss))
+        with self._lock:
+            self._busy_queries += 1
+        try:
+            embedding = _shared(self._model.embed_query(text, gloss))
+        finally:
+            with self._lock:
+                self._busy_queries -= 1
         self._query_times.add(self._tokens.count(text), self._monotonic() - start_s)
         return embedding
 

@@ -26,6 +26,7 @@ class TextLanes:
         self._interactive: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._bulk: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._since_bulk = 0
+        self._running = 0
 
     def submit(self, work: Callable[[], Result], *, is_bulk: bool) -> Future[Result]:
         """What comes of it; cancelled before its turn, it never runs."""
@@ -40,6 +41,11 @@ class TextLanes:
         with self._lock:
             return len(self._interactive) + len(self._bulk)
 
+    def running(self) -> int:
+        """Texts that are being read."""
+        with self._lock:
+            return self._running
+
     def shutdown(self) -> None:
         """Finishes what runs, drops what waits."""
         self._executor.shutdown(cancel_futures=True)
@@ -53,9 +59,16 @@ class TextLanes:
             told, work = (self._bulk if is_bulk else self._interactive).popleft()
         if not told.set_running_or_notify_cancel():
             return
+        self._count(1)
         try:
             result = work()
         except BaseException as error:
+            self._count(-1)
             told.set_exception(error)
         else:
+            self._count(-1)
             told.set_result(result)
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            self._running += more

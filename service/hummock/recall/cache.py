@@ -93,6 +93,10 @@ class CachedRecall:
         patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started))
         return self._answer(query, self._store.generation(query.project), started, patience_s)
 
+    def usage(self) -> tuple[int, int]:
+        """Answers that are kept, and their bytes."""
+        return self._answers.usage()
+
     def inline(self, query: RecallQuery) -> Recalled | None:
         """The same where it takes a moment: nothing is loaded, embedded, asked or waited for. None where it takes more.
 

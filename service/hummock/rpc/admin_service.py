@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from hummock.core.activity import Activity, Latency
 from hummock.core.project import ServiceStatus
 from hummock.rpc import values
 from hummock.rpc.admission import Load
 from hummock.v1 import admin_service_pb2 as pb
+from hummock.v1 import recall_pb2
 
 _SCRIPTS: Final = {"han": pb.SCRIPT_HAN, "latin": pb.SCRIPT_LATIN}
 
@@ -16,17 +18,79 @@ _SCRIPTS: Final = {"han": pb.SCRIPT_HAN, "latin": pb.SCRIPT_LATIN}
 class AdminServicer:
     """Says how the service is."""
 
-    def __init__(self, status: Callable[[], ServiceStatus], load: Callable[[], Load]) -> None:
+    def __init__(
+        self,
+        status: Callable[[], ServiceStatus],
+        load: Callable[[], Load],
+        activity: Callable[[], Activity] | None = None,
+    ) -> None:
+        """Asks these. Without `activity` nobody has counted calls."""
         self._status = status
         self._load = load
+        self._activity = activity
 
     def GetStatus(self, request: pb.GetStatusRequest) -> pb.GetStatusResponse:
         """Says what runs, on what, and how full it is."""
-        return status_response(self._status(), self._load())
+        if self._activity is None:
+            return status_response(self._status(), self._load())
+        activity = self._activity()
+        # Of all processes: what the lanes of this one say is in it.
+        load = Load(running=activity.load.running_calls, waiting=activity.load.waiting_calls)
+        reply = status_response(self._status(), load)
+        reply.activity.CopyFrom(activity_message(activity))
+        return reply
+
+
+def activity_message(activity: Activity) -> pb.Activity:
+    """What it has done and how busy it is."""
+    load = activity.load
+    return pb.Activity(
+        process_count=activity.process_count,
+        window=values.duration(activity.window_s),
+        methods=[
+            pb.MethodActivity(
+                method=each.method.removeprefix("/"),
+                ok_count=each.ok_count,
+                failed_count=each.failed_count,
+                rate=each.rate,
+                latency=_latency(each.latency),
+            )
+            for each in activity.methods
+        ],
+        stages=[
+            pb.StageActivity(stage=recall_pb2.RecallStage.ValueType(stage), latency=_latency(latency))
+            for stage, latency in activity.stages
+        ],
+        failures=[pb.FailureCount(reason=reason, count=count) for reason, count in activity.failures],
+        recall_count=activity.recall_count,
+        cache_hit_count=activity.cache_hit_count,
+        recall_rates=activity.recall_rates,
+        step=values.duration(activity.step_s),
+        cached_answer_count=load.cached_answers,
+        cached_bytes=load.cached_bytes,
+        loaded_index_count=load.loaded_projects,
+        loaded_index_bytes=load.index_bytes,
+        evicted_index_count=load.evicted_projects,
+        lag_operation_count=load.lag_operations,
+        model_slot_count=load.model_slots,
+        busy_slot_count=load.busy_slots,
+        waiting_text_count=load.waiting_texts,
+    )
+
+
+def _latency(latency: Latency) -> pb.Latency:
+    if not latency.count:
+        return pb.Latency()
+    return pb.Latency(
+        count=latency.count,
+        p50=values.duration(latency.p50_s),
+        p95=values.duration(latency.p95_s),
+        p99=values.duration(latency.p99_s),
+    )
 
 
 def status_response(status: ServiceStatus, load: Load) -> pb.GetStatusResponse:
-    """How the service is."""
+    """How the service is, but for what it has done."""
     return pb.GetStatusResponse(
         version=status.version,
         uptime=values.duration(status.uptime_s),

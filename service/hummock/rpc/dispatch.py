@@ -98,23 +98,25 @@ class Call:
     async def answer(self, request: Any, context: Context) -> bytes | None:
         """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
         visit: Visit | None = None
-        outcome = _CANCELLED
+        outcome, reason = _CANCELLED, _CANCELLED
         try:
             left_s = context.time_remaining()
             with self._in_flight.counted(None if left_s is None else time.monotonic() + left_s) as patience:
                 # Before anything of the request is read.
                 visit = self._gate.visit(self._need, context, is_stream=self._is_stream)
                 reply = await self._run(request, context, visit, patience)
-                outcome = _OK
+                outcome, reason = _OK, ""
                 return reply
         except Exception as error:
-            status = to_grpc(known(error, self._need.method))
-            outcome = status.code.name
+            failure = known(error, self._need.method)
+            status = to_grpc(failure)
+            outcome, reason = status.code.name, failure.reason
+            del failure
         finally:
             if visit is not None:
-                visit.leave(outcome)
+                visit.leave(outcome, reason)
             else:
-                self._gate.turned_away(self._need, outcome)
+                self._gate.turned_away(self._need, outcome, reason)
         # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
         del request, visit
         with self._in_flight.telling():

@@ -23,6 +23,8 @@ AUTHORIZATION = "authorization"
 OVER_HTTP = "hummock-over-http"
 """Metadata of a call that came over HTTP. It takes rights away and gives none, so that anybody may send it."""
 
+_TRACE_KEYS = frozenset({"traceparent", "tracestate"})
+
 _BEGUN = "BEGUN"
 _TOKENS = "hummock tokens"
 _KNOWN = "KNOWN"
@@ -45,27 +47,33 @@ class EndedCall:
     Attributes:
         method: Its name on the wire.
         outcome: The name of its status.
+        reason: Why it failed, as `ErrorInfo` has it; "CANCELLED" where its caller hung up, empty where it did not fail.
         took_s: From its arrival on, in seconds.
         waited_s: Of these, before its work began; None where it never began.
         is_stream: Whether it lasted as long as its caller liked.
         receipt: Of the recall that it made or was; None where there was none.
         degraded: What that recall left out.
+        ended_at: Unix seconds.
+        trace: What its caller sent of the trace that it belongs to, by W3C's names; empty where nobody asks for it.
     """
 
     method: str
     outcome: str
+    reason: str
     took_s: float
     waited_s: float | None
     is_stream: bool
     receipt: recall_pb2.Receipt | None
     degraded: Sequence[recall_pb2.Degradation]
+    ended_at: float
+    trace: Mapping[str, str]
 
 
 class Meter(Protocol):
-    """Counts calls."""
+    """Is told of calls."""
 
     def ended(self, call: EndedCall) -> None:
-        """Counts a call that is over; called on the event loop, so that it takes some microseconds."""
+        """Notes a call that is over; called on the event loop, so that it takes some microseconds."""
 
 
 class Gate:
@@ -75,7 +83,7 @@ class Gate:
         self,
         door: Door | None = None,
         audit: AuditLog | None = None,
-        meter: Meter | None = None,
+        meters: tuple[Meter, ...] = (),
         slow_s: float | None = None,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -85,14 +93,16 @@ class Gate:
         Args:
             door: Knows callers by their tokens.
             audit: Is told of writes and of what administers.
-            meter: Is told of every call that has ended.
+            meters: Are told of every call that has ended.
             slow_s: Calls that take longer are logged, streams excepted; None logs none.
             now: Unix seconds.
             monotonic: Seconds from some start.
         """
         self._door = door
         self.audit = audit
-        self.meter = meter
+        self.meters = meters
+        self.reads_traces = False
+        """Whether calls tell of which trace they are."""
         self.slow_s = slow_s
         self.now = now
         self.monotonic = monotonic
@@ -106,20 +116,22 @@ class Gate:
         """Begins a call of a method. Raises: TokenInvalid."""
         return Visit(self, need, context, self.caller(context), is_stream=is_stream)
 
-    def turned_away(self, need: Need, outcome: str) -> None:
+    def turned_away(self, need: Need, outcome: str, reason: str) -> None:
         """Notes a call that did not get as far as a visit."""
-        if self.meter is not None:
-            self.meter.ended(
-                EndedCall(
-                    method=need.method,
-                    outcome=outcome,
-                    took_s=0.0,
-                    waited_s=None,
-                    is_stream=False,
-                    receipt=None,
-                    degraded=(),
-                )
-            )
+        call = EndedCall(
+            method=need.method,
+            outcome=outcome,
+            reason=reason,
+            took_s=0.0,
+            waited_s=None,
+            is_stream=False,
+            receipt=None,
+            degraded=(),
+            ended_at=self.now(),
+            trace={},
+        )
+        for meter in self.meters:
+            meter.ended(call)
 
     def caller(self, context: Context) -> Caller:
         """Who calls. Raises: TokenInvalid."""
@@ -195,28 +207,33 @@ class Visit:
             self._noted.reply(reply)
         self._reply = reply
 
-    def leave(self, outcome: str) -> None:
-        """Ends the call: "OK", or the name of its status."""
+    def leave(self, outcome: str, reason: str) -> None:
+        """Ends the call: "OK", or the name of its status and the reason of its failure."""
         if self._noted is not None and self._gate.audit is not None:
             # Where it fails, the log has said it; what was done is done, and the caller is to know how it went.
             with suppress(AuditFailed):
                 self._gate.audit.append(self._line(outcome), self._gate.now())
         took_s = self._gate.monotonic() - self._began_s
-        if self._gate.meter is not None:
-            self._gate.meter.ended(self._ended(outcome, took_s))
+        if self._gate.meters:
+            call = self._ended(outcome, reason, took_s)
+            for meter in self._gate.meters:
+                meter.ended(call)
         slow_s = self._gate.slow_s
         if slow_s is not None and not self._is_stream and took_s >= slow_s:
             self._log_slow(took_s, outcome)
 
-    def _ended(self, outcome: str, took_s: float) -> EndedCall:
+    def _ended(self, outcome: str, reason: str, took_s: float) -> EndedCall:
         return EndedCall(
             method=self._need.method,
             outcome=outcome,
+            reason=reason,
             took_s=took_s,
             waited_s=None if self._admitted_s is None else self._admitted_s - self._began_s,
             is_stream=self._is_stream,
             receipt=_receipt_of(self._reply),
             degraded=getattr(self._reply, "degraded", ()),
+            ended_at=self._gate.now(),
+            trace=_trace_of(self._context) if self._gate.reads_traces else {},
         )
 
     def _line(self, outcome: str) -> Mapping[str, Any]:
@@ -237,6 +254,14 @@ class Visit:
             waited_ms=round(waited_s * 1000, 3),
             stages_ms={_name_of(each): round(each.elapsed.ToNanoseconds() / 1e6, 3) for each in stages},
         )
+
+
+def _trace_of(context: Context) -> Mapping[str, str]:
+    return {
+        key: value
+        for key, value in context.invocation_metadata() or ()
+        if key in _TRACE_KEYS and isinstance(value, str)
+    }
 
 
 def _receipt_of(reply: Message | None) -> recall_pb2.Receipt | None:

@@ -9,6 +9,7 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 
+from hummock.core.activity import Activity
 from hummock.rpc.admin_service import AdminServicer
 from hummock.rpc.admission import InFlight, Load
 from hummock.rpc.context_service import ContextServicer, RecallServicer
@@ -29,18 +30,21 @@ INLINE, READ, WRITE = Lane.INLINE, Lane.READ, Lane.WRITE
 READ_STREAM, WRITE_STREAM, MESSAGES, BATCHES = Lane.READ_STREAM, Lane.WRITE_STREAM, Lane.MESSAGES, Lane.BATCHES
 
 
-def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mapping[str, Method]]:
+def methods(
+    use_cases: UseCases, load: Callable[[], Load], activity: Callable[[], Activity] | None = None
+) -> Mapping[str, Mapping[str, Method]]:
     """All methods by their services' names and their own.
 
     Args:
         use_cases: What answers in the end.
         load: How busy the lanes are.
+        activity: What the service has done; None where nobody counts it.
     """
     recall, context = RecallServicer(use_cases.recall), ContextServicer(use_cases)
     require = use_cases.projects.stored
     memory = MemoryServicer(use_cases.garden, use_cases.forget, use_cases.review, require)
     session = SessionServicer(use_cases.sessions, require)
-    project, admin = ProjectServicer(use_cases), AdminServicer(use_cases.status, load)
+    project, admin = ProjectServicer(use_cases), AdminServicer(use_cases.status, load, activity)
     learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan, require)
     return {
         "ContextService": {
@@ -104,10 +108,15 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
 
 
 def handlers(
-    use_cases: UseCases, lanes: Lanes, in_flight: InFlight, feed: Feed, gate: Gate
+    use_cases: UseCases,
+    lanes: Lanes,
+    in_flight: InFlight,
+    feed: Feed,
+    gate: Gate,
+    activity: Callable[[], Activity] | None = None,
 ) -> list[grpc.GenericRpcHandler]:
     """One handler a service; the rules of every request are compiled. Raises: ValueError where the table is wrong."""
-    table = methods(use_cases, lanes.load)
+    table = methods(use_cases, lanes.load, activity)
     check_table(table)
     compile_rules(GetMessageClass(method.input_type) for service in SERVICES for method in service.methods)
     return [

@@ -10,7 +10,7 @@ import json
 import os
 import select
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Event, Thread, Timer
 from time import monotonic
@@ -49,10 +49,18 @@ class Readers:
     process, however that dies.
     """
 
-    def __init__(self, count: int, command: Sequence[str], settings: str) -> None:
-        """So many, to be started with this command; `settings` is their first line."""
+    def __init__(self, count: int, command: Sequence[str], settings: str, ledgers: Sequence[int] = ()) -> None:
+        """So many.
+
+        Args:
+            count: How many.
+            command: Starts one.
+            settings: Their first line.
+            ledgers: A descriptor for each, which it inherits, and which its second line names.
+        """
         self._closing = Event()
-        self._readers = [_Reader(command, settings, self._closing) for _ in range(count)]
+        given: Sequence[int | None] = ledgers or [None] * count
+        self._readers = [_Reader(command, settings, self._closing, ledger) for ledger in given]
         self._watching: list[Thread] = []
 
     def __enter__(self) -> Self:
@@ -75,9 +83,9 @@ class Readers:
         Raises:
             StartError: One of them could not, or took too long.
         """
-        where = json.dumps({"address": str(address), "service": str(service)})
+        where = {"address": str(address), "service": str(service)}
         for reader in self._readers:
-            reader.tell(where)
+            reader.tell_where(where)
         if not all(reader.is_listening() for reader in self._readers):
             raise StartError("a reader did not start; what it said stands above")
         for reader in self._readers:
@@ -110,7 +118,7 @@ class Readers:
         for reader in self._readers:
             reader.end()
 
-    def _watch(self, reader: _Reader, where: str) -> None:
+    def _watch(self, reader: _Reader, where: Mapping[str, str]) -> None:
         """Starts a reader anew when it has died, until all are to end."""
         pause_s, longest_s = _PAUSES_S
         while True:
@@ -122,23 +130,24 @@ class Readers:
                 return
             pause_s = _PAUSES_S[0] if self._begins_again(reader, where) else min(2 * pause_s, longest_s)
 
-    def _begins_again(self, reader: _Reader, where: str) -> bool:
+    def _begins_again(self, reader: _Reader, where: Mapping[str, str]) -> bool:
         try:
             reader.start()
         except OSError as error:
             _log.error("reader_not_started", error=error.strerror)
             return False
-        reader.tell(where)
+        reader.tell_where(where)
         return reader.is_listening()
 
 
 class _Reader:
     """One of them, whichever process it is at the moment."""
 
-    def __init__(self, command: Sequence[str], settings: str, closing: Event) -> None:
+    def __init__(self, command: Sequence[str], settings: str, closing: Event, ledger: int | None) -> None:
         self._command = command
         self._settings = settings
         self._closing = closing
+        self._ledger = ledger
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -146,7 +155,12 @@ class _Reader:
         self.end()
         # A group of its own: Ctrl-C at the terminal reaches the service alone, which ends its readers in order.
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", process_group=0
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            process_group=0,
+            pass_fds=() if self._ledger is None else (self._ledger,),
         )
         self.tell(self._settings)
         # Who ends all of them meanwhile has not seen this one.
@@ -159,6 +173,11 @@ class _Reader:
             stdin = _pipe(self._process, "stdin")
             stdin.write(f"{line}\n")
             stdin.flush()
+
+    def tell_where(self, where: Mapping[str, str]) -> None:
+        """Says where to listen, and where to count."""
+        ledger = {} if self._ledger is None else {"ledger": self._ledger}
+        self.tell(json.dumps({**where, **ledger}))
 
     def is_listening(self) -> bool:
         """Waits until it listens, or has ended, as it must after a time."""

@@ -16,6 +16,7 @@ from grpc import aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from hummock.core.activity import Activity
 from hummock.rpc.admission import InFlight
 from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lanes
@@ -102,6 +103,7 @@ class Server:
         access: Access = _OPEN,
         inside: UnixAddress | None = None,
         shares_port: bool = False,
+        activity: Callable[[], Activity] | None = None,
     ) -> Self:
         """Listens.
 
@@ -112,6 +114,7 @@ class Server:
             access: Who may call, and how.
             inside: Where other parts of the service reach it; None where there are none.
             shares_port: Whether other processes listen on its port.
+            activity: What the service has done; None where nobody counts it.
 
         Raises:
             StartError: The address cannot be used.
@@ -122,7 +125,7 @@ class Server:
         in_flight, feed, checks = InFlight(), Feed(), health.aio.HealthServicer()
         use_cases.follow(feed.tell)
         server = aio.server(
-            handlers=handlers(use_cases, lanes, in_flight, feed, access.gate),
+            handlers=handlers(use_cases, lanes, in_flight, feed, access.gate, activity),
             options=server_options(shares_port=shares_port),
         )
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
@@ -180,6 +183,7 @@ async def serve(
     access: Access = _OPEN,
     inside: UnixAddress | None = None,
     shares_port: bool = False,
+    activity: Callable[[], Activity] | None = None,
     warm_up: Callable[[Address], None] | None = None,
     on_listening: Callable[[Address], None] | None = None,
     on_hangup: Callable[[], None] | None = None,
@@ -194,6 +198,7 @@ async def serve(
         access: Who may call, and how.
         inside: Where other parts of the service reach it; None where there are none.
         shares_port: Whether other processes listen on its port.
+        activity: What the service has done; None where nobody counts it.
         warm_up: Told the address, runs on a thread after listening and before calls are let in.
         on_listening: Told the address, with the port that was chosen, once calls are let in.
         on_hangup: Called at each SIGHUP, once calls may come in.
@@ -205,7 +210,9 @@ async def serve(
     asked_to_stop = _stop_event()
     if on_hangup is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, on_hangup)
-    server = await Server.start(use_cases, lanes, address, access=access, inside=inside, shares_port=shares_port)
+    server = await Server.start(
+        use_cases, lanes, address, access=access, inside=inside, shares_port=shares_port, activity=activity
+    )
     try:
         if warm_up is not None:
             await _unless(asked_to_stop, partial(warm_up, server.address))

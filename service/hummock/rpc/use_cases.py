@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hummock.core.activity import ProcessLoad
 from hummock.core.learning_requests import ScanScope
 from hummock.core.project import EmbeddingStatus
 from hummock.learning.background import Scan
@@ -52,5 +53,7 @@ class UseCases:
     """How the embedding of what waits for its vectors goes."""
     follow: Callable[[Callable[[str, int], None]], None]
     """Has a function told of every write, as `ports.Store` says, and of every step of a scan."""
+    load: Callable[[], ProcessLoad]
+    """How busy this process is, but for its calls."""
     trouble: Callable[[], str]
     """Why the service cannot be relied on, for people; empty while it can. At hand at once."""

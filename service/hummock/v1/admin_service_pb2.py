@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from hummock.v1 import recall_pb2 as hummock_dot_v1_dot_recall__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ehummock/v1/admin_service.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\"\x12\n\x10GetStatusRequest\"\xb5\x01\n\x0bModelStatus\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n\temb_space\x18\x02 \x01(\tR\x08\x65mbSpace\x12\x10\n\x03\x64im\x18\x03 \x01(\rR\x03\x64im\x12\x1d\n\nmax_tokens\x18\x04 \x01(\rR\tmaxTokens\x12,\n\x07scripts\x18\x05 \x03(\x0e\x32\x12.hummock.v1.ScriptR\x07scripts\x12\x16\n\x06\x61\x64vice\x18\x06 \x01(\tR\x06\x61\x64vice\"\xe6\x02\n\rStorageStatus\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1d\n\nused_bytes\x18\x02 \x01(\x04R\tusedBytes\x12\x1f\n\x0bquota_bytes\x18\x03 \x01(\x04R\nquotaBytes\x12#\n\rproject_count\x18\x04 \x01(\rR\x0cprojectCount\x12\x30\n\x14loaded_project_count\x18\x05 \x01(\rR\x12loadedProjectCount\x12!\n\x0cloaded_bytes\x18\x06 \x01(\x04R\x0bloadedBytes\x12\x37\n\x0bwrite_state\x18\x07 \x01(\x0e\x32\x16.hummock.v1.WriteStateR\nwriteState\x12\x1f\n\x0bwrite_fault\x18\x08 \x01(\tR\nwriteFault\x12#\n\rdamaged_count\x18\t \x01(\rR\x0c\x64\x61magedCount\"\xf7\x01\n\rLearnerStatus\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n\x08requests\x18\x02 \x01(\rR\x08requests\x12\x18\n\x07replies\x18\x03 \x01(\rR\x07replies\x12#\n\rprompt_tokens\x18\x04 \x01(\x04R\x0cpromptTokens\x12+\n\x11\x63ompletion_tokens\x18\x05 \x01(\x04R\x10\x63ompletionTokens\x12#\n\rwaiting_turns\x18\x06 \x01(\rR\x0cwaitingTurns\x12#\n\rdropped_turns\x18\x07 \x01(\rR\x0c\x64roppedTurns\"\xef\x01\n\x0f\x45mbeddingStatus\x12#\n\rpending_count\x18\x01 \x01(\rR\x0cpendingCount\x12\x12\n\x04rate\x18\x02 \x01(\x01R\x04rate\x12\x36\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08timeLeft\x12!\n\x0c\x66\x61iled_count\x18\x04 \x01(\rR\x0b\x66\x61iledCount\x12%\n\x0e\x65mbedded_count\x18\x05 \x01(\rR\rembeddedCount\x12!\n\x0creused_count\x18\x06 \x01(\rR\x0breusedCount\"\xfe\x02\n\x11GetStatusResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x31\n\x06uptime\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x06uptime\x12-\n\x05model\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ModelStatusR\x05model\x12\x33\n\x07storage\x18\x04 \x01(\x0b\x32\x19.hummock.v1.StorageStatusR\x07storage\x12#\n\rrunning_calls\x18\x05 \x01(\rR\x0crunningCalls\x12#\n\rwaiting_calls\x18\x06 \x01(\rR\x0cwaitingCalls\x12\x33\n\x07learner\x18\x07 \x01(\x0b\x32\x19.hummock.v1.LearnerStatusR\x07learner\x12\x39\n\tembedding\x18\x08 \x01(\x0b\x32\x1b.hummock.v1.EmbeddingStatusR\tembedding*B\n\x06Script\x12\x16\n\x12SCRIPT_UNSPECIFIED\x10\x00\x12\x0e\n\nSCRIPT_HAN\x10\x01\x12\x10\n\x0cSCRIPT_LATIN\x10\x02*\\\n\nWriteState\x12\x1b\n\x17WRITE_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14WRITE_STATE_WRITABLE\x10\x01\x12\x17\n\x13WRITE_STATE_REFUSED\x10\x02\x32]\n\x0c\x41\x64minService\x12M\n\tGetStatus\x12\x1c.hummock.v1.GetStatusRequest\x1a\x1d.hummock.v1.GetStatusResponse\"\x03\x90\x02\x01\x42J\n\x0e\x64\x65v.hummock.v1B\x11\x41\x64minServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ehummock/v1/admin_service.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17hummock/v1/recall.proto\"\x12\n\x10GetStatusRequest\"\xb5\x01\n\x0bModelStatus\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n\temb_space\x18\x02 \x01(\tR\x08\x65mbSpace\x12\x10\n\x03\x64im\x18\x03 \x01(\rR\x03\x64im\x12\x1d\n\nmax_tokens\x18\x04 \x01(\rR\tmaxTokens\x12,\n\x07scripts\x18\x05 \x03(\x0e\x32\x12.hummock.v1.ScriptR\x07scripts\x12\x16\n\x06\x61\x64vice\x18\x06 \x01(\tR\x06\x61\x64vice\"\xe6\x02\n\rStorageStatus\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1d\n\nused_bytes\x18\x02 \x01(\x04R\tusedBytes\x12\x1f\n\x0bquota_bytes\x18\x03 \x01(\x04R\nquotaBytes\x12#\n\rproject_count\x18\x04 \x01(\rR\x0cprojectCount\x12\x30\n\x14loaded_project_count\x18\x05 \x01(\rR\x12loadedProjectCount\x12!\n\x0cloaded_bytes\x18\x06 \x01(\x04R\x0bloadedBytes\x12\x37\n\x0bwrite_state\x18\x07 \x01(\x0e\x32\x16.hummock.v1.WriteStateR\nwriteState\x12\x1f\n\x0bwrite_fault\x18\x08 \x01(\tR\nwriteFault\x12#\n\rdamaged_count\x18\t \x01(\rR\x0c\x64\x61magedCount\"\xf7\x01\n\rLearnerStatus\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n\x08requests\x18\x02 \x01(\rR\x08requests\x12\x18\n\x07replies\x18\x03 \x01(\rR\x07replies\x12#\n\rprompt_tokens\x18\x04 \x01(\x04R\x0cpromptTokens\x12+\n\x11\x63ompletion_tokens\x18\x05 \x01(\x04R\x10\x63ompletionTokens\x12#\n\rwaiting_turns\x18\x06 \x01(\rR\x0cwaitingTurns\x12#\n\rdropped_turns\x18\x07 \x01(\rR\x0c\x64roppedTurns\"\xef\x01\n\x0f\x45mbeddingStatus\x12#\n\rpending_count\x18\x01 \x01(\rR\x0cpendingCount\x12\x12\n\x04rate\x18\x02 \x01(\x01R\x04rate\x12\x36\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08timeLeft\x12!\n\x0c\x66\x61iled_count\x18\x04 \x01(\rR\x0b\x66\x61iledCount\x12%\n\x0e\x65mbedded_count\x18\x05 \x01(\rR\rembeddedCount\x12!\n\x0creused_count\x18\x06 \x01(\rR\x0breusedCount\"\xa6\x01\n\x07Latency\x12\x14\n\x05\x63ount\x18\x01 \x01(\x04R\x05\x63ount\x12+\n\x03p50\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03p50\x12+\n\x03p95\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03p95\x12+\n\x03p99\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x03p99\"\xa9\x01\n\x0eMethodActivity\x12\x16\n\x06method\x18\x01 \x01(\tR\x06method\x12\x19\n\x08ok_count\x18\x02 \x01(\x04R\x07okCount\x12!\n\x0c\x66\x61iled_count\x18\x03 \x01(\x04R\x0b\x66\x61iledCount\x12\x12\n\x04rate\x18\x04 \x01(\x01R\x04rate\x12-\n\x07latency\x18\x05 \x01(\x0b\x32\x13.hummock.v1.LatencyR\x07latency\"m\n\rStageActivity\x12-\n\x05stage\x18\x01 \x01(\x0e\x32\x17.hummock.v1.RecallStageR\x05stage\x12-\n\x07latency\x18\x02 \x01(\x0b\x32\x13.hummock.v1.LatencyR\x07latency\"<\n\x0c\x46\x61ilureCount\x12\x16\n\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n\x05\x63ount\x18\x02 \x01(\x04R\x05\x63ount\"\xad\x06\n\x08\x41\x63tivity\x12#\n\rprocess_count\x18\x01 \x01(\rR\x0cprocessCount\x12\x31\n\x06window\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x06window\x12\x34\n\x07methods\x18\x03 \x03(\x0b\x32\x1a.hummock.v1.MethodActivityR\x07methods\x12\x31\n\x06stages\x18\x04 \x03(\x0b\x32\x19.hummock.v1.StageActivityR\x06stages\x12\x34\n\x08\x66\x61ilures\x18\x05 \x03(\x0b\x32\x18.hummock.v1.FailureCountR\x08\x66\x61ilures\x12!\n\x0crecall_count\x18\x06 \x01(\x04R\x0brecallCount\x12&\n\x0f\x63\x61\x63he_hit_count\x18\x07 \x01(\x04R\rcacheHitCount\x12!\n\x0crecall_rates\x18\x08 \x03(\x01R\x0brecallRates\x12-\n\x04step\x18\t \x01(\x0b\x32\x19.google.protobuf.DurationR\x04step\x12.\n\x13\x63\x61\x63hed_answer_count\x18\n \x01(\x04R\x11\x63\x61\x63hedAnswerCount\x12!\n\x0c\x63\x61\x63hed_bytes\x18\x0b \x01(\x04R\x0b\x63\x61\x63hedBytes\x12,\n\x12loaded_index_count\x18\x0c \x01(\x04R\x10loadedIndexCount\x12,\n\x12loaded_index_bytes\x18\r \x01(\x04R\x10loadedIndexBytes\x12.\n\x13\x65victed_index_count\x18\x0e \x01(\x04R\x11\x65victedIndexCount\x12.\n\x13lag_operation_count\x18\x0f \x01(\x04R\x11lagOperationCount\x12(\n\x10model_slot_count\x18\x10 \x01(\rR\x0emodelSlotCount\x12&\n\x0f\x62usy_slot_count\x18\x11 \x01(\rR\rbusySlotCount\x12,\n\x12waiting_text_count\x18\x12 \x01(\rR\x10waitingTextCount\"\xb0\x03\n\x11GetStatusResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x31\n\x06uptime\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x06uptime\x12-\n\x05model\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ModelStatusR\x05model\x12\x33\n\x07storage\x18\x04 \x01(\x0b\x32\x19.hummock.v1.StorageStatusR\x07storage\x12#\n\rrunning_calls\x18\x05 \x01(\rR\x0crunningCalls\x12#\n\rwaiting_calls\x18\x06 \x01(\rR\x0cwaitingCalls\x12\x33\n\x07learner\x18\x07 \x01(\x0b\x32\x19.hummock.v1.LearnerStatusR\x07learner\x12\x39\n\tembedding\x18\x08 \x01(\x0b\x32\x1b.hummock.v1.EmbeddingStatusR\tembedding\x12\x30\n\x08\x61\x63tivity\x18\t \x01(\x0b\x32\x14.hummock.v1.ActivityR\x08\x61\x63tivity*B\n\x06Script\x12\x16\n\x12SCRIPT_UNSPECIFIED\x10\x00\x12\x0e\n\nSCRIPT_HAN\x10\x01\x12\x10\n\x0cSCRIPT_LATIN\x10\x02*\\\n\nWriteState\x12\x1b\n\x17WRITE_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14WRITE_STATE_WRITABLE\x10\x01\x12\x17\n\x13WRITE_STATE_REFUSED\x10\x02\x32]\n\x0c\x41\x64minService\x12M\n\tGetStatus\x12\x1c.hummock.v1.GetStatusRequest\x1a\x1d.hummock.v1.GetStatusResponse\"\x03\x90\x02\x01\x42J\n\x0e\x64\x65v.hummock.v1B\x11\x41\x64minServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,22 +36,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\021AdminServiceProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_ADMINSERVICE'].methods_by_name['GetStatus']._loaded_options = None
   _globals['_ADMINSERVICE'].methods_by_name['GetStatus']._serialized_options = b'\220\002\001'
-  _globals['_SCRIPT']._serialized_start=1520
-  _globals['_SCRIPT']._serialized_end=1586
-  _globals['_WRITESTATE']._serialized_start=1588
-  _globals['_WRITESTATE']._serialized_end=1680
-  _globals['_GETSTATUSREQUEST']._serialized_start=78
-  _globals['_GETSTATUSREQUEST']._serialized_end=96
-  _globals['_MODELSTATUS']._serialized_start=99
-  _globals['_MODELSTATUS']._serialized_end=280
-  _globals['_STORAGESTATUS']._serialized_start=283
-  _globals['_STORAGESTATUS']._serialized_end=641
-  _globals['_LEARNERSTATUS']._serialized_start=644
-  _globals['_LEARNERSTATUS']._serialized_end=891
-  _globals['_EMBEDDINGSTATUS']._serialized_start=894
-  _globals['_EMBEDDINGSTATUS']._serialized_end=1133
-  _globals['_GETSTATUSRESPONSE']._serialized_start=1136
-  _globals['_GETSTATUSRESPONSE']._serialized_end=1518
-  _globals['_ADMINSERVICE']._serialized_start=1682
-  _globals['_ADMINSERVICE']._serialized_end=1775
+  _globals['_SCRIPT']._serialized_start=2925
+  _globals['_SCRIPT']._serialized_end=2991
+  _globals['_WRITESTATE']._serialized_start=2993
+  _globals['_WRITESTATE']._serialized_end=3085
+  _globals['_GETSTATUSREQUEST']._serialized_start=103
+  _globals['_GETSTATUSREQUEST']._serialized_end=121
+  _globals['_MODELSTATUS']._serialized_start=124
+  _globals['_MODELSTATUS']._serialized_end=305
+  _globals['_STORAGESTATUS']._serialized_start=308
+  _globals['_STORAGESTATUS']._serialized_end=666
+  _globals['_LEARNERSTATUS']._serialized_start=669
+  _globals['_LEARNERSTATUS']._serialized_end=916
+  _globals['_EMBEDDINGSTATUS']._serialized_start=919
+  _globals['_EMBEDDINGSTATUS']._serialized_end=1158
+  _globals['_LATENCY']._serialized_start=1161
+  _globals['_LATENCY']._serialized_end=1327
+  _globals['_METHODACTIVITY']._serialized_start=1330
+  _globals['_METHODACTIVITY']._serialized_end=1499
+  _globals['_STAGEACTIVITY']._serialized_start=1501
+  _globals['_STAGEACTIVITY']._serialized_end=1610
+  _globals['_FAILURECOUNT']._serialized_start=1612
+  _globals['_FAILURECOUNT']._serialized_end=1672
+  _globals['_ACTIVITY']._serialized_start=1675
+  _globals['_ACTIVITY']._serialized_end=2488
+  _globals['_GETSTATUSRESPONSE']._serialized_start=2491
+  _globals['_GETSTATUSRESPONSE']._serialized_end=2923
+  _globals['_ADMINSERVICE']._serialized_start=3087
+  _globals['_ADMINSERVICE']._serialized_end=3180
 # @@protoc_insertion_point(module_scope)

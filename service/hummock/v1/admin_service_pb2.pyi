@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from hummock.v1 import recall_pb2 as _recall_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -276,6 +277,242 @@ class EmbeddingStatus(_message.Message):
 Global___EmbeddingStatus: _TypeAlias = EmbeddingStatus  # noqa: Y015
 
 @_typing.final
+class Latency(_message.Message):
+    """How long something took, of what ended in the window of Activity. Times are off by a tenth at most."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    P50_FIELD_NUMBER: _builtins.int
+    P95_FIELD_NUMBER: _builtins.int
+    P99_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    """How many ended; where it is 0 the times are unset."""
+    @_builtins.property
+    def p50(self) -> _duration_pb2.Duration:
+        """Half of them took no longer."""
+
+    @_builtins.property
+    def p95(self) -> _duration_pb2.Duration:
+        """95 of 100 took no longer."""
+
+    @_builtins.property
+    def p99(self) -> _duration_pb2.Duration:
+        """99 of 100 took no longer."""
+
+    def __init__(
+        self,
+        *,
+        count: _builtins.int = ...,
+        p50: _duration_pb2.Duration | None = ...,
+        p95: _duration_pb2.Duration | None = ...,
+        p99: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["p50", b"p50", "p95", b"p95", "p99", b"p99"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "p50", b"p50", "p95", b"p95", "p99", b"p99"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Latency: _TypeAlias = Latency  # noqa: Y015
+
+@_typing.final
+class MethodActivity(_message.Message):
+    """The calls of one method."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: _builtins.int
+    OK_COUNT_FIELD_NUMBER: _builtins.int
+    FAILED_COUNT_FIELD_NUMBER: _builtins.int
+    RATE_FIELD_NUMBER: _builtins.int
+    LATENCY_FIELD_NUMBER: _builtins.int
+    method: _builtins.str
+    """Its full name, for example "hummock.v1.ContextService/Recall"."""
+    ok_count: _builtins.int
+    """Calls that were answered since the service began."""
+    failed_count: _builtins.int
+    """Calls that failed since then, those that were turned away or given up by their callers included."""
+    rate: _builtins.float
+    """Calls that ended in a second of the last minute; streams are left out."""
+    @_builtins.property
+    def latency(self) -> Global___Latency:
+        """From arrival to answer; streams are left out."""
+
+    def __init__(
+        self,
+        *,
+        method: _builtins.str = ...,
+        ok_count: _builtins.int = ...,
+        failed_count: _builtins.int = ...,
+        rate: _builtins.float = ...,
+        latency: Global___Latency | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["latency", b"latency"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed_count", b"failed_count", "latency", b"latency", "method", b"method", "ok_count", b"ok_count", "rate", b"rate"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MethodActivity: _TypeAlias = MethodActivity  # noqa: Y015
+
+@_typing.final
+class StageActivity(_message.Message):
+    """One stage of recalls."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: _builtins.int
+    LATENCY_FIELD_NUMBER: _builtins.int
+    stage: _recall_pb2.RecallStage.ValueType
+    """Which."""
+    @_builtins.property
+    def latency(self) -> Global___Latency:
+        """How long it took, in recalls of Render and Search too."""
+
+    def __init__(
+        self,
+        *,
+        stage: _recall_pb2.RecallStage.ValueType = ...,
+        latency: Global___Latency | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["latency", b"latency"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["latency", b"latency", "stage", b"stage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StageActivity: _TypeAlias = StageActivity  # noqa: Y015
+
+@_typing.final
+class FailureCount(_message.Message):
+    """Calls that failed for one reason."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """The reason of ErrorReason without its prefix, for example "OVERLOADED"; "CANCELLED" where the caller hung up."""
+    count: _builtins.int
+    """How many, since the service began."""
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FailureCount: _TypeAlias = FailureCount  # noqa: Y015
+
+@_typing.final
+class Activity(_message.Message):
+    """What the service has done and how busy it is: it and its readers together. A count goes on where a reader is replaced."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROCESS_COUNT_FIELD_NUMBER: _builtins.int
+    WINDOW_FIELD_NUMBER: _builtins.int
+    METHODS_FIELD_NUMBER: _builtins.int
+    STAGES_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    RECALL_COUNT_FIELD_NUMBER: _builtins.int
+    CACHE_HIT_COUNT_FIELD_NUMBER: _builtins.int
+    RECALL_RATES_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    CACHED_ANSWER_COUNT_FIELD_NUMBER: _builtins.int
+    CACHED_BYTES_FIELD_NUMBER: _builtins.int
+    LOADED_INDEX_COUNT_FIELD_NUMBER: _builtins.int
+    LOADED_INDEX_BYTES_FIELD_NUMBER: _builtins.int
+    EVICTED_INDEX_COUNT_FIELD_NUMBER: _builtins.int
+    LAG_OPERATION_COUNT_FIELD_NUMBER: _builtins.int
+    MODEL_SLOT_COUNT_FIELD_NUMBER: _builtins.int
+    BUSY_SLOT_COUNT_FIELD_NUMBER: _builtins.int
+    WAITING_TEXT_COUNT_FIELD_NUMBER: _builtins.int
+    process_count: _builtins.int
+    """Processes that answer calls: the service and its readers."""
+    recall_count: _builtins.int
+    """Recalls since the service began, those of Render and Search included."""
+    cache_hit_count: _builtins.int
+    """Of these, those whose answer was in the cache."""
+    cached_answer_count: _builtins.int
+    """Answers in the cache."""
+    cached_bytes: _builtins.int
+    """Bytes that they take."""
+    loaded_index_count: _builtins.int
+    """Indexes in memory; a project's index is there once for each process that needs it."""
+    loaded_index_bytes: _builtins.int
+    """Bytes that they take."""
+    evicted_index_count: _builtins.int
+    """Indexes that were given up for want of room since the service began."""
+    lag_operation_count: _builtins.int
+    """Operations that the index furthest behind has not taken in; who reads it waits for that."""
+    model_slot_count: _builtins.int
+    """Texts that may be embedded at a time, of queries and of documents each."""
+    busy_slot_count: _builtins.int
+    """Texts that are being embedded."""
+    waiting_text_count: _builtins.int
+    """Texts of documents that wait for the model."""
+    @_builtins.property
+    def window(self) -> _duration_pb2.Duration:
+        """Latencies are those of calls that ended in this time up to now."""
+
+    @_builtins.property
+    def methods(self) -> _containers.RepeatedCompositeFieldContainer[Global___MethodActivity]:
+        """Methods that were called, in the contract's order."""
+
+    @_builtins.property
+    def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageActivity]:
+        """Stages that ran in the window, in the order of RecallStage."""
+
+    @_builtins.property
+    def failures(self) -> _containers.RepeatedCompositeFieldContainer[Global___FailureCount]:
+        """Calls that failed, by reason, the most frequent first."""
+
+    @_builtins.property
+    def recall_rates(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Calls of Recall a second, step by step, the oldest first. The last step is still under way."""
+
+    @_builtins.property
+    def step(self) -> _duration_pb2.Duration:
+        """How long a step is."""
+
+    def __init__(
+        self,
+        *,
+        process_count: _builtins.int = ...,
+        window: _duration_pb2.Duration | None = ...,
+        methods: _abc.Iterable[Global___MethodActivity] | None = ...,
+        stages: _abc.Iterable[Global___StageActivity] | None = ...,
+        failures: _abc.Iterable[Global___FailureCount] | None = ...,
+        recall_count: _builtins.int = ...,
+        cache_hit_count: _builtins.int = ...,
+        recall_rates: _abc.Iterable[_builtins.float] | None = ...,
+        step: _duration_pb2.Duration | None = ...,
+        cached_answer_count: _builtins.int = ...,
+        cached_bytes: _builtins.int = ...,
+        loaded_index_count: _builtins.int = ...,
+        loaded_index_bytes: _builtins.int = ...,
+        evicted_index_count: _builtins.int = ...,
+        lag_operation_count: _builtins.int = ...,
+        model_slot_count: _builtins.int = ...,
+        busy_slot_count: _builtins.int = ...,
+        waiting_text_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["step", b"step", "window", b"window"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["busy_slot_count", b"busy_slot_count", "cache_hit_count", b"cache_hit_count", "cached_answer_count", b"cached_answer_count", "cached_bytes", b"cached_bytes", "evicted_index_count", b"evicted_index_count", "failures", b"failures", "lag_operation_count", b"lag_operation_count", "loaded_index_bytes", b"loaded_index_bytes", "loaded_index_count", b"loaded_index_count", "methods", b"methods", "model_slot_count", b"model_slot_count", "process_count", b"process_count", "recall_count", b"recall_count", "recall_rates", b"recall_rates", "stages", b"stages", "step", b"step", "waiting_text_count", b"waiting_text_count", "window", b"window"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Activity: _TypeAlias = Activity  # noqa: Y015
+
+@_typing.final
 class GetStatusResponse(_message.Message):
     """How the service is."""
 
@@ -289,12 +526,13 @@ class GetStatusResponse(_message.Message):
     WAITING_CALLS_FIELD_NUMBER: _builtins.int
     LEARNER_FIELD_NUMBER: _builtins.int
     EMBEDDING_FIELD_NUMBER: _builtins.int
+    ACTIVITY_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of Hummock."""
     running_calls: _builtins.int
-    """Calls being worked on."""
+    """Calls being worked on, by readers too."""
     waiting_calls: _builtins.int
-    """Calls waiting for a worker."""
+    """Calls waiting for a worker, of readers too."""
     @_builtins.property
     def uptime(self) -> _duration_pb2.Duration:
         """Time since it began to serve."""
@@ -315,6 +553,10 @@ class GetStatusResponse(_message.Message):
     def embedding(self) -> Global___EmbeddingStatus:
         """What is still to be embedded."""
 
+    @_builtins.property
+    def activity(self) -> Global___Activity:
+        """What it has done and how busy it is."""
+
     def __init__(
         self,
         *,
@@ -326,10 +568,11 @@ class GetStatusResponse(_message.Message):
         waiting_calls: _builtins.int = ...,
         learner: Global___LearnerStatus | None = ...,
         embedding: Global___EmbeddingStatus | None = ...,
+        activity: Global___Activity | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["embedding", b"embedding", "learner", b"learner", "model", b"model", "storage", b"storage", "uptime", b"uptime"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["activity", b"activity", "embedding", b"embedding", "learner", b"learner", "model", b"model", "storage", b"storage", "uptime", b"uptime"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding", b"embedding", "learner", b"learner", "model", b"model", "running_calls", b"running_calls", "storage", b"storage", "uptime", b"uptime", "version", b"version", "waiting_calls", b"waiting_calls"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activity", b"activity", "embedding", b"embedding", "learner", b"learner", "model", b"model", "running_calls", b"running_calls", "storage", b"storage", "uptime", b"uptime", "version", b"version", "waiting_calls", b"waiting_calls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
 from hummock.config import Settings
+from hummock.core.activity import Activity
 from hummock.rpc.gate import Meter
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.use_cases import UseCases
@@ -33,28 +34,28 @@ def counting_together(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def metering(
-    settings: Settings, use_cases: UseCases, lanes: Lanes, readers: Callable[[], int], say: Say
-) -> Iterator[Meter | None]:
+    settings: Settings, use_cases: UseCases, lanes: Lanes, activity: Callable[[], Activity], say: Say
+) -> Iterator[tuple[Meter, ...]]:
     """What counts the calls of a service, whose page is there for as long as the block runs. Raises: StartError."""
     if settings.metrics_port is None:
-        yield None
+        yield ()
         return
     from hummock.metrics.page import metrics_page
     from hummock.metrics.state import StateCollector
 
-    state = StateCollector(use_cases.status, lanes.loads, readers)
+    state = StateCollector(use_cases.status, lanes.loads, activity)
     folder = os.environ[_SHARED_FOLDER] if settings.readers else None
     with metrics_page(settings.metrics_port, state, folder) as (meter, url):
         say(f"metrics on {url}")
-        yield meter
+        yield (meter,)
 
 
-def meter_of_reader(settings: Settings) -> Meter | None:
+def meters_of_reader(settings: Settings) -> tuple[Meter, ...]:
     """What counts the calls of a reader; the service tells the sums."""
     if settings.metrics_port is None:
-        return None
+        return ()
     from prometheus_client import CollectorRegistry
 
     from hummock.metrics.calls import CallMetrics
 
-    return CallMetrics(CollectorRegistry())
+    return (CallMetrics(CollectorRegistry()),)

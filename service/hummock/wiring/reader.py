@@ -6,24 +6,28 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
 from threading import Thread
 
 from threadpoolctl import threadpool_limits
 
 from hummock import models, store
 from hummock.config import Settings
-from hummock.ports.models import Embedder
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import Address, parse_address
 from hummock.rpc.reader import serve_recalls
 from hummock.rpc.readers import BEAT_S
-from hummock.wiring.metrics import meter_of_reader
+from hummock.wiring.activity import ledger_of_reader, loading
+from hummock.wiring.metrics import meters_of_reader
 from hummock.wiring.parts import Say, SystemClock, access_of, choose_model, collect_garbage_seldom, recalling
 from hummock.wiring.parts import warm as warm_texts
 
-Where = tuple[str, str]
-"""The address to listen on, and that of the service."""
+Where = tuple[str, str, int | None]
+"""The address to listen on, that of the service, and the descriptor of the memory to count in, if there is one."""
+
+_NOTED_BEATS = 4
+"""Between two times that the service is told how busy this process is."""
 
 
 def serve_reader(
@@ -60,7 +64,7 @@ def serve_reader(
 
 def _answer(
     settings: Settings,
-    embedder: Embedder,
+    embedder: models.OnnxEmbedder,
     where: Where,
     until: Callable[[], None],
     say: Say,
@@ -68,9 +72,10 @@ def _answer(
     beat: Callable[[], None],
 ) -> None:
     """Recall over the open store for who asks at that address."""
-    address, service = where
+    address, service, ledger_descriptor = where
     storage, access = settings.storage, access_of(settings)
-    access.gate.meter = meter_of_reader(settings)
+    ledger = ledger_of_reader(ledger_descriptor)
+    access.gate.meters = (ledger, *meters_of_reader(settings))
     with (
         closing(
             store.open_reads(
@@ -89,9 +94,15 @@ def _answer(
         collect_garbage_seldom()
         beating: list[asyncio.Task[None]] = []
 
+        load = loading(recall, memories, embedder)
+
+        def note() -> None:
+            calls = lanes.load()
+            ledger.note(replace(load(), running_calls=calls.running, waiting_calls=calls.waiting))
+
         def listening(bound: Address) -> None:
             on_listening(bound)
-            beating.append(asyncio.create_task(_beat(beat)))
+            beating.append(asyncio.create_task(_beat(beat, note)))
             # Few recalls need it, so that a start need not wait for it.
             Thread(target=warm_texts, name="warm", daemon=True).start()
 
@@ -111,11 +122,13 @@ def _answer(
         asyncio.run(serve())
 
 
-async def _beat(beat: Callable[[], None]) -> None:
+async def _beat(beat: Callable[[], None], note: Callable[[], None]) -> None:
     """On the event loop: a process whose loop does not turn answers nobody."""
     while True:
-        beat()
-        await asyncio.sleep(BEAT_S)
+        note()
+        for _ in range(_NOTED_BEATS):
+            beat()
+            await asyncio.sleep(BEAT_S)
 
 
 def _event_after(wait: Callable[[], None]) -> asyncio.Event:

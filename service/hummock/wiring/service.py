@@ -6,7 +6,7 @@ import asyncio
 import stat
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from hummock import models, store
 from hummock.access.audit import AuditLog
 from hummock.config import Settings
+from hummock.core.activity import Activity
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
 from hummock.core.project import LearnerStatus
@@ -56,6 +57,7 @@ from hummock.rpc.server import Access
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
+from hummock.wiring.activity import counting, loading
 from hummock.wiring.metrics import counting_together, metering
 from hummock.wiring.parts import (
     Say,
@@ -117,16 +119,21 @@ def serve(
 
     with (
         counting_together(settings),
+        counting(settings) as ledgers,
         _inside(settings) as inside,
         _json_http(settings, access) as http,
-        _run_readers(settings, inside) as readers,
+        _run_readers(settings, inside, ledgers.readers) as readers,
         open_use_cases(settings, say) as use_cases,
         _auditing(settings) as access.gate.audit,
         _lanes(settings) as lanes,
-        metering(
-            settings, use_cases, lanes, readers.processes.living if readers else lambda: 0, say
-        ) as access.gate.meter,
+        ExitStack() as watching,
     ):
+
+        def activity() -> Activity:
+            return ledgers.activity(use_cases.load(), lanes.load(), readers.processes.living() if readers else 0)
+
+        metered = watching.enter_context(metering(settings, use_cases, lanes, activity, say))
+        access.gate.meters = (ledgers.own, *metered)
         collect_garbage_seldom()
         asyncio.run(
             serve_calls(
@@ -136,6 +143,7 @@ def serve(
                 access=access,
                 inside=inside,
                 shares_port=readers is not None,
+                activity=activity,
                 warm_up=readers.listen if readers else None,
                 on_listening=listening,
                 on_hangup=reload,
@@ -211,14 +219,16 @@ def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
 
 
 @contextmanager
-def _run_readers(settings: Settings, inside: UnixAddress | None) -> Iterator[_RunningReaders | None]:
+def _run_readers(
+    settings: Settings, inside: UnixAddress | None, ledgers: Sequence[int]
+) -> Iterator[_RunningReaders | None]:
     """The readers that the settings want. They load while this process does, and end behind it. Raises: StartError."""
     if not settings.readers or inside is None:
         yield None
         return
     if sys.platform != "linux":
         raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
-    with Readers(settings.readers, _READER, settings.for_reader()) as readers:
+    with Readers(settings.readers, _READER, settings.for_reader(), ledgers) as readers:
         yield _RunningReaders(readers, inside)
 
 
@@ -282,6 +292,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             status=Status(opened, embedder, clock, version("hummock"), _advice(model), learner_status, backfill.status),
             embedding_status=backfill.status,
             follow=follow,
+            load=loading(recall, opened, embedder),
             trouble=opened.trouble,
         )
 

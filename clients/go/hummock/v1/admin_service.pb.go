@@ -568,6 +568,470 @@ func (x *EmbeddingStatus) GetReusedCount() uint32 {
 	return 0
 }
 
+// How long something took, of what ended in the window of Activity. Times are off by a tenth at most.
+type Latency struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many ended; where it is 0 the times are unset.
+	Count uint64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// Half of them took no longer.
+	P50 *durationpb.Duration `protobuf:"bytes,2,opt,name=p50,proto3" json:"p50,omitempty"`
+	// 95 of 100 took no longer.
+	P95 *durationpb.Duration `protobuf:"bytes,3,opt,name=p95,proto3" json:"p95,omitempty"`
+	// 99 of 100 took no longer.
+	P99           *durationpb.Duration `protobuf:"bytes,4,opt,name=p99,proto3" json:"p99,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Latency) Reset() {
+	*x = Latency{}
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Latency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Latency) ProtoMessage() {}
+
+func (x *Latency) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Latency.ProtoReflect.Descriptor instead.
+func (*Latency) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Latency) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Latency) GetP50() *durationpb.Duration {
+	if x != nil {
+		return x.P50
+	}
+	return nil
+}
+
+func (x *Latency) GetP95() *durationpb.Duration {
+	if x != nil {
+		return x.P95
+	}
+	return nil
+}
+
+func (x *Latency) GetP99() *durationpb.Duration {
+	if x != nil {
+		return x.P99
+	}
+	return nil
+}
+
+// The calls of one method.
+type MethodActivity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its full name, for example "hummock.v1.ContextService/Recall".
+	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	// Calls that were answered since the service began.
+	OkCount uint64 `protobuf:"varint,2,opt,name=ok_count,json=okCount,proto3" json:"ok_count,omitempty"`
+	// Calls that failed since then, those that were turned away or given up by their callers included.
+	FailedCount uint64 `protobuf:"varint,3,opt,name=failed_count,json=failedCount,proto3" json:"failed_count,omitempty"`
+	// Calls that ended in a second of the last minute; streams are left out.
+	Rate float64 `protobuf:"fixed64,4,opt,name=rate,proto3" json:"rate,omitempty"`
+	// From arrival to answer; streams are left out.
+	Latency       *Latency `protobuf:"bytes,5,opt,name=latency,proto3" json:"latency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MethodActivity) Reset() {
+	*x = MethodActivity{}
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MethodActivity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MethodActivity) ProtoMessage() {}
+
+func (x *MethodActivity) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MethodActivity.ProtoReflect.Descriptor instead.
+func (*MethodActivity) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MethodActivity) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *MethodActivity) GetOkCount() uint64 {
+	if x != nil {
+		return x.OkCount
+	}
+	return 0
+}
+
+func (x *MethodActivity) GetFailedCount() uint64 {
+	if x != nil {
+		return x.FailedCount
+	}
+	return 0
+}
+
+func (x *MethodActivity) GetRate() float64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *MethodActivity) GetLatency() *Latency {
+	if x != nil {
+		return x.Latency
+	}
+	return nil
+}
+
+// One stage of recalls.
+type StageActivity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which.
+	Stage RecallStage `protobuf:"varint,1,opt,name=stage,proto3,enum=hummock.v1.RecallStage" json:"stage,omitempty"`
+	// How long it took, in recalls of Render and Search too.
+	Latency       *Latency `protobuf:"bytes,2,opt,name=latency,proto3" json:"latency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageActivity) Reset() {
+	*x = StageActivity{}
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageActivity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageActivity) ProtoMessage() {}
+
+func (x *StageActivity) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageActivity.ProtoReflect.Descriptor instead.
+func (*StageActivity) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *StageActivity) GetStage() RecallStage {
+	if x != nil {
+		return x.Stage
+	}
+	return RecallStage_RECALL_STAGE_UNSPECIFIED
+}
+
+func (x *StageActivity) GetLatency() *Latency {
+	if x != nil {
+		return x.Latency
+	}
+	return nil
+}
+
+// Calls that failed for one reason.
+type FailureCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The reason of ErrorReason without its prefix, for example "OVERLOADED"; "CANCELLED" where the caller hung up.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// How many, since the service began.
+	Count         uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailureCount) Reset() {
+	*x = FailureCount{}
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailureCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailureCount) ProtoMessage() {}
+
+func (x *FailureCount) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailureCount.ProtoReflect.Descriptor instead.
+func (*FailureCount) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FailureCount) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *FailureCount) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// What the service has done and how busy it is: it and its readers together. A count goes on where a reader is replaced.
+type Activity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Processes that answer calls: the service and its readers.
+	ProcessCount uint32 `protobuf:"varint,1,opt,name=process_count,json=processCount,proto3" json:"process_count,omitempty"`
+	// Latencies are those of calls that ended in this time up to now.
+	Window *durationpb.Duration `protobuf:"bytes,2,opt,name=window,proto3" json:"window,omitempty"`
+	// Methods that were called, in the contract's order.
+	Methods []*MethodActivity `protobuf:"bytes,3,rep,name=methods,proto3" json:"methods,omitempty"`
+	// Stages that ran in the window, in the order of RecallStage.
+	Stages []*StageActivity `protobuf:"bytes,4,rep,name=stages,proto3" json:"stages,omitempty"`
+	// Calls that failed, by reason, the most frequent first.
+	Failures []*FailureCount `protobuf:"bytes,5,rep,name=failures,proto3" json:"failures,omitempty"`
+	// Recalls since the service began, those of Render and Search included.
+	RecallCount uint64 `protobuf:"varint,6,opt,name=recall_count,json=recallCount,proto3" json:"recall_count,omitempty"`
+	// Of these, those whose answer was in the cache.
+	CacheHitCount uint64 `protobuf:"varint,7,opt,name=cache_hit_count,json=cacheHitCount,proto3" json:"cache_hit_count,omitempty"`
+	// Calls of Recall a second, step by step, the oldest first. The last step is still under way.
+	RecallRates []float64 `protobuf:"fixed64,8,rep,packed,name=recall_rates,json=recallRates,proto3" json:"recall_rates,omitempty"`
+	// How long a step is.
+	Step *durationpb.Duration `protobuf:"bytes,9,opt,name=step,proto3" json:"step,omitempty"`
+	// Answers in the cache.
+	CachedAnswerCount uint64 `protobuf:"varint,10,opt,name=cached_answer_count,json=cachedAnswerCount,proto3" json:"cached_answer_count,omitempty"`
+	// Bytes that they take.
+	CachedBytes uint64 `protobuf:"varint,11,opt,name=cached_bytes,json=cachedBytes,proto3" json:"cached_bytes,omitempty"`
+	// Indexes in memory; a project's index is there once for each process that needs it.
+	LoadedIndexCount uint64 `protobuf:"varint,12,opt,name=loaded_index_count,json=loadedIndexCount,proto3" json:"loaded_index_count,omitempty"`
+	// Bytes that they take.
+	LoadedIndexBytes uint64 `protobuf:"varint,13,opt,name=loaded_index_bytes,json=loadedIndexBytes,proto3" json:"loaded_index_bytes,omitempty"`
+	// Indexes that were given up for want of room since the service began.
+	EvictedIndexCount uint64 `protobuf:"varint,14,opt,name=evicted_index_count,json=evictedIndexCount,proto3" json:"evicted_index_count,omitempty"`
+	// Operations that the index furthest behind has not taken in; who reads it waits for that.
+	LagOperationCount uint64 `protobuf:"varint,15,opt,name=lag_operation_count,json=lagOperationCount,proto3" json:"lag_operation_count,omitempty"`
+	// Texts that may be embedded at a time, of queries and of documents each.
+	ModelSlotCount uint32 `protobuf:"varint,16,opt,name=model_slot_count,json=modelSlotCount,proto3" json:"model_slot_count,omitempty"`
+	// Texts that are being embedded.
+	BusySlotCount uint32 `protobuf:"varint,17,opt,name=busy_slot_count,json=busySlotCount,proto3" json:"busy_slot_count,omitempty"`
+	// Texts of documents that wait for the model.
+	WaitingTextCount uint32 `protobuf:"varint,18,opt,name=waiting_text_count,json=waitingTextCount,proto3" json:"waiting_text_count,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Activity) Reset() {
+	*x = Activity{}
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Activity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Activity) ProtoMessage() {}
+
+func (x *Activity) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Activity.ProtoReflect.Descriptor instead.
+func (*Activity) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Activity) GetProcessCount() uint32 {
+	if x != nil {
+		return x.ProcessCount
+	}
+	return 0
+}
+
+func (x *Activity) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *Activity) GetMethods() []*MethodActivity {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
+}
+
+func (x *Activity) GetStages() []*StageActivity {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *Activity) GetFailures() []*FailureCount {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+func (x *Activity) GetRecallCount() uint64 {
+	if x != nil {
+		return x.RecallCount
+	}
+	return 0
+}
+
+func (x *Activity) GetCacheHitCount() uint64 {
+	if x != nil {
+		return x.CacheHitCount
+	}
+	return 0
+}
+
+func (x *Activity) GetRecallRates() []float64 {
+	if x != nil {
+		return x.RecallRates
+	}
+	return nil
+}
+
+func (x *Activity) GetStep() *durationpb.Duration {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *Activity) GetCachedAnswerCount() uint64 {
+	if x != nil {
+		return x.CachedAnswerCount
+	}
+	return 0
+}
+
+func (x *Activity) GetCachedBytes() uint64 {
+	if x != nil {
+		return x.CachedBytes
+	}
+	return 0
+}
+
+func (x *Activity) GetLoadedIndexCount() uint64 {
+	if x != nil {
+		return x.LoadedIndexCount
+	}
+	return 0
+}
+
+func (x *Activity) GetLoadedIndexBytes() uint64 {
+	if x != nil {
+		return x.LoadedIndexBytes
+	}
+	return 0
+}
+
+func (x *Activity) GetEvictedIndexCount() uint64 {
+	if x != nil {
+		return x.EvictedIndexCount
+	}
+	return 0
+}
+
+func (x *Activity) GetLagOperationCount() uint64 {
+	if x != nil {
+		return x.LagOperationCount
+	}
+	return 0
+}
+
+func (x *Activity) GetModelSlotCount() uint32 {
+	if x != nil {
+		return x.ModelSlotCount
+	}
+	return 0
+}
+
+func (x *Activity) GetBusySlotCount() uint32 {
+	if x != nil {
+		return x.BusySlotCount
+	}
+	return 0
+}
+
+func (x *Activity) GetWaitingTextCount() uint32 {
+	if x != nil {
+		return x.WaitingTextCount
+	}
+	return 0
+}
+
 // How the service is.
 type GetStatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -579,21 +1043,23 @@ type GetStatusResponse struct {
 	Model *ModelStatus `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
 	// The store.
 	Storage *StorageStatus `protobuf:"bytes,4,opt,name=storage,proto3" json:"storage,omitempty"`
-	// Calls being worked on.
+	// Calls being worked on, by readers too.
 	RunningCalls uint32 `protobuf:"varint,5,opt,name=running_calls,json=runningCalls,proto3" json:"running_calls,omitempty"`
-	// Calls waiting for a worker.
+	// Calls waiting for a worker, of readers too.
 	WaitingCalls uint32 `protobuf:"varint,6,opt,name=waiting_calls,json=waitingCalls,proto3" json:"waiting_calls,omitempty"`
 	// How keywords are learnt.
 	Learner *LearnerStatus `protobuf:"bytes,7,opt,name=learner,proto3" json:"learner,omitempty"`
 	// What is still to be embedded.
-	Embedding     *EmbeddingStatus `protobuf:"bytes,8,opt,name=embedding,proto3" json:"embedding,omitempty"`
+	Embedding *EmbeddingStatus `protobuf:"bytes,8,opt,name=embedding,proto3" json:"embedding,omitempty"`
+	// What it has done and how busy it is.
+	Activity      *Activity `protobuf:"bytes,9,opt,name=activity,proto3" json:"activity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_hummock_v1_admin_service_proto_msgTypes[5]
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +1071,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_admin_service_proto_msgTypes[5]
+	mi := &file_hummock_v1_admin_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +1084,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{5}
+	return file_hummock_v1_admin_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -677,12 +1143,19 @@ func (x *GetStatusResponse) GetEmbedding() *EmbeddingStatus {
 	return nil
 }
 
+func (x *GetStatusResponse) GetActivity() *Activity {
+	if x != nil {
+		return x.Activity
+	}
+	return nil
+}
+
 var File_hummock_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
 	"\x1ehummock/v1/admin_service.proto\x12\n" +
-	"hummock.v1\x1a\x1egoogle/protobuf/duration.proto\"\x12\n" +
+	"hummock.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17hummock/v1/recall.proto\"\x12\n" +
 	"\x10GetStatusRequest\"\xb5\x01\n" +
 	"\vModelStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
@@ -720,7 +1193,44 @@ const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"\ttime_left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\btimeLeft\x12!\n" +
 	"\ffailed_count\x18\x04 \x01(\rR\vfailedCount\x12%\n" +
 	"\x0eembedded_count\x18\x05 \x01(\rR\rembeddedCount\x12!\n" +
-	"\freused_count\x18\x06 \x01(\rR\vreusedCount\"\xfe\x02\n" +
+	"\freused_count\x18\x06 \x01(\rR\vreusedCount\"\xa6\x01\n" +
+	"\aLatency\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\x12+\n" +
+	"\x03p50\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03p50\x12+\n" +
+	"\x03p95\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03p95\x12+\n" +
+	"\x03p99\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03p99\"\xa9\x01\n" +
+	"\x0eMethodActivity\x12\x16\n" +
+	"\x06method\x18\x01 \x01(\tR\x06method\x12\x19\n" +
+	"\bok_count\x18\x02 \x01(\x04R\aokCount\x12!\n" +
+	"\ffailed_count\x18\x03 \x01(\x04R\vfailedCount\x12\x12\n" +
+	"\x04rate\x18\x04 \x01(\x01R\x04rate\x12-\n" +
+	"\alatency\x18\x05 \x01(\v2\x13.hummock.v1.LatencyR\alatency\"m\n" +
+	"\rStageActivity\x12-\n" +
+	"\x05stage\x18\x01 \x01(\x0e2\x17.hummock.v1.RecallStageR\x05stage\x12-\n" +
+	"\alatency\x18\x02 \x01(\v2\x13.hummock.v1.LatencyR\alatency\"<\n" +
+	"\fFailureCount\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xad\x06\n" +
+	"\bActivity\x12#\n" +
+	"\rprocess_count\x18\x01 \x01(\rR\fprocessCount\x121\n" +
+	"\x06window\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06window\x124\n" +
+	"\amethods\x18\x03 \x03(\v2\x1a.hummock.v1.MethodActivityR\amethods\x121\n" +
+	"\x06stages\x18\x04 \x03(\v2\x19.hummock.v1.StageActivityR\x06stages\x124\n" +
+	"\bfailures\x18\x05 \x03(\v2\x18.hummock.v1.FailureCountR\bfailures\x12!\n" +
+	"\frecall_count\x18\x06 \x01(\x04R\vrecallCount\x12&\n" +
+	"\x0fcache_hit_count\x18\a \x01(\x04R\rcacheHitCount\x12!\n" +
+	"\frecall_rates\x18\b \x03(\x01R\vrecallRates\x12-\n" +
+	"\x04step\x18\t \x01(\v2\x19.google.protobuf.DurationR\x04step\x12.\n" +
+	"\x13cached_answer_count\x18\n" +
+	" \x01(\x04R\x11cachedAnswerCount\x12!\n" +
+	"\fcached_bytes\x18\v \x01(\x04R\vcachedBytes\x12,\n" +
+	"\x12loaded_index_count\x18\f \x01(\x04R\x10loadedIndexCount\x12,\n" +
+	"\x12loaded_index_bytes\x18\r \x01(\x04R\x10loadedIndexBytes\x12.\n" +
+	"\x13evicted_index_count\x18\x0e \x01(\x04R\x11evictedIndexCount\x12.\n" +
+	"\x13lag_operation_count\x18\x0f \x01(\x04R\x11lagOperationCount\x12(\n" +
+	"\x10model_slot_count\x18\x10 \x01(\rR\x0emodelSlotCount\x12&\n" +
+	"\x0fbusy_slot_count\x18\x11 \x01(\rR\rbusySlotCount\x12,\n" +
+	"\x12waiting_text_count\x18\x12 \x01(\rR\x10waitingTextCount\"\xb0\x03\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x121\n" +
 	"\x06uptime\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06uptime\x12-\n" +
@@ -729,7 +1239,8 @@ const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"\rrunning_calls\x18\x05 \x01(\rR\frunningCalls\x12#\n" +
 	"\rwaiting_calls\x18\x06 \x01(\rR\fwaitingCalls\x123\n" +
 	"\alearner\x18\a \x01(\v2\x19.hummock.v1.LearnerStatusR\alearner\x129\n" +
-	"\tembedding\x18\b \x01(\v2\x1b.hummock.v1.EmbeddingStatusR\tembedding*B\n" +
+	"\tembedding\x18\b \x01(\v2\x1b.hummock.v1.EmbeddingStatusR\tembedding\x120\n" +
+	"\bactivity\x18\t \x01(\v2\x14.hummock.v1.ActivityR\bactivity*B\n" +
 	"\x06Script\x12\x16\n" +
 	"\x12SCRIPT_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -757,7 +1268,7 @@ func file_hummock_v1_admin_service_proto_rawDescGZIP() []byte {
 }
 
 var file_hummock_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hummock_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_hummock_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_hummock_v1_admin_service_proto_goTypes = []any{
 	(Script)(0),                 // 0: hummock.v1.Script
 	(WriteState)(0),             // 1: hummock.v1.WriteState
@@ -766,25 +1277,43 @@ var file_hummock_v1_admin_service_proto_goTypes = []any{
 	(*StorageStatus)(nil),       // 4: hummock.v1.StorageStatus
 	(*LearnerStatus)(nil),       // 5: hummock.v1.LearnerStatus
 	(*EmbeddingStatus)(nil),     // 6: hummock.v1.EmbeddingStatus
-	(*GetStatusResponse)(nil),   // 7: hummock.v1.GetStatusResponse
-	(*durationpb.Duration)(nil), // 8: google.protobuf.Duration
+	(*Latency)(nil),             // 7: hummock.v1.Latency
+	(*MethodActivity)(nil),      // 8: hummock.v1.MethodActivity
+	(*StageActivity)(nil),       // 9: hummock.v1.StageActivity
+	(*FailureCount)(nil),        // 10: hummock.v1.FailureCount
+	(*Activity)(nil),            // 11: hummock.v1.Activity
+	(*GetStatusResponse)(nil),   // 12: hummock.v1.GetStatusResponse
+	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
+	(RecallStage)(0),            // 14: hummock.v1.RecallStage
 }
 var file_hummock_v1_admin_service_proto_depIdxs = []int32{
-	0, // 0: hummock.v1.ModelStatus.scripts:type_name -> hummock.v1.Script
-	1, // 1: hummock.v1.StorageStatus.write_state:type_name -> hummock.v1.WriteState
-	8, // 2: hummock.v1.EmbeddingStatus.time_left:type_name -> google.protobuf.Duration
-	8, // 3: hummock.v1.GetStatusResponse.uptime:type_name -> google.protobuf.Duration
-	3, // 4: hummock.v1.GetStatusResponse.model:type_name -> hummock.v1.ModelStatus
-	4, // 5: hummock.v1.GetStatusResponse.storage:type_name -> hummock.v1.StorageStatus
-	5, // 6: hummock.v1.GetStatusResponse.learner:type_name -> hummock.v1.LearnerStatus
-	6, // 7: hummock.v1.GetStatusResponse.embedding:type_name -> hummock.v1.EmbeddingStatus
-	2, // 8: hummock.v1.AdminService.GetStatus:input_type -> hummock.v1.GetStatusRequest
-	7, // 9: hummock.v1.AdminService.GetStatus:output_type -> hummock.v1.GetStatusResponse
-	9, // [9:10] is the sub-list for method output_type
-	8, // [8:9] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	0,  // 0: hummock.v1.ModelStatus.scripts:type_name -> hummock.v1.Script
+	1,  // 1: hummock.v1.StorageStatus.write_state:type_name -> hummock.v1.WriteState
+	13, // 2: hummock.v1.EmbeddingStatus.time_left:type_name -> google.protobuf.Duration
+	13, // 3: hummock.v1.Latency.p50:type_name -> google.protobuf.Duration
+	13, // 4: hummock.v1.Latency.p95:type_name -> google.protobuf.Duration
+	13, // 5: hummock.v1.Latency.p99:type_name -> google.protobuf.Duration
+	7,  // 6: hummock.v1.MethodActivity.latency:type_name -> hummock.v1.Latency
+	14, // 7: hummock.v1.StageActivity.stage:type_name -> hummock.v1.RecallStage
+	7,  // 8: hummock.v1.StageActivity.latency:type_name -> hummock.v1.Latency
+	13, // 9: hummock.v1.Activity.window:type_name -> google.protobuf.Duration
+	8,  // 10: hummock.v1.Activity.methods:type_name -> hummock.v1.MethodActivity
+	9,  // 11: hummock.v1.Activity.stages:type_name -> hummock.v1.StageActivity
+	10, // 12: hummock.v1.Activity.failures:type_name -> hummock.v1.FailureCount
+	13, // 13: hummock.v1.Activity.step:type_name -> google.protobuf.Duration
+	13, // 14: hummock.v1.GetStatusResponse.uptime:type_name -> google.protobuf.Duration
+	3,  // 15: hummock.v1.GetStatusResponse.model:type_name -> hummock.v1.ModelStatus
+	4,  // 16: hummock.v1.GetStatusResponse.storage:type_name -> hummock.v1.StorageStatus
+	5,  // 17: hummock.v1.GetStatusResponse.learner:type_name -> hummock.v1.LearnerStatus
+	6,  // 18: hummock.v1.GetStatusResponse.embedding:type_name -> hummock.v1.EmbeddingStatus
+	11, // 19: hummock.v1.GetStatusResponse.activity:type_name -> hummock.v1.Activity
+	2,  // 20: hummock.v1.AdminService.GetStatus:input_type -> hummock.v1.GetStatusRequest
+	12, // 21: hummock.v1.AdminService.GetStatus:output_type -> hummock.v1.GetStatusResponse
+	21, // [21:22] is the sub-list for method output_type
+	20, // [20:21] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_admin_service_proto_init() }
@@ -792,13 +1321,14 @@ func file_hummock_v1_admin_service_proto_init() {
 	if File_hummock_v1_admin_service_proto != nil {
 		return
 	}
+	file_hummock_v1_recall_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_admin_service_proto_rawDesc), len(file_hummock_v1_admin_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

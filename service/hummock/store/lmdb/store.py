@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -60,6 +61,16 @@ _ATTEMPTS = 16
 """Times that a read begins again because a write came between its view and its transaction."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewsLoad:
+    """Indexes in memory: how many, their bytes, how many were given up, and by how many operations one lags at most."""
+
+    count: int
+    nbytes: int
+    evicted: int
+    lag: int
+
+
 class StoreReads:
     """The reads of `ports.Store`, each at one moment."""
 
@@ -71,6 +82,11 @@ class StoreReads:
         self._halves = Halves()
         self.sessions = SessionReads(environment)
         self.review = ReviewReads(environment)
+
+    def views_load(self) -> ViewsLoad:
+        """The indexes in memory, and how far behind they are."""
+        count, nbytes = self._views.usage()
+        return ViewsLoad(count=count, nbytes=nbytes, evicted=self._views.evicted(), lag=self._views.lag())
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment."""

@@ -62,6 +62,7 @@ class ViewCache:
         self._lock = Lock()
         # Projects whose views may be behind: the writer's alone.
         self._behind: dict[str, None] = {}
+        self._evicted = 0
         self._maintenance = ThreadPoolExecutor(1, thread_name_prefix="hummock-maintenance")
 
     def view(self, project: str) -> ProjectView | None:
@@ -139,12 +140,25 @@ class ViewCache:
         with self._lock:
             return len(self._recent), self._recent.used_bytes
 
+    def evicted(self) -> int:
+        """Views that were given up for want of room, so far."""
+        return self._evicted
+
+    def lag(self) -> int:
+        """Operations that the view furthest behind has not taken in yet, of those used last."""
+        with self._lock:
+            entries = [self._entries[project] for project in self._recent.used_last(_KEPT_UP)]
+        return max(map(self._lag_of, entries), default=0)
+
     def close(self) -> None:
         """Ends the rebuild that runs, if any, and starts no more."""
         self._maintenance.shutdown(cancel_futures=True)
 
     def _is_newest(self, entry: _Entry) -> bool:
         return entry.shown == entry.committed
+
+    def _lag_of(self, entry: _Entry) -> int:
+        return max(0, entry.committed - entry.shown)
 
     def _loaded(self, project: str, number: int) -> ProjectView | None:
         """The view of a project that must be loaded; None where another reader has loaded it meanwhile."""
@@ -238,6 +252,7 @@ class ViewCache:
             for some in (self._small, self._recent):
                 while (project := some.excess(keep=1)) is not None:
                     given_up.append(self._forgotten(project))
+            self._evicted += len(given_up)
 
     def _give_up(self, entry: _Entry) -> None:
         with self._lock:
@@ -283,6 +298,13 @@ class FollowingViews(ViewCache):
             return view is not None and self._projects.seq(view.number) == view.seq
         except ProjectGone:
             return False
+
+    def _lag_of(self, entry: _Entry) -> int:
+        view = entry.view
+        try:
+            return 0 if view is None else max(0, self._projects.seq(view.number) - view.seq)
+        except ProjectGone:
+            return 0
 
     def _follow(self) -> None:
         seen = self._projects.last_commit()

@@ -8,13 +8,15 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
+import type { RecallStage } from "./recall_pb.js";
+import { file_hummock_v1_recall } from "./recall_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file hummock/v1/admin_service.proto.
  */
 export const file_hummock_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5odW1tb2NrL3YxL2FkbWluX3NlcnZpY2UucHJvdG8SCmh1bW1vY2sudjEiEgoQR2V0U3RhdHVzUmVxdWVzdCKEAQoLTW9kZWxTdGF0dXMSDAoEbmFtZRgBIAEoCRIRCgllbWJfc3BhY2UYAiABKAkSCwoDZGltGAMgASgNEhIKCm1heF90b2tlbnMYBCABKA0SIwoHc2NyaXB0cxgFIAMoDjISLmh1bW1vY2sudjEuU2NyaXB0Eg4KBmFkdmljZRgGIAEoCSLvAQoNU3RvcmFnZVN0YXR1cxIRCglkaXJlY3RvcnkYASABKAkSEgoKdXNlZF9ieXRlcxgCIAEoBBITCgtxdW90YV9ieXRlcxgDIAEoBBIVCg1wcm9qZWN0X2NvdW50GAQgASgNEhwKFGxvYWRlZF9wcm9qZWN0X2NvdW50GAUgASgNEhQKDGxvYWRlZF9ieXRlcxgGIAEoBBIrCgt3cml0ZV9zdGF0ZRgHIAEoDjIWLmh1bW1vY2sudjEuV3JpdGVTdGF0ZRITCgt3cml0ZV9mYXVsdBgIIAEoCRIVCg1kYW1hZ2VkX2NvdW50GAkgASgNIqEBCg1MZWFybmVyU3RhdHVzEg0KBW1vZGVsGAEgASgJEhAKCHJlcXVlc3RzGAIgASgNEg8KB3JlcGxpZXMYAyABKA0SFQoNcHJvbXB0X3Rva2VucxgEIAEoBBIZChFjb21wbGV0aW9uX3Rva2VucxgFIAEoBBIVCg13YWl0aW5nX3R1cm5zGAYgASgNEhUKDWRyb3BwZWRfdHVybnMYByABKA0iqAEKD0VtYmVkZGluZ1N0YXR1cxIVCg1wZW5kaW5nX2NvdW50GAEgASgNEgwKBHJhdGUYAiABKAESLAoJdGltZV9sZWZ0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDGZhaWxlZF9jb3VudBgEIAEoDRIWCg5lbWJlZGRlZF9jb3VudBgFIAEoDRIUCgxyZXVzZWRfY291bnQYBiABKA0irQIKEUdldFN0YXR1c1Jlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkSKQoGdXB0aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKBW1vZGVsGAMgASgLMhcuaHVtbW9jay52MS5Nb2RlbFN0YXR1cxIqCgdzdG9yYWdlGAQgASgLMhkuaHVtbW9jay52MS5TdG9yYWdlU3RhdHVzEhUKDXJ1bm5pbmdfY2FsbHMYBSABKA0SFQoNd2FpdGluZ19jYWxscxgGIAEoDRIqCgdsZWFybmVyGAcgASgLMhkuaHVtbW9jay52MS5MZWFybmVyU3RhdHVzEi4KCWVtYmVkZGluZxgIIAEoCzIbLmh1bW1vY2sudjEuRW1iZWRkaW5nU3RhdHVzKkIKBlNjcmlwdBIWChJTQ1JJUFRfVU5TUEVDSUZJRUQQABIOCgpTQ1JJUFRfSEFOEAESEAoMU0NSSVBUX0xBVElOEAIqXAoKV3JpdGVTdGF0ZRIbChdXUklURV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFdSSVRFX1NUQVRFX1dSSVRBQkxFEAESFwoTV1JJVEVfU1RBVEVfUkVGVVNFRBACMl0KDEFkbWluU2VydmljZRJNCglHZXRTdGF0dXMSHC5odW1tb2NrLnYxLkdldFN0YXR1c1JlcXVlc3QaHS5odW1tb2NrLnYxLkdldFN0YXR1c1Jlc3BvbnNlIgOQAgFCSgoOZGV2Lmh1bW1vY2sudjFCEUFkbWluU2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_duration]);
+  fileDesc("Ch5odW1tb2NrL3YxL2FkbWluX3NlcnZpY2UucHJvdG8SCmh1bW1vY2sudjEiEgoQR2V0U3RhdHVzUmVxdWVzdCKEAQoLTW9kZWxTdGF0dXMSDAoEbmFtZRgBIAEoCRIRCgllbWJfc3BhY2UYAiABKAkSCwoDZGltGAMgASgNEhIKCm1heF90b2tlbnMYBCABKA0SIwoHc2NyaXB0cxgFIAMoDjISLmh1bW1vY2sudjEuU2NyaXB0Eg4KBmFkdmljZRgGIAEoCSLvAQoNU3RvcmFnZVN0YXR1cxIRCglkaXJlY3RvcnkYASABKAkSEgoKdXNlZF9ieXRlcxgCIAEoBBITCgtxdW90YV9ieXRlcxgDIAEoBBIVCg1wcm9qZWN0X2NvdW50GAQgASgNEhwKFGxvYWRlZF9wcm9qZWN0X2NvdW50GAUgASgNEhQKDGxvYWRlZF9ieXRlcxgGIAEoBBIrCgt3cml0ZV9zdGF0ZRgHIAEoDjIWLmh1bW1vY2sudjEuV3JpdGVTdGF0ZRITCgt3cml0ZV9mYXVsdBgIIAEoCRIVCg1kYW1hZ2VkX2NvdW50GAkgASgNIqEBCg1MZWFybmVyU3RhdHVzEg0KBW1vZGVsGAEgASgJEhAKCHJlcXVlc3RzGAIgASgNEg8KB3JlcGxpZXMYAyABKA0SFQoNcHJvbXB0X3Rva2VucxgEIAEoBBIZChFjb21wbGV0aW9uX3Rva2VucxgFIAEoBBIVCg13YWl0aW5nX3R1cm5zGAYgASgNEhUKDWRyb3BwZWRfdHVybnMYByABKA0iqAEKD0VtYmVkZGluZ1N0YXR1cxIVCg1wZW5kaW5nX2NvdW50GAEgASgNEgwKBHJhdGUYAiABKAESLAoJdGltZV9sZWZ0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDGZhaWxlZF9jb3VudBgEIAEoDRIWCg5lbWJlZGRlZF9jb3VudBgFIAEoDRIUCgxyZXVzZWRfY291bnQYBiABKA0ikAEKB0xhdGVuY3kSDQoFY291bnQYASABKAQSJgoDcDUwGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKA3A5NRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgNwOTkYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ifAoOTWV0aG9kQWN0aXZpdHkSDgoGbWV0aG9kGAEgASgJEhAKCG9rX2NvdW50GAIgASgEEhQKDGZhaWxlZF9jb3VudBgDIAEoBBIMCgRyYXRlGAQgASgBEiQKB2xhdGVuY3kYBSABKAsyEy5odW1tb2NrLnYxLkxhdGVuY3kiXQoNU3RhZ2VBY3Rpdml0eRImCgVzdGFnZRgBIAEoDjIXLmh1bW1vY2sudjEuUmVjYWxsU3RhZ2USJAoHbGF0ZW5jeRgCIAEoCzITLmh1bW1vY2sudjEuTGF0ZW5jeSItCgxGYWlsdXJlQ291bnQSDgoGcmVhc29uGAEgASgJEg0KBWNvdW50GAIgASgEIrIECghBY3Rpdml0eRIVCg1wcm9jZXNzX2NvdW50GAEgASgNEikKBndpbmRvdxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIrCgdtZXRob2RzGAMgAygLMhouaHVtbW9jay52MS5NZXRob2RBY3Rpdml0eRIpCgZzdGFnZXMYBCADKAsyGS5odW1tb2NrLnYxLlN0YWdlQWN0aXZpdHkSKgoIZmFpbHVyZXMYBSADKAsyGC5odW1tb2NrLnYxLkZhaWx1cmVDb3VudBIUCgxyZWNhbGxfY291bnQYBiABKAQSFwoPY2FjaGVfaGl0X2NvdW50GAcgASgEEhQKDHJlY2FsbF9yYXRlcxgIIAMoARInCgRzdGVwGAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhsKE2NhY2hlZF9hbnN3ZXJfY291bnQYCiABKAQSFAoMY2FjaGVkX2J5dGVzGAsgASgEEhoKEmxvYWRlZF9pbmRleF9jb3VudBgMIAEoBBIaChJsb2FkZWRfaW5kZXhfYnl0ZXMYDSABKAQSGwoTZXZpY3RlZF9pbmRleF9jb3VudBgOIAEoBBIbChNsYWdfb3BlcmF0aW9uX2NvdW50GA8gASgEEhgKEG1vZGVsX3Nsb3RfY291bnQYECABKA0SFwoPYnVzeV9zbG90X2NvdW50GBEgASgNEhoKEndhaXRpbmdfdGV4dF9jb3VudBgSIAEoDSLVAgoRR2V0U3RhdHVzUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRIpCgZ1cHRpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoFbW9kZWwYAyABKAsyFy5odW1tb2NrLnYxLk1vZGVsU3RhdHVzEioKB3N0b3JhZ2UYBCABKAsyGS5odW1tb2NrLnYxLlN0b3JhZ2VTdGF0dXMSFQoNcnVubmluZ19jYWxscxgFIAEoDRIVCg13YWl0aW5nX2NhbGxzGAYgASgNEioKB2xlYXJuZXIYByABKAsyGS5odW1tb2NrLnYxLkxlYXJuZXJTdGF0dXMSLgoJZW1iZWRkaW5nGAggASgLMhsuaHVtbW9jay52MS5FbWJlZGRpbmdTdGF0dXMSJgoIYWN0aXZpdHkYCSABKAsyFC5odW1tb2NrLnYxLkFjdGl2aXR5KkIKBlNjcmlwdBIWChJTQ1JJUFRfVU5TUEVDSUZJRUQQABIOCgpTQ1JJUFRfSEFOEAESEAoMU0NSSVBUX0xBVElOEAIqXAoKV3JpdGVTdGF0ZRIbChdXUklURV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFdSSVRFX1NUQVRFX1dSSVRBQkxFEAESFwoTV1JJVEVfU1RBVEVfUkVGVVNFRBACMl0KDEFkbWluU2VydmljZRJNCglHZXRTdGF0dXMSHC5odW1tb2NrLnYxLkdldFN0YXR1c1JlcXVlc3QaHS5odW1tb2NrLnYxLkdldFN0YXR1c1Jlc3BvbnNlIgOQAgFCSgoOZGV2Lmh1bW1vY2sudjFCEUFkbWluU2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_duration, file_hummock_v1_recall]);
 
 /**
  * Asks how the service is.
@@ -285,6 +287,293 @@ export const EmbeddingStatusSchema: GenMessage<EmbeddingStatus> = /*@__PURE__*/
   messageDesc(file_hummock_v1_admin_service, 4);
 
 /**
+ * How long something took, of what ended in the window of Activity. Times are off by a tenth at most.
+ *
+ * @generated from message hummock.v1.Latency
+ */
+export type Latency = Message<"hummock.v1.Latency"> & {
+  /**
+   * How many ended; where it is 0 the times are unset.
+   *
+   * @generated from field: uint64 count = 1;
+   */
+  count: bigint;
+
+  /**
+   * Half of them took no longer.
+   *
+   * @generated from field: google.protobuf.Duration p50 = 2;
+   */
+  p50?: Duration | undefined;
+
+  /**
+   * 95 of 100 took no longer.
+   *
+   * @generated from field: google.protobuf.Duration p95 = 3;
+   */
+  p95?: Duration | undefined;
+
+  /**
+   * 99 of 100 took no longer.
+   *
+   * @generated from field: google.protobuf.Duration p99 = 4;
+   */
+  p99?: Duration | undefined;
+};
+
+/**
+ * Describes the message hummock.v1.Latency.
+ * Use `create(LatencySchema)` to create a new message.
+ */
+export const LatencySchema: GenMessage<Latency> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_admin_service, 5);
+
+/**
+ * The calls of one method.
+ *
+ * @generated from message hummock.v1.MethodActivity
+ */
+export type MethodActivity = Message<"hummock.v1.MethodActivity"> & {
+  /**
+   * Its full name, for example "hummock.v1.ContextService/Recall".
+   *
+   * @generated from field: string method = 1;
+   */
+  method: string;
+
+  /**
+   * Calls that were answered since the service began.
+   *
+   * @generated from field: uint64 ok_count = 2;
+   */
+  okCount: bigint;
+
+  /**
+   * Calls that failed since then, those that were turned away or given up by their callers included.
+   *
+   * @generated from field: uint64 failed_count = 3;
+   */
+  failedCount: bigint;
+
+  /**
+   * Calls that ended in a second of the last minute; streams are left out.
+   *
+   * @generated from field: double rate = 4;
+   */
+  rate: number;
+
+  /**
+   * From arrival to answer; streams are left out.
+   *
+   * @generated from field: hummock.v1.Latency latency = 5;
+   */
+  latency?: Latency | undefined;
+};
+
+/**
+ * Describes the message hummock.v1.MethodActivity.
+ * Use `create(MethodActivitySchema)` to create a new message.
+ */
+export const MethodActivitySchema: GenMessage<MethodActivity> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_admin_service, 6);
+
+/**
+ * One stage of recalls.
+ *
+ * @generated from message hummock.v1.StageActivity
+ */
+export type StageActivity = Message<"hummock.v1.StageActivity"> & {
+  /**
+   * Which.
+   *
+   * @generated from field: hummock.v1.RecallStage stage = 1;
+   */
+  stage: RecallStage;
+
+  /**
+   * How long it took, in recalls of Render and Search too.
+   *
+   * @generated from field: hummock.v1.Latency latency = 2;
+   */
+  latency?: Latency | undefined;
+};
+
+/**
+ * Describes the message hummock.v1.StageActivity.
+ * Use `create(StageActivitySchema)` to create a new message.
+ */
+export const StageActivitySchema: GenMessage<StageActivity> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_admin_service, 7);
+
+/**
+ * Calls that failed for one reason.
+ *
+ * @generated from message hummock.v1.FailureCount
+ */
+export type FailureCount = Message<"hummock.v1.FailureCount"> & {
+  /**
+   * The reason of ErrorReason without its prefix, for example "OVERLOADED"; "CANCELLED" where the caller hung up.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * How many, since the service began.
+   *
+   * @generated from field: uint64 count = 2;
+   */
+  count: bigint;
+};
+
+/**
+ * Describes the message hummock.v1.FailureCount.
+ * Use `create(FailureCountSchema)` to create a new message.
+ */
+export const FailureCountSchema: GenMessage<FailureCount> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_admin_service, 8);
+
+/**
+ * What the service has done and how busy it is: it and its readers together. A count goes on where a reader is replaced.
+ *
+ * @generated from message hummock.v1.Activity
+ */
+export type Activity = Message<"hummock.v1.Activity"> & {
+  /**
+   * Processes that answer calls: the service and its readers.
+   *
+   * @generated from field: uint32 process_count = 1;
+   */
+  processCount: number;
+
+  /**
+   * Latencies are those of calls that ended in this time up to now.
+   *
+   * @generated from field: google.protobuf.Duration window = 2;
+   */
+  window?: Duration | undefined;
+
+  /**
+   * Methods that were called, in the contract's order.
+   *
+   * @generated from field: repeated hummock.v1.MethodActivity methods = 3;
+   */
+  methods: MethodActivity[];
+
+  /**
+   * Stages that ran in the window, in the order of RecallStage.
+   *
+   * @generated from field: repeated hummock.v1.StageActivity stages = 4;
+   */
+  stages: StageActivity[];
+
+  /**
+   * Calls that failed, by reason, the most frequent first.
+   *
+   * @generated from field: repeated hummock.v1.FailureCount failures = 5;
+   */
+  failures: FailureCount[];
+
+  /**
+   * Recalls since the service began, those of Render and Search included.
+   *
+   * @generated from field: uint64 recall_count = 6;
+   */
+  recallCount: bigint;
+
+  /**
+   * Of these, those whose answer was in the cache.
+   *
+   * @generated from field: uint64 cache_hit_count = 7;
+   */
+  cacheHitCount: bigint;
+
+  /**
+   * Calls of Recall a second, step by step, the oldest first. The last step is still under way.
+   *
+   * @generated from field: repeated double recall_rates = 8;
+   */
+  recallRates: number[];
+
+  /**
+   * How long a step is.
+   *
+   * @generated from field: google.protobuf.Duration step = 9;
+   */
+  step?: Duration | undefined;
+
+  /**
+   * Answers in the cache.
+   *
+   * @generated from field: uint64 cached_answer_count = 10;
+   */
+  cachedAnswerCount: bigint;
+
+  /**
+   * Bytes that they take.
+   *
+   * @generated from field: uint64 cached_bytes = 11;
+   */
+  cachedBytes: bigint;
+
+  /**
+   * Indexes in memory; a project's index is there once for each process that needs it.
+   *
+   * @generated from field: uint64 loaded_index_count = 12;
+   */
+  loadedIndexCount: bigint;
+
+  /**
+   * Bytes that they take.
+   *
+   * @generated from field: uint64 loaded_index_bytes = 13;
+   */
+  loadedIndexBytes: bigint;
+
+  /**
+   * Indexes that were given up for want of room since the service began.
+   *
+   * @generated from field: uint64 evicted_index_count = 14;
+   */
+  evictedIndexCount: bigint;
+
+  /**
+   * Operations that the index furthest behind has not taken in; who reads it waits for that.
+   *
+   * @generated from field: uint64 lag_operation_count = 15;
+   */
+  lagOperationCount: bigint;
+
+  /**
+   * Texts that may be embedded at a time, of queries and of documents each.
+   *
+   * @generated from field: uint32 model_slot_count = 16;
+   */
+  modelSlotCount: number;
+
+  /**
+   * Texts that are being embedded.
+   *
+   * @generated from field: uint32 busy_slot_count = 17;
+   */
+  busySlotCount: number;
+
+  /**
+   * Texts of documents that wait for the model.
+   *
+   * @generated from field: uint32 waiting_text_count = 18;
+   */
+  waitingTextCount: number;
+};
+
+/**
+ * Describes the message hummock.v1.Activity.
+ * Use `create(ActivitySchema)` to create a new message.
+ */
+export const ActivitySchema: GenMessage<Activity> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_admin_service, 9);
+
+/**
  * How the service is.
  *
  * @generated from message hummock.v1.GetStatusResponse
@@ -319,14 +608,14 @@ export type GetStatusResponse = Message<"hummock.v1.GetStatusResponse"> & {
   storage?: StorageStatus | undefined;
 
   /**
-   * Calls being worked on.
+   * Calls being worked on, by readers too.
    *
    * @generated from field: uint32 running_calls = 5;
    */
   runningCalls: number;
 
   /**
-   * Calls waiting for a worker.
+   * Calls waiting for a worker, of readers too.
    *
    * @generated from field: uint32 waiting_calls = 6;
    */
@@ -345,6 +634,13 @@ export type GetStatusResponse = Message<"hummock.v1.GetStatusResponse"> & {
    * @generated from field: hummock.v1.EmbeddingStatus embedding = 8;
    */
   embedding?: EmbeddingStatus | undefined;
+
+  /**
+   * What it has done and how busy it is.
+   *
+   * @generated from field: hummock.v1.Activity activity = 9;
+   */
+  activity?: Activity | undefined;
 };
 
 /**
@@ -352,7 +648,7 @@ export type GetStatusResponse = Message<"hummock.v1.GetStatusResponse"> & {
  * Use `create(GetStatusResponseSchema)` to create a new message.
  */
 export const GetStatusResponseSchema: GenMessage<GetStatusResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_admin_service, 5);
+  messageDesc(file_hummock_v1_admin_service, 10);
 
 /**
  * A way of writing.
