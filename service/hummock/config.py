@@ -125,6 +125,17 @@ class LlmSettings(BaseModel):
         return bool(self.base_url and self.model)
 
 
+class TracesSettings(BaseModel):
+    """Where calls are told as traces, if anywhere."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    endpoint: Annotated[str, AfterValidator(_http_url)] = ""
+    """A collector that speaks OTLP over gRPC, as `http://127.0.0.1:4317`; `https` speaks TLS. Empty tells nobody."""
+    ratio: float = Field(default=1.0, ge=0, le=1)
+    """Share of the traces that begin here; a call that belongs to one is told where its caller keeps that trace."""
+
+
 class Settings(BaseModel):
     """Everything about the service that can be set. Made by `load_settings`."""
 
@@ -144,6 +155,8 @@ class Settings(BaseModel):
     """Names besides localhost by which HTTP may be called, as a proxy before it does; with commas between them."""
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
     """Port of loopback on which Prometheus reads counts and times of calls; 0 takes a free one, unset means none."""
+    console_port: int | None = Field(default=None, ge=0, le=65535)
+    """Port of loopback on which a console shows the service in a browser; 0 takes a free one, unset means none."""
     allow_remote_plaintext: bool = False
     """Whether it may listen where other machines can reach it, without encryption. They need a token all the same."""
     tls_certificate: Directory | None = None
@@ -176,6 +189,7 @@ class Settings(BaseModel):
     intent: Literal["lexical", "llm"] = "lexical"
     """Who says what a query wants where the request leaves it open: its words, or the language model of `[llm]`."""
     storage: StorageSettings = StorageSettings()
+    traces: TracesSettings = TracesSettings()
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024)
     """Calls that are worked on at the same time; unset means the machine's cores."""
     waiting_calls: int = Field(default=256, ge=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import grpc
 
@@ -89,6 +90,13 @@ def resolved_target(target: str) -> str:
         return resolve_target(target)
     except ValueError as error:
         raise CommandFailed(str(error)) from error
+
+
+def require_packages(*names: str) -> None:
+    """Looks whether packages are there, without importing them. Raises: ModuleNotFoundError."""
+    for name in names:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 @contextmanager

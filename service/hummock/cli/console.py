@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import sys
 import webbrowser
+from threading import Thread
 from typing import Annotated
 
 import typer
@@ -13,6 +17,7 @@ from hummock.cli.child import ending_signals_interrupt
 from hummock.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
 from hummock.cli.options import TargetOption
 from hummock.cli.output import note, print_line
+from hummock.cli.serve import CONSOLE_PORT
 from hummock_client.channel import DEFAULT_TARGET
 
 CONSOLE_ON = "console on "
@@ -23,8 +28,11 @@ _HOST = "127.0.0.1"
 
 def console(
     target: TargetOption = DEFAULT_TARGET,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of loopback; 0 takes a free one.")] = 7421,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port of loopback; 0 takes a free one.")
+    ] = CONSOLE_PORT,
     opens: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    until_stdin_ends: Annotated[bool, typer.Option("--until-stdin-ends", hidden=True)] = False,
 ) -> None:
     """Look into a service in a browser: ask and see why, prompts, memories, sessions, learning. Ctrl-C ends it."""
     resolved = resolved_target(target)
@@ -41,7 +49,18 @@ def console(
         print_line(f"{CONSOLE_ON}{url}")
         if opens:
             webbrowser.open(url)
+        if until_stdin_ends:
+            Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
         try:
             asyncio.run(serve_console(resolved, listener))
         except KeyboardInterrupt:
-            note("ended")
+            if not until_stdin_ends:
+                note("ended")
+
+
+def _end_with_stdin() -> None:
+    """Ends this process in order when whoever started it closes its stdin, or is gone."""
+    # Past Python's own buffer, whose lock a waiting thread would hold at the end of the process.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

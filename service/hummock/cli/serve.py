@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hummock.cli.connection import CommandFailed, packages_of
+from hummock.cli.connection import CommandFailed, packages_of, require_packages
 from hummock.cli.options import DataOption, ModelsOption
 from hummock.cli.output import note, print_line
 from hummock.core.errors import HummockError
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _COMPILING_S = 1.0
 """Kernels that take longer than this are being compiled; out of the cache they take a third of it."""
+
+CONSOLE_PORT = 7421
+"""Of a console beside the service, unless a setting says another."""
 
 SERVING_ON = "serving on "
 """Begins the one line of stdout, printed once calls are let in; the address follows."""
@@ -48,6 +51,15 @@ def serve(
     metrics: Annotated[
         int | None,
         typer.Option("--metrics", metavar="PORT", help="Tell Prometheus on this port of loopback; 0: a free one."),
+    ] = None,
+    console: Annotated[
+        bool, typer.Option("--console", help="Show it in a browser too, on port 7421 of loopback or console_port.")
+    ] = False,
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            "--traces", metavar="ENDPOINT", help="Tell a collector (OTLP over gRPC), as in http://127.0.0.1:4317."
+        ),
     ] = None,
     allow_remote_plaintext: Annotated[
         bool | None,
@@ -74,6 +86,7 @@ def serve(
         "unix_socket": unix_socket,
         "http_port": http,
         "metrics_port": metrics,
+        "traces": None if traces is None else {"endpoint": traces},
         "allow_remote_plaintext": allow_remote_plaintext,
         "model": model,
         "models_dir": models,
@@ -83,6 +96,8 @@ def serve(
         "log_json": log_json,
     }
     settings = load_settings(flags)
+    if console and settings.console_port is None:
+        settings = settings.model_copy(update={"console_port": CONSOLE_PORT})
     set_level = _configure_logs(settings.log_level, as_json=settings.log_json)
 
     def again() -> Settings | None:
@@ -95,6 +110,7 @@ def serve(
         note(f"SIGHUP: the log's level is {found.log_level}, calls are slow from {found.slow_call_ms} ms on")
         return found
 
+    _require_extras(settings)
     warm()
     with packages_of("server"):
         from hummock.wiring import service
@@ -102,6 +118,16 @@ def serve(
         with packages_of("http"):
             import hummock.rpc.json_http  # noqa: F401 # what is missing is said before anything starts
     service.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"), again)
+
+
+def _require_extras(settings: Settings) -> None:
+    """Says what is missing before anything starts. Raises: CommandFailed."""
+    if settings.console_port is not None:
+        with packages_of("console"):
+            require_packages("jinja2", "starlette", "uvicorn")
+    if settings.traces.endpoint:
+        with packages_of("traces"):
+            require_packages("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.grpc")
 
 
 def reader() -> None:

@@ -6,7 +6,7 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from hummock.rpc.gate import EndedCall
+from hummock.rpc.gate import EndedCall, stage_name
 from hummock.v1 import recall_pb2
 
 _CALL_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -87,9 +87,3 @@ def _parts(method: str) -> tuple[str, str]:
 @cache
 def _reason_name(reason: recall_pb2.DegradationReason.ValueType) -> str:
     return recall_pb2.DegradationReason.Name(reason).removeprefix("DEGRADATION_REASON_").lower()
-
-
-@cache
-def stage_name(stage: recall_pb2.RecallStage.ValueType) -> str:
-    """A stage as people write it: "late_interaction"."""
-    return recall_pb2.RecallStage.Name(stage).removeprefix("RECALL_STAGE_").lower()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import structlog
@@ -23,7 +24,8 @@ AUTHORIZATION = "authorization"
 OVER_HTTP = "hummock-over-http"
 """Metadata of a call that came over HTTP. It takes rights away and gives none, so that anybody may send it."""
 
-_TRACE_KEYS = frozenset({"traceparent", "tracestate"})
+TRACE_KEYS = ("traceparent", "tracestate")
+"""Metadata that says of which trace a call is a part, as W3C has it."""
 
 _BEGUN = "BEGUN"
 _TOKENS = "hummock tokens"
@@ -252,15 +254,13 @@ class Visit:
             outcome=outcome,
             took_ms=round(took_s * 1000, 3),
             waited_ms=round(waited_s * 1000, 3),
-            stages_ms={_name_of(each): round(each.elapsed.ToNanoseconds() / 1e6, 3) for each in stages},
+            stages_ms={stage_name(each.stage): round(each.elapsed.ToNanoseconds() / 1e6, 3) for each in stages},
         )
 
 
 def _trace_of(context: Context) -> Mapping[str, str]:
     return {
-        key: value
-        for key, value in context.invocation_metadata() or ()
-        if key in _TRACE_KEYS and isinstance(value, str)
+        key: value for key, value in context.invocation_metadata() or () if key in TRACE_KEYS and isinstance(value, str)
     }
 
 
@@ -269,5 +269,7 @@ def _receipt_of(reply: Message | None) -> recall_pb2.Receipt | None:
     return receipt if isinstance(receipt, recall_pb2.Receipt) else None
 
 
-def _name_of(time: recall_pb2.StageTime) -> str:
-    return recall_pb2.RecallStage.Name(time.stage).removeprefix("RECALL_STAGE_").lower()
+@cache
+def stage_name(stage: recall_pb2.RecallStage.ValueType) -> str:
+    """A stage as people write it: "late_interaction"."""
+    return recall_pb2.RecallStage.Name(stage).removeprefix("RECALL_STAGE_").lower()

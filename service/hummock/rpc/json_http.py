@@ -27,7 +27,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hummock.core.errors import StartError
-from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP
+from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP, TRACE_KEYS
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, SERVICES, Address, UnixAddress
 from hummock.rpc.status import LARGEST_REPLY_BYTES
 from hummock.rpc.tls import Tls
@@ -243,7 +243,8 @@ def _parsed(method: MethodDescriptor, body: bytes) -> Message:
 
 def _call(channel: grpc.Channel, method: MethodDescriptor, sent: Message, headers: Mapping[str, str]) -> Message:
     """Raises: Refused, grpc.RpcError."""
-    metadata = [(OVER_HTTP, "1")]
+    traced = ((key, headers.get(key, "")) for key in TRACE_KEYS)
+    metadata = [(OVER_HTTP, "1"), *((key, value) for key, value in traced if value and value.isascii())]
     if (token := headers.get(AUTHORIZATION)) is not None:
         if not token.isascii():
             raise Refused(grpc.StatusCode.UNAUTHENTICATED, "the token has characters that no token has")

@@ -22,6 +22,7 @@ from hummock.wiring.activity import ledger_of_reader, loading
 from hummock.wiring.metrics import meters_of_reader
 from hummock.wiring.parts import Say, SystemClock, access_of, choose_model, collect_garbage_seldom, recalling
 from hummock.wiring.parts import warm as warm_texts
+from hummock.wiring.traces import tracing
 
 Where = tuple[str, str, int | None]
 """The address to listen on, that of the service, and the descriptor of the memory to count in, if there is one."""
@@ -75,8 +76,8 @@ def _answer(
     address, service, ledger_descriptor = where
     storage, access = settings.storage, access_of(settings)
     ledger = ledger_of_reader(ledger_descriptor)
-    access.gate.meters = (ledger, *meters_of_reader(settings))
     with (
+        tracing(settings, access.gate, say) as traced,
         closing(
             store.open_reads(
                 settings.data_dir,
@@ -91,6 +92,7 @@ def _answer(
     ):
         reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
         lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads, stream=reads)
+        access.gate.meters = (ledger, *meters_of_reader(settings), *traced)
         collect_garbage_seldom()
         beating: list[asyncio.Task[None]] = []
 

@@ -58,6 +58,7 @@ from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring.activity import counting, loading
+from hummock.wiring.console_process import console_beside
 from hummock.wiring.metrics import counting_together, metering
 from hummock.wiring.parts import (
     Say,
@@ -72,6 +73,7 @@ from hummock.wiring.parts import (
     slow_s_of,
 )
 from hummock.wiring.parts import warm as warm_texts
+from hummock.wiring.traces import tracing
 
 if TYPE_CHECKING:
     from hummock.rpc.json_http import JsonHttp
@@ -113,6 +115,8 @@ def serve(
         if http is not None:
             http.start(inside or bound)
             say(f"JSON over HTTP on {http.url}")
+        if console is not None:
+            console.start(inside or bound)
         on_listening(bound)
         # Few recalls need it, so that a start need not wait for it; the first Learn would.
         Thread(target=warm_texts, name="warm", daemon=True).start()
@@ -122,6 +126,7 @@ def serve(
         counting(settings) as ledgers,
         _inside(settings) as inside,
         _json_http(settings, access) as http,
+        console_beside(settings.console_port, say) as console,
         _run_readers(settings, inside, ledgers.readers) as readers,
         open_use_cases(settings, say) as use_cases,
         _auditing(settings) as access.gate.audit,
@@ -133,7 +138,8 @@ def serve(
             return ledgers.activity(use_cases.load(), lanes.load(), readers.processes.living() if readers else 0)
 
         metered = watching.enter_context(metering(settings, use_cases, lanes, activity, say))
-        access.gate.meters = (ledgers.own, *metered)
+        traced = watching.enter_context(tracing(settings, access.gate, say))
+        access.gate.meters = (ledgers.own, *metered, *traced)
         collect_garbage_seldom()
         asyncio.run(
             serve_calls(
@@ -207,7 +213,8 @@ class _RunningReaders:
 def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
     """A socket by which the service's own parts reach it, plain and whatever listens on its port; None without them."""
     # A service on a Unix socket needs no second one.
-    if settings.unix_socket is not None or not (settings.readers or settings.http_port is not None):
+    wants_one = settings.readers or settings.http_port is not None or settings.console_port is not None
+    if settings.unix_socket is not None or not wants_one:
         yield None
         return
     socket = settings.data_dir / "service.sock"

@@ -1,0 +1,186 @@
+"""Calls as spans: each continues the trace of its caller, and has a child for each stage of its recall.
+
+A call that ends leaves its numbers in a queue and goes on. A thread makes spans of them, behind the fact and with the
+times that were; the SDK sends them in batches. What does not get through is lost and said in the log; no call waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from queue import SimpleQueue
+from threading import Thread
+from typing import Final, NamedTuple
+
+import grpc
+import structlog
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from hummock.rpc.gate import EndedCall, stage_name
+
+_SEND_S: Final = 3.0
+"""That sending a batch may take, repeated attempts included; the end of a service waits for one."""
+
+_MOST_WAITING: Final = 4096
+"""Calls that wait to be made spans of; more are left out."""
+
+_WITH_PROMPT: Final = frozenset({"Render", "RenderTurn"})
+"""Methods that write a prompt behind their recall."""
+
+_NANOSECONDS: Final = 1_000_000_000
+_INVALID_CALLS: Final = frozenset(
+    {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
+)
+"""Statuses that are the service's own failures, as OpenTelemetry's conventions for gRPC have it."""
+
+_log = structlog.get_logger("hummock.traces")
+
+
+class _Call(NamedTuple):
+    """Of a call that has ended, what its spans are made of. It keeps no message alive."""
+
+    ended: EndedCall
+    stages: tuple[tuple[str, int], ...]
+    recall_ns: int
+    is_cached: bool
+
+
+class CallSpans:
+    """A meter that makes spans of calls."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        """Makes them with this provider, on a thread of its own, until `close`."""
+        self._tracer = provider.get_tracer("hummock")
+        self._context = TraceContextTextMapPropagator()
+        self._waiting: SimpleQueue[_Call | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="traces", daemon=True)
+        self._thread.start()
+
+    def ended(self, call: EndedCall) -> None:
+        """Puts a call into the queue, if there is room."""
+        if self._waiting.qsize() >= _MOST_WAITING:
+            return
+        receipt = call.receipt
+        if receipt is None:
+            self._waiting.put(_Call(call, (), 0, is_cached=False))
+            return
+        stages = tuple((stage_name(each.stage), each.elapsed.ToNanoseconds()) for each in receipt.stages)
+        bare = _without_messages(call)
+        self._waiting.put(_Call(bare, stages, receipt.elapsed.ToNanoseconds(), is_cached=receipt.cached))
+
+    def close(self) -> None:
+        """Makes spans of what waits, and ends."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (call := self._waiting.get()) is not None:
+            try:
+                self._make(call)
+            except Exception:
+                # The next call is another one; without this thread there would be no more spans.
+                _log.exception("spans_not_made", method=call.ended.method)
+
+    def _make(self, call: _Call) -> None:
+        ended = call.ended
+        service, _, method = ended.method.removeprefix("/").rpartition("/")
+        end_ns = int(ended.ended_at * _NANOSECONDS)
+        start_ns = end_ns - int(ended.took_s * _NANOSECONDS)
+        span = self._tracer.start_span(
+            f"{service}/{method}",
+            context=self._context.extract(ended.trace, context=Context()),
+            kind=SpanKind.SERVER,
+            attributes={
+                "rpc.system": "grpc",
+                "rpc.service": service,
+                "rpc.method": method,
+                "rpc.grpc.status_code": int(grpc.StatusCode[ended.outcome].value[0]),
+            },
+            start_time=start_ns,
+        )
+        if span.is_recording():
+            if ended.reason:
+                span.set_attribute("error.type", ended.reason)
+            if ended.outcome in _INVALID_CALLS:
+                span.set_status(Status(StatusCode.ERROR))
+            if ended.waited_s is not None:
+                span.set_attribute("hummock.wait_s", ended.waited_s)
+            if call.stages:
+                span.set_attribute("hummock.cached", call.is_cached)
+                work_ns = start_ns + int((ended.waited_s or 0.0) * _NANOSECONDS)
+                self._make_stages(call, method, set_span_in_context(span, Context()), work_ns, end_ns)
+        span.end(end_ns)
+
+    def _make_stages(self, call: _Call, method: str, parent: Context, work_ns: int, end_ns: int) -> None:
+        """A receipt tells how long each stage took and in which order: they follow one another from the beginning."""
+        at_ns = work_ns
+        for name, elapsed_ns in call.stages:
+            until_ns = min(at_ns + elapsed_ns, end_ns)
+            self._tracer.start_span(name, context=parent, start_time=at_ns).end(until_ns)
+            at_ns = until_ns
+        if method in _WITH_PROMPT:
+            written_from_ns = min(max(at_ns, work_ns + call.recall_ns), end_ns)
+            self._tracer.start_span("render", context=parent, start_time=written_from_ns).end(end_ns)
+
+
+def _without_messages(call: EndedCall) -> EndedCall:
+    """The call without its receipt, which would keep the whole reply in memory."""
+    return EndedCall(
+        method=call.method,
+        outcome=call.outcome,
+        reason=call.reason,
+        took_s=call.took_s,
+        waited_s=call.waited_s,
+        is_stream=call.is_stream,
+        receipt=None,
+        degraded=(),
+        ended_at=call.ended_at,
+        trace=call.trace,
+    )
+
+
+@contextmanager
+def spans_to(endpoint: str, ratio: float) -> Iterator[CallSpans]:
+    """What makes spans of calls and sends them, for as long as a block runs.
+
+    Args:
+        endpoint: Of a collector that speaks OTLP over gRPC, as `http://127.0.0.1:4317`, or `https` for TLS.
+        ratio: Of the traces that begin here, so many are kept, in [0, 1]; of others their callers have decided.
+    """
+    _log_of_sdk()
+    provider = TracerProvider(
+        sampler=ParentBased(TraceIdRatioBased(ratio)),
+        resource=Resource.create({SERVICE_NAME: "hummock", SERVICE_VERSION: version("hummock")}),
+        shutdown_on_exit=False,
+    )
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=_SEND_S)))
+    spans = CallSpans(provider)
+    try:
+        yield spans
+    finally:
+        spans.close()
+        provider.shutdown()
+
+
+class _ToOurLog(logging.Handler):
+    """What the SDK has to say, in the form of this process's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a line."""
+        _log.warning("traces", said=record.getMessage())
+
+
+def _log_of_sdk() -> None:
+    of_sdk = logging.getLogger("opentelemetry")
+    if not of_sdk.handlers:
+        of_sdk.addHandler(_ToOurLog(logging.WARNING))
+        of_sdk.propagate = False
