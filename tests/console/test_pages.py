@@ -245,6 +245,21 @@ def test_operations_tell_the_state_and_its_part_alone(english: Browser, service:
     assert part.all("html") == []
 
 
+def test_operations_show_times_by_stage_rates_and_failures(browser: Browser, remembered: str) -> None:
+    browser.open("/ask", project=remembered, q="when do we sail")
+    assert browser.get("/memory", None, project=remembered, id="nobody").status == 404
+    page = browser.open("/operations")
+    words = LANGUAGES[browser.language]
+    assert words["stage.4"] in page.text
+    assert "p99 ms" in page.text
+    assert "MEMORY_NOT_FOUND" in page.text
+    # A bar for each stage and each method, and a line with a name that is read aloud.
+    bars, (line,) = ([each for each in page.all("svg") if each["class"] == kind] for kind in ("bar", "spark"))
+    assert len(bars) > 5
+    assert line["role"] == "img"
+    assert line["aria-label"]
+
+
 def test_what_the_service_refuses_is_said_in_its_words(english: Browser, remembered: str) -> None:
     gone = english.get("/garden", None, project="nobody's")
     assert gone.status == 404

@@ -47,6 +47,27 @@ def test_a_tiny_memory_budget_changes_no_answer(tmp_path: Path) -> None:
                 assert store.status().loaded_project_count == 1
 
 
+def test_what_is_given_up_for_want_of_room_is_counted(tmp_path: Path) -> None:
+    with opened(tmp_path, memory_budget_bytes=1) as store:
+        for project in ("p", "q", "r"):
+            put(store, project, Entry(id="a"))
+            ask(store, project, seed=1)
+        load = store.views_load()
+        assert (load.count, load.evicted) == (1, 2)
+        assert load.nbytes == store.status().loaded_bytes
+
+
+def test_how_far_a_view_is_behind_is_told(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, "p", seed=1)
+        views = store._views
+        views.publish({"p": 5})
+        assert store.views_load().lag == 5
+        views.newer_view("p")
+        assert store.views_load().lag == 0
+
+
 def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         for project in ("p", "q", "r"):

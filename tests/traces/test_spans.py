@@ -18,6 +18,8 @@ from hummock.v1 import memory_service_pb2 as memory
 from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
+from tests.service.test_json_http import post
+from tests.service.test_metrics import free_port
 from tests.traces.collector import Collector, collecting
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -89,6 +91,16 @@ def test_a_prompt_has_the_stages_of_its_recall_and_one_of_its_own(tmp_path: Path
     assert span.trace_id.hex() == TRACE
     names = [one.name for one in collector.children_of(span)]
     assert names == [*(stage_name(one.stage) for one in reply.receipt.stages), "render"]
+
+
+def test_a_call_over_http_is_a_part_of_the_trace_in_its_header(tmp_path: Path, models_dir: Path, model: str) -> None:
+    port = free_port()
+    with traced(tmp_path, models_dir, model, {"HUMMOCK_HTTP_PORT": str(port)}) as (_, collector):
+        body = {"project": PROJECT, "queryText": QUERY, "allowMissing": True}
+        status, _ = post(port, "ContextService/Recall", body, traceparent=KEPT[0][1])
+        assert status == 200
+    (span,) = collector.named(RECALL)
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
 
 
 def test_a_call_that_fails_says_why_and_one_without_a_parent_begins_a_trace(

@@ -13,6 +13,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.json_format import ParseDict, ParseError
 from rich.text import Text
 
+from hummock.cli.activity import print_activity
 from hummock.cli.connection import CALL_TIMEOUT_S, connect
 from hummock.cli.options import JsonFlag, PageOption, TargetOption, utf8
 from hummock.cli.output import (
@@ -201,6 +202,8 @@ def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> Non
         print_line(f"  vectors  {_embedding(response.embedding)}")
     print_line(f"  calls    {response.running_calls} running, {response.waiting_calls} waiting")
     print_line(f"  learner  {_learner(response.learner)}")
+    if response.HasField("activity"):
+        print_activity(response.activity)
     if model.advice:
         warn(model.advice)
 

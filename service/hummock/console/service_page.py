@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.responses import HTMLResponse, Response
 
+from hummock.console.activity_board import board
 from hummock.console.view import View, link
 from hummock.v1 import project_service_pb2 as pb
 
@@ -19,9 +22,15 @@ async def projects(view: View) -> Response:
 
 async def operations(view: View) -> Response:
     """How the service is."""
-    return view.page("operations.html", {"status": await view.client.status()})
+    return view.page("operations.html", await _state(view))
 
 
 async def operations_now(view: View) -> Response:
     """The part of that page that changes, for a page that is open."""
-    return HTMLResponse(view.html("operations_now.html", {"status": await view.client.status()}))
+    return HTMLResponse(view.html("operations_now.html", await _state(view)))
+
+
+async def _state(view: View) -> Mapping[str, object]:
+    """What the page shows. An older service tells nothing of what it has done."""
+    status = await view.client.status()
+    return {"status": status, "board": board(status.activity) if status.HasField("activity") else None}
