@@ -552,6 +552,12 @@ def watch_memories(caller: Caller) -> Replies:
 
 
 @_call
+def map_memories(caller: Caller) -> Replies:
+    ids = caller.random.choice([[], IDS, [canary(caller.project)]])
+    yield from caller.stubs.memory.MapMemories(memory.MapMemoriesRequest(project=caller.project, ids=ids))
+
+
+@_call
 def watch_messages(caller: Caller) -> Replies:
     request = sessions.WatchMessagesRequest(project=caller.project, session_id=SESSION)
     yield from _until_caught_up(caller.stubs.session.WatchMessages(request))

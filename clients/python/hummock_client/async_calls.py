@@ -224,6 +224,16 @@ class AsyncCalls:
         )
         return self._stream(request, timeout_s)
 
+    def map_memories(
+        self, project: str, ids: Iterable[str] = (), *, allow_missing: bool = False, timeout_s: float | None = None
+    ) -> AsyncGenerator[memories_pb.MapMemoriesResponse, None]:
+        """All memories, or those with these ids, as points of a plane: first a message that counts them, then columns.
+
+        Close the iterator (`aclosing`) to hang up. No deadline unless `timeout_s` sets one.
+        """
+        request = memories_pb.MapMemoriesRequest(project=project, ids=ids, allow_missing=allow_missing)
+        return self._stream(request, timeout_s)
+
     async def update(
         self,
         project: str,

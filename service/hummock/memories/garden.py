@@ -25,6 +25,7 @@ from hummock.core.memory import (
 )
 from hummock.core.patience import ENDLESS, Patience
 from hummock.core.review import ReviewPolicy
+from hummock.core.stars import Stars
 from hummock.memories.learn import Preparation, make_memory, require_future
 from hummock.memories.screening import families_of
 from hummock.ports.models import Clock
@@ -93,6 +94,19 @@ class Garden:
     def seq(self, project: str) -> int:
         """Writes that the project has accepted; 0 for an unknown one."""
         return self._store.generation(project).seq
+
+    def memory_count(self, project: str) -> int:
+        """How many memories the project has; 0 for an unknown one."""
+        found = self._store.project(project)
+        return 0 if found is None else found.memory_count
+
+    def stars(self, project: str, after: int, limit: int) -> Stars:
+        """At most `limit` memories behind position `after` (0: the first) in the star map, by their writes."""
+        return self._store.stars(project, after, limit)
+
+    def stars_of(self, project: str, ids: Sequence[str]) -> Stars:
+        """These memories in the star map; what does not exist is left out."""
+        return self._store.stars_of(project, ids)
 
     def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
         """What happened behind the write `after` to memories that pass the filter, and all removals."""

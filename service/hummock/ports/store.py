@@ -24,6 +24,7 @@ from hummock.core.project import DeletedProject, GivenNames, Project, ProjectInf
 from hummock.core.review import Held, HeldPage
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
+from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
 
 
@@ -521,6 +522,15 @@ class Store(Recallable, Protocol):
 
     def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
         """The ids of the first memories that pass, at most so many, by their writes; how many pass at all."""
+
+    def stars(self, project: str, after: int, limit: int) -> Stars:
+        """At most `limit` memories behind position `after` (0: the first) in the star map, by their writes.
+
+        Memories stay where they are when others come, but for the times when there are twice as many, at first.
+        """
+
+    def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
+        """These memories in the star map, by their writes; what does not exist is left out."""
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`: of some writes, about a MiB of memories at once.

@@ -11,6 +11,7 @@ from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
 from hummock.memories.review import Review
 from hummock.rpc import memory_messages, values
+from hummock.rpc.mapping import map_memories
 from hummock.rpc.memory_messages import memory_event
 from hummock.rpc.reading import Reading, Require, inside, project_read, that_fits
 from hummock.rpc.status import MAX_REPLY_BYTES
@@ -198,6 +199,10 @@ class MemoryServicer:
         """Tells what becomes of a project's memories."""
         self._project(request)
         return watch_memories(self._garden, request, self._require)
+
+    def MapMemories(self, request: pb.MapMemoriesRequest) -> Steps:
+        """Gives memories as points of a plane."""
+        return map_memories(self._garden, self._project(request), values.identifiers("ids", request.ids))
 
     def _project(self, request: Reading) -> str:
         return project_read(request, self._require)

@@ -69,6 +69,7 @@ def methods(
             "ApproveReview": Method(WRITE, memory.ApproveReview),
             "RejectReview": Method(WRITE, memory.RejectReview),
             "WatchMemories": Method(READ_STREAM, memory.WatchMemories),
+            "MapMemories": Method(READ_STREAM, memory.MapMemories),
         },
         "SessionService": {
             "GetOrCreateActiveSession": Method(WRITE, session.GetOrCreateActiveSession),

@@ -39,6 +39,7 @@ VERBS: Mapping[str, Mapping[str, Verb]] = {
         "ApproveReview": ADMIN,
         "RejectReview": ADMIN,
         "WatchMemories": READ,
+        "MapMemories": READ,
     },
     "SessionService": {
         "GetOrCreateActiveSession": LEARN,

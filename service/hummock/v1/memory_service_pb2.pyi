@@ -638,6 +638,126 @@ class MemoryEvent(_message.Message):
 Global___MemoryEvent: _TypeAlias = MemoryEvent  # noqa: Y015
 
 @_typing.final
+class MapMemoriesRequest(_message.Message):
+    """Asks where memories stand."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only these memories; what does not exist is left out. At most 512, each at most 256 bytes; empty means all."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        allow_missing: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "ids", b"ids", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MapMemoriesRequest: _TypeAlias = MapMemoriesRequest  # noqa: Y015
+
+@_typing.final
+class MapMemoriesResponse(_message.Message):
+    """Some memories, column by column: each column but session_ids has a value for each of ids, in that order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    LAYOUT_ID_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
+    X_FIELD_NUMBER: _builtins.int
+    Y_FIELD_NUMBER: _builtins.int
+    IS_PLACED_FIELD_NUMBER: _builtins.int
+    KINDS_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
+    UPDATE_UNIX_S_FIELD_NUMBER: _builtins.int
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    SESSION_IDS_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq when the map was begun, the same in every message. What is written meanwhile may be in it or not."""
+    memory_count: _builtins.int
+    """How many memories there were then, whatever ids were asked for. In the first message."""
+    layout_id: _builtins.str
+    """Places may be compared where it is the same. Empty in the first message, and where no memory has a vector."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the memories, at most 4096."""
+
+    @_builtins.property
+    def x(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """To the right of the middle, in [-1.2, 1.2]."""
+
+    @_builtins.property
+    def y(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Above the middle, in [-1.2, 1.2]. Memories with a place of their own are at most 1 from the middle."""
+
+    @_builtins.property
+    def is_placed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
+        """Whether its vector says where a memory stands. One that waits for its vectors stands on a ring, 1.1 to 1.2 from the
+        middle.
+        """
+
+    @_builtins.property
+    def kinds(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.MemoryKind.ValueType]:
+        """Their kinds."""
+
+    @_builtins.property
+    def origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
+        """Their origins."""
+
+    @_builtins.property
+    def update_unix_s(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """When each was last changed, in Unix seconds."""
+
+    @_builtins.property
+    def sessions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Where the session of each stands among the session_ids of all messages of this stream so far, counted from 1; 0 of a
+        memory without a session.
+        """
+
+    @_builtins.property
+    def session_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Sessions that are named for the first time."""
+
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        memory_count: _builtins.int = ...,
+        layout_id: _builtins.str = ...,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        x: _abc.Iterable[_builtins.float] | None = ...,
+        y: _abc.Iterable[_builtins.float] | None = ...,
+        is_placed: _abc.Iterable[_builtins.bool] | None = ...,
+        kinds: _abc.Iterable[_memory_pb2.MemoryKind.ValueType] | None = ...,
+        origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
+        update_unix_s: _abc.Iterable[_builtins.int] | None = ...,
+        sessions: _abc.Iterable[_builtins.int] | None = ...,
+        session_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "is_placed", b"is_placed", "kinds", b"kinds", "layout_id", b"layout_id", "memory_count", b"memory_count", "origins", b"origins", "seq", b"seq", "session_ids", b"session_ids", "sessions", b"sessions", "update_unix_s", b"update_unix_s", "x", b"x", "y", b"y"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MapMemoriesResponse: _TypeAlias = MapMemoriesResponse  # noqa: Y015
+
+@_typing.final
 class ForgetRequest(_message.Message):
     """Asks to forget: all memories that meet every condition that is set, one at least, and the sessions that are named. To
     forget a whole project: DeleteProject.

@@ -85,6 +85,11 @@ class MemoryServiceStub:
                 request_serializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesResponse.FromString,
                 _registered_method=True)
+        self.MapMemories = channel.unary_stream(
+                '/hummock.v1.MemoryService/MapMemories',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MapMemoriesRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MapMemoriesResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -169,6 +174,17 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def MapMemories(self, request, context):
+        """Gives all memories of a project as points of a plane, where those that are alike stand together: a star map. A memory
+        that comes or goes moves no other one, as long as layout_id stays the same; it changes when a project has twice as many
+        memories as before, up to 4096, and may change after a restart where old memories were edited or removed. First comes a
+        message with seq and memory_count alone, then the memories by their writes. To keep a map up to date:
+        WatchMemories with after_seq = seq, and MapMemories with the ids of what was created or updated.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -221,6 +237,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.WatchMemories,
                     request_deserializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesResponse.SerializeToString,
+            ),
+            'MapMemories': grpc.unary_stream_rpc_method_handler(
+                    servicer.MapMemories,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MapMemoriesRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MapMemoriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -494,6 +515,33 @@ class MemoryService:
             '/hummock.v1.MemoryService/WatchMemories',
             hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesRequest.SerializeToString,
             hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MapMemories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/hummock.v1.MemoryService/MapMemories',
+            hummock_dot_v1_dot_memory__service__pb2.MapMemoriesRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.MapMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -65,6 +65,13 @@ class MemoryServiceStub:
     got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
     UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
     """
+    MapMemories: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.MapMemoriesRequest, _memory_service_pb2.MapMemoriesResponse]
+    """Gives all memories of a project as points of a plane, where those that are alike stand together: a star map. A memory
+    that comes or goes moves no other one, as long as layout_id stays the same; it changes when a project has twice as many
+    memories as before, up to 4096, and may change after a restart where old memories were edited or removed. First comes a
+    message with seq and memory_count alone, then the memories by their writes. To keep a map up to date:
+    WatchMemories with after_seq = seq, and MapMemories with the ids of what was created or updated.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -102,6 +109,13 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
     got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
     UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
+    """
+    MapMemories: _aio.UnaryStreamMultiCallable[_memory_service_pb2.MapMemoriesRequest, _memory_service_pb2.MapMemoriesResponse]  # type: ignore[assignment]
+    """Gives all memories of a project as points of a plane, where those that are alike stand together: a star map. A memory
+    that comes or goes moves no other one, as long as layout_id stays the same; it changes when a project has twice as many
+    memories as before, up to 4096, and may change after a restart where old memories were edited or removed. First comes a
+    message with seq and memory_count alone, then the memories by their writes. To keep a map up to date:
+    WatchMemories with after_seq = seq, and MapMemories with the ids of what was created or updated.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -197,6 +211,19 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
         got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
         UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
+        """
+
+    @_abc_1.abstractmethod
+    def MapMemories(
+        self,
+        request: _memory_service_pb2.MapMemoriesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.MapMemoriesResponse], _abc.AsyncIterator[_memory_service_pb2.MapMemoriesResponse]]:
+        """Gives all memories of a project as points of a plane, where those that are alike stand together: a star map. A memory
+        that comes or goes moves no other one, as long as layout_id stays the same; it changes when a project has twice as many
+        memories as before, up to 4096, and may change after a restart where old memories were edited or removed. First comes a
+        message with seq and memory_count alone, then the memories by their writes. To keep a map up to date:
+        WatchMemories with after_seq = seq, and MapMemories with the ids of what was created or updated.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1263,6 +1263,217 @@ func (x *MemoryEvent) GetSeq() uint64 {
 	return 0
 }
 
+// Asks where memories stand.
+type MapMemoriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Only these memories; what does not exist is left out. At most 512, each at most 256 bytes; empty means all.
+	Ids []string `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND.
+	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MapMemoriesRequest) Reset() {
+	*x = MapMemoriesRequest{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MapMemoriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MapMemoriesRequest) ProtoMessage() {}
+
+func (x *MapMemoriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MapMemoriesRequest.ProtoReflect.Descriptor instead.
+func (*MapMemoriesRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *MapMemoriesRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *MapMemoriesRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *MapMemoriesRequest) GetAllowMissing() bool {
+	if x != nil {
+		return x.AllowMissing
+	}
+	return false
+}
+
+// Some memories, column by column: each column but session_ids has a value for each of ids, in that order.
+type MapMemoriesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The project's seq when the map was begun, the same in every message. What is written meanwhile may be in it or not.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// How many memories there were then, whatever ids were asked for. In the first message.
+	MemoryCount uint32 `protobuf:"varint,2,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
+	// Places may be compared where it is the same. Empty in the first message, and where no memory has a vector.
+	LayoutId string `protobuf:"bytes,3,opt,name=layout_id,json=layoutId,proto3" json:"layout_id,omitempty"`
+	// Ids of the memories, at most 4096.
+	Ids []string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty"`
+	// To the right of the middle, in [-1.2, 1.2].
+	X []float32 `protobuf:"fixed32,5,rep,packed,name=x,proto3" json:"x,omitempty"`
+	// Above the middle, in [-1.2, 1.2]. Memories with a place of their own are at most 1 from the middle.
+	Y []float32 `protobuf:"fixed32,6,rep,packed,name=y,proto3" json:"y,omitempty"`
+	// Whether its vector says where a memory stands. One that waits for its vectors stands on a ring, 1.1 to 1.2 from the
+	// middle.
+	IsPlaced []bool `protobuf:"varint,7,rep,packed,name=is_placed,json=isPlaced,proto3" json:"is_placed,omitempty"`
+	// Their kinds.
+	Kinds []MemoryKind `protobuf:"varint,8,rep,packed,name=kinds,proto3,enum=hummock.v1.MemoryKind" json:"kinds,omitempty"`
+	// Their origins.
+	Origins []Origin `protobuf:"varint,9,rep,packed,name=origins,proto3,enum=hummock.v1.Origin" json:"origins,omitempty"`
+	// When each was last changed, in Unix seconds.
+	UpdateUnixS []int64 `protobuf:"varint,10,rep,packed,name=update_unix_s,json=updateUnixS,proto3" json:"update_unix_s,omitempty"`
+	// Where the session of each stands among the session_ids of all messages of this stream so far, counted from 1; 0 of a
+	// memory without a session.
+	Sessions []uint32 `protobuf:"varint,11,rep,packed,name=sessions,proto3" json:"sessions,omitempty"`
+	// Sessions that are named for the first time.
+	SessionIds    []string `protobuf:"bytes,12,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MapMemoriesResponse) Reset() {
+	*x = MapMemoriesResponse{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MapMemoriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MapMemoriesResponse) ProtoMessage() {}
+
+func (x *MapMemoriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MapMemoriesResponse.ProtoReflect.Descriptor instead.
+func (*MapMemoriesResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *MapMemoriesResponse) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *MapMemoriesResponse) GetMemoryCount() uint32 {
+	if x != nil {
+		return x.MemoryCount
+	}
+	return 0
+}
+
+func (x *MapMemoriesResponse) GetLayoutId() string {
+	if x != nil {
+		return x.LayoutId
+	}
+	return ""
+}
+
+func (x *MapMemoriesResponse) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetX() []float32 {
+	if x != nil {
+		return x.X
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetY() []float32 {
+	if x != nil {
+		return x.Y
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetIsPlaced() []bool {
+	if x != nil {
+		return x.IsPlaced
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetKinds() []MemoryKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetOrigins() []Origin {
+	if x != nil {
+		return x.Origins
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetUpdateUnixS() []int64 {
+	if x != nil {
+		return x.UpdateUnixS
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetSessions() []uint32 {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+func (x *MapMemoriesResponse) GetSessionIds() []string {
+	if x != nil {
+		return x.SessionIds
+	}
+	return nil
+}
+
 // Asks to forget: all memories that meet every condition that is set, one at least, and the sessions that are named. To
 // forget a whole project: DeleteProject.
 type ForgetRequest struct {
@@ -1288,7 +1499,7 @@ type ForgetRequest struct {
 
 func (x *ForgetRequest) Reset() {
 	*x = ForgetRequest{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1511,7 @@ func (x *ForgetRequest) String() string {
 func (*ForgetRequest) ProtoMessage() {}
 
 func (x *ForgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1524,7 @@ func (x *ForgetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetRequest.ProtoReflect.Descriptor instead.
 func (*ForgetRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{16}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ForgetRequest) GetProject() string {
@@ -1391,7 +1602,7 @@ type ForgetResponse struct {
 
 func (x *ForgetResponse) Reset() {
 	*x = ForgetResponse{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1614,7 @@ func (x *ForgetResponse) String() string {
 func (*ForgetResponse) ProtoMessage() {}
 
 func (x *ForgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1627,7 @@ func (x *ForgetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetResponse.ProtoReflect.Descriptor instead.
 func (*ForgetResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{17}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ForgetResponse) GetSeq() uint64 {
@@ -1490,7 +1701,7 @@ type ListReviewRequest struct {
 
 func (x *ListReviewRequest) Reset() {
 	*x = ListReviewRequest{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1713,7 @@ func (x *ListReviewRequest) String() string {
 func (*ListReviewRequest) ProtoMessage() {}
 
 func (x *ListReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1726,7 @@ func (x *ListReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReviewRequest.ProtoReflect.Descriptor instead.
 func (*ListReviewRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{18}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListReviewRequest) GetProject() string {
@@ -1554,7 +1765,7 @@ type HeldMemory struct {
 
 func (x *HeldMemory) Reset() {
 	*x = HeldMemory{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1777,7 @@ func (x *HeldMemory) String() string {
 func (*HeldMemory) ProtoMessage() {}
 
 func (x *HeldMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1790,7 @@ func (x *HeldMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldMemory.ProtoReflect.Descriptor instead.
 func (*HeldMemory) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{19}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HeldMemory) GetMemory() *Memory {
@@ -1616,7 +1827,7 @@ type ListReviewResponse struct {
 
 func (x *ListReviewResponse) Reset() {
 	*x = ListReviewResponse{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1839,7 @@ func (x *ListReviewResponse) String() string {
 func (*ListReviewResponse) ProtoMessage() {}
 
 func (x *ListReviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1852,7 @@ func (x *ListReviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReviewResponse.ProtoReflect.Descriptor instead.
 func (*ListReviewResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{20}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListReviewResponse) GetHeld() []*HeldMemory {
@@ -1673,7 +1884,7 @@ type ApproveReviewRequest struct {
 
 func (x *ApproveReviewRequest) Reset() {
 	*x = ApproveReviewRequest{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1896,7 @@ func (x *ApproveReviewRequest) String() string {
 func (*ApproveReviewRequest) ProtoMessage() {}
 
 func (x *ApproveReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1909,7 @@ func (x *ApproveReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveReviewRequest.ProtoReflect.Descriptor instead.
 func (*ApproveReviewRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{21}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ApproveReviewRequest) GetProject() string {
@@ -1737,7 +1948,7 @@ type ApproveReviewResponse struct {
 
 func (x *ApproveReviewResponse) Reset() {
 	*x = ApproveReviewResponse{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1960,7 @@ func (x *ApproveReviewResponse) String() string {
 func (*ApproveReviewResponse) ProtoMessage() {}
 
 func (x *ApproveReviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1973,7 @@ func (x *ApproveReviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveReviewResponse.ProtoReflect.Descriptor instead.
 func (*ApproveReviewResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{22}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ApproveReviewResponse) GetSeq() uint64 {
@@ -1801,7 +2012,7 @@ type RejectReviewRequest struct {
 
 func (x *RejectReviewRequest) Reset() {
 	*x = RejectReviewRequest{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +2024,7 @@ func (x *RejectReviewRequest) String() string {
 func (*RejectReviewRequest) ProtoMessage() {}
 
 func (x *RejectReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +2037,7 @@ func (x *RejectReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectReviewRequest.ProtoReflect.Descriptor instead.
 func (*RejectReviewRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{23}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RejectReviewRequest) GetProject() string {
@@ -1865,7 +2076,7 @@ type RejectReviewResponse struct {
 
 func (x *RejectReviewResponse) Reset() {
 	*x = RejectReviewResponse{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +2088,7 @@ func (x *RejectReviewResponse) String() string {
 func (*RejectReviewResponse) ProtoMessage() {}
 
 func (x *RejectReviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +2101,7 @@ func (x *RejectReviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectReviewResponse.ProtoReflect.Descriptor instead.
 func (*RejectReviewResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{24}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RejectReviewResponse) GetSeq() uint64 {
@@ -1999,7 +2210,26 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"\x06change\x18\x01 \x01(\x0e2\x1b.hummock.v1.MemoryEventTypeR\x06change\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12*\n" +
 	"\x06memory\x18\x03 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\x12\x10\n" +
-	"\x03seq\x18\x04 \x01(\x04R\x03seq\"\xe6\x01\n" +
+	"\x03seq\x18\x04 \x01(\x04R\x03seq\"e\n" +
+	"\x12MapMemoriesRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x10\n" +
+	"\x03ids\x18\x02 \x03(\tR\x03ids\x12#\n" +
+	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\"\xef\x02\n" +
+	"\x13MapMemoriesResponse\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12!\n" +
+	"\fmemory_count\x18\x02 \x01(\rR\vmemoryCount\x12\x1b\n" +
+	"\tlayout_id\x18\x03 \x01(\tR\blayoutId\x12\x10\n" +
+	"\x03ids\x18\x04 \x03(\tR\x03ids\x12\f\n" +
+	"\x01x\x18\x05 \x03(\x02R\x01x\x12\f\n" +
+	"\x01y\x18\x06 \x03(\x02R\x01y\x12\x1b\n" +
+	"\tis_placed\x18\a \x03(\bR\bisPlaced\x12,\n" +
+	"\x05kinds\x18\b \x03(\x0e2\x16.hummock.v1.MemoryKindR\x05kinds\x12,\n" +
+	"\aorigins\x18\t \x03(\x0e2\x12.hummock.v1.OriginR\aorigins\x12\"\n" +
+	"\rupdate_unix_s\x18\n" +
+	" \x03(\x03R\vupdateUnixS\x12\x1a\n" +
+	"\bsessions\x18\v \x03(\rR\bsessions\x12\x1f\n" +
+	"\vsession_ids\x18\f \x03(\tR\n" +
+	"sessionIds\"\xe6\x01\n" +
 	"\rForgetRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -2062,7 +2292,7 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"\x1dMEMORY_EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19MEMORY_EVENT_TYPE_CREATED\x10\x01\x12\x1d\n" +
 	"\x19MEMORY_EVENT_TYPE_UPDATED\x10\x02\x12\x1d\n" +
-	"\x19MEMORY_EVENT_TYPE_DELETED\x10\x032\xdf\x06\n" +
+	"\x19MEMORY_EVENT_TYPE_DELETED\x10\x032\xb6\a\n" +
 	"\rMemoryService\x12M\n" +
 	"\tGetMemory\x12\x1c.hummock.v1.GetMemoryRequest\x1a\x1d.hummock.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12b\n" +
 	"\x10BatchGetMemories\x12#.hummock.v1.BatchGetMemoriesRequest\x1a$.hummock.v1.BatchGetMemoriesResponse\"\x03\x90\x02\x01\x12V\n" +
@@ -2074,7 +2304,8 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"ListReview\x12\x1d.hummock.v1.ListReviewRequest\x1a\x1e.hummock.v1.ListReviewResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\rApproveReview\x12 .hummock.v1.ApproveReviewRequest\x1a!.hummock.v1.ApproveReviewResponse\x12Q\n" +
 	"\fRejectReview\x12\x1f.hummock.v1.RejectReviewRequest\x1a .hummock.v1.RejectReviewResponse\x12[\n" +
-	"\rWatchMemories\x12 .hummock.v1.WatchMemoriesRequest\x1a!.hummock.v1.WatchMemoriesResponse\"\x03\x90\x02\x010\x01BK\n" +
+	"\rWatchMemories\x12 .hummock.v1.WatchMemoriesRequest\x1a!.hummock.v1.WatchMemoriesResponse\"\x03\x90\x02\x010\x01\x12U\n" +
+	"\vMapMemories\x12\x1e.hummock.v1.MapMemoriesRequest\x1a\x1f.hummock.v1.MapMemoriesResponse\"\x03\x90\x02\x010\x01BK\n" +
 	"\x0edev.hummock.v1B\x12MemoryServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (
@@ -2090,7 +2321,7 @@ func file_hummock_v1_memory_service_proto_rawDescGZIP() []byte {
 }
 
 var file_hummock_v1_memory_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hummock_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_hummock_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_hummock_v1_memory_service_proto_goTypes = []any{
 	(ListOrder)(0),                   // 0: hummock.v1.ListOrder
 	(MemoryEventType)(0),             // 1: hummock.v1.MemoryEventType
@@ -2110,71 +2341,79 @@ var file_hummock_v1_memory_service_proto_goTypes = []any{
 	(*MemoryEvents)(nil),             // 15: hummock.v1.MemoryEvents
 	(*MemoryWatchReset)(nil),         // 16: hummock.v1.MemoryWatchReset
 	(*MemoryEvent)(nil),              // 17: hummock.v1.MemoryEvent
-	(*ForgetRequest)(nil),            // 18: hummock.v1.ForgetRequest
-	(*ForgetResponse)(nil),           // 19: hummock.v1.ForgetResponse
-	(*ListReviewRequest)(nil),        // 20: hummock.v1.ListReviewRequest
-	(*HeldMemory)(nil),               // 21: hummock.v1.HeldMemory
-	(*ListReviewResponse)(nil),       // 22: hummock.v1.ListReviewResponse
-	(*ApproveReviewRequest)(nil),     // 23: hummock.v1.ApproveReviewRequest
-	(*ApproveReviewResponse)(nil),    // 24: hummock.v1.ApproveReviewResponse
-	(*RejectReviewRequest)(nil),      // 25: hummock.v1.RejectReviewRequest
-	(*RejectReviewResponse)(nil),     // 26: hummock.v1.RejectReviewResponse
-	(MemoryView)(0),                  // 27: hummock.v1.MemoryView
-	(*Memory)(nil),                   // 28: hummock.v1.Memory
-	(*MemoryFilter)(nil),             // 29: hummock.v1.MemoryFilter
-	(*fieldmaskpb.FieldMask)(nil),    // 30: google.protobuf.FieldMask
-	(*timestamppb.Timestamp)(nil),    // 31: google.protobuf.Timestamp
+	(*MapMemoriesRequest)(nil),       // 18: hummock.v1.MapMemoriesRequest
+	(*MapMemoriesResponse)(nil),      // 19: hummock.v1.MapMemoriesResponse
+	(*ForgetRequest)(nil),            // 20: hummock.v1.ForgetRequest
+	(*ForgetResponse)(nil),           // 21: hummock.v1.ForgetResponse
+	(*ListReviewRequest)(nil),        // 22: hummock.v1.ListReviewRequest
+	(*HeldMemory)(nil),               // 23: hummock.v1.HeldMemory
+	(*ListReviewResponse)(nil),       // 24: hummock.v1.ListReviewResponse
+	(*ApproveReviewRequest)(nil),     // 25: hummock.v1.ApproveReviewRequest
+	(*ApproveReviewResponse)(nil),    // 26: hummock.v1.ApproveReviewResponse
+	(*RejectReviewRequest)(nil),      // 27: hummock.v1.RejectReviewRequest
+	(*RejectReviewResponse)(nil),     // 28: hummock.v1.RejectReviewResponse
+	(MemoryView)(0),                  // 29: hummock.v1.MemoryView
+	(*Memory)(nil),                   // 30: hummock.v1.Memory
+	(*MemoryFilter)(nil),             // 31: hummock.v1.MemoryFilter
+	(*fieldmaskpb.FieldMask)(nil),    // 32: google.protobuf.FieldMask
+	(MemoryKind)(0),                  // 33: hummock.v1.MemoryKind
+	(Origin)(0),                      // 34: hummock.v1.Origin
+	(*timestamppb.Timestamp)(nil),    // 35: google.protobuf.Timestamp
 }
 var file_hummock_v1_memory_service_proto_depIdxs = []int32{
-	27, // 0: hummock.v1.GetMemoryRequest.view:type_name -> hummock.v1.MemoryView
-	28, // 1: hummock.v1.GetMemoryResponse.memory:type_name -> hummock.v1.Memory
-	27, // 2: hummock.v1.BatchGetMemoriesRequest.view:type_name -> hummock.v1.MemoryView
-	28, // 3: hummock.v1.BatchGetMemoriesResponse.memories:type_name -> hummock.v1.Memory
-	29, // 4: hummock.v1.ListMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	27, // 5: hummock.v1.ListMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	29, // 0: hummock.v1.GetMemoryRequest.view:type_name -> hummock.v1.MemoryView
+	30, // 1: hummock.v1.GetMemoryResponse.memory:type_name -> hummock.v1.Memory
+	29, // 2: hummock.v1.BatchGetMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	30, // 3: hummock.v1.BatchGetMemoriesResponse.memories:type_name -> hummock.v1.Memory
+	31, // 4: hummock.v1.ListMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	29, // 5: hummock.v1.ListMemoriesRequest.view:type_name -> hummock.v1.MemoryView
 	0,  // 6: hummock.v1.ListMemoriesRequest.order:type_name -> hummock.v1.ListOrder
-	28, // 7: hummock.v1.ListMemoriesResponse.memories:type_name -> hummock.v1.Memory
-	28, // 8: hummock.v1.UpdateMemoryRequest.memory:type_name -> hummock.v1.Memory
-	30, // 9: hummock.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	28, // 10: hummock.v1.UpdateMemoryResponse.memory:type_name -> hummock.v1.Memory
-	29, // 11: hummock.v1.DeleteMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	29, // 12: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	27, // 13: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	30, // 7: hummock.v1.ListMemoriesResponse.memories:type_name -> hummock.v1.Memory
+	30, // 8: hummock.v1.UpdateMemoryRequest.memory:type_name -> hummock.v1.Memory
+	32, // 9: hummock.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	30, // 10: hummock.v1.UpdateMemoryResponse.memory:type_name -> hummock.v1.Memory
+	31, // 11: hummock.v1.DeleteMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	31, // 12: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	29, // 13: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
 	14, // 14: hummock.v1.WatchMemoriesResponse.start:type_name -> hummock.v1.MemoryWatchStart
 	15, // 15: hummock.v1.WatchMemoriesResponse.events:type_name -> hummock.v1.MemoryEvents
 	16, // 16: hummock.v1.WatchMemoriesResponse.reset:type_name -> hummock.v1.MemoryWatchReset
 	17, // 17: hummock.v1.MemoryEvents.events:type_name -> hummock.v1.MemoryEvent
 	1,  // 18: hummock.v1.MemoryEvent.change:type_name -> hummock.v1.MemoryEventType
-	28, // 19: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
-	29, // 20: hummock.v1.ForgetRequest.filter:type_name -> hummock.v1.MemoryFilter
-	28, // 21: hummock.v1.HeldMemory.memory:type_name -> hummock.v1.Memory
-	31, // 22: hummock.v1.HeldMemory.hold_time:type_name -> google.protobuf.Timestamp
-	21, // 23: hummock.v1.ListReviewResponse.held:type_name -> hummock.v1.HeldMemory
-	2,  // 24: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
-	4,  // 25: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
-	6,  // 26: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
-	8,  // 27: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
-	10, // 28: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
-	18, // 29: hummock.v1.MemoryService.Forget:input_type -> hummock.v1.ForgetRequest
-	20, // 30: hummock.v1.MemoryService.ListReview:input_type -> hummock.v1.ListReviewRequest
-	23, // 31: hummock.v1.MemoryService.ApproveReview:input_type -> hummock.v1.ApproveReviewRequest
-	25, // 32: hummock.v1.MemoryService.RejectReview:input_type -> hummock.v1.RejectReviewRequest
-	12, // 33: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
-	3,  // 34: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
-	5,  // 35: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
-	7,  // 36: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
-	9,  // 37: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
-	11, // 38: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
-	19, // 39: hummock.v1.MemoryService.Forget:output_type -> hummock.v1.ForgetResponse
-	22, // 40: hummock.v1.MemoryService.ListReview:output_type -> hummock.v1.ListReviewResponse
-	24, // 41: hummock.v1.MemoryService.ApproveReview:output_type -> hummock.v1.ApproveReviewResponse
-	26, // 42: hummock.v1.MemoryService.RejectReview:output_type -> hummock.v1.RejectReviewResponse
-	13, // 43: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
-	34, // [34:44] is the sub-list for method output_type
-	24, // [24:34] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	30, // 19: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
+	33, // 20: hummock.v1.MapMemoriesResponse.kinds:type_name -> hummock.v1.MemoryKind
+	34, // 21: hummock.v1.MapMemoriesResponse.origins:type_name -> hummock.v1.Origin
+	31, // 22: hummock.v1.ForgetRequest.filter:type_name -> hummock.v1.MemoryFilter
+	30, // 23: hummock.v1.HeldMemory.memory:type_name -> hummock.v1.Memory
+	35, // 24: hummock.v1.HeldMemory.hold_time:type_name -> google.protobuf.Timestamp
+	23, // 25: hummock.v1.ListReviewResponse.held:type_name -> hummock.v1.HeldMemory
+	2,  // 26: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
+	4,  // 27: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
+	6,  // 28: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
+	8,  // 29: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
+	10, // 30: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
+	20, // 31: hummock.v1.MemoryService.Forget:input_type -> hummock.v1.ForgetRequest
+	22, // 32: hummock.v1.MemoryService.ListReview:input_type -> hummock.v1.ListReviewRequest
+	25, // 33: hummock.v1.MemoryService.ApproveReview:input_type -> hummock.v1.ApproveReviewRequest
+	27, // 34: hummock.v1.MemoryService.RejectReview:input_type -> hummock.v1.RejectReviewRequest
+	12, // 35: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
+	18, // 36: hummock.v1.MemoryService.MapMemories:input_type -> hummock.v1.MapMemoriesRequest
+	3,  // 37: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
+	5,  // 38: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
+	7,  // 39: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
+	9,  // 40: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
+	11, // 41: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
+	21, // 42: hummock.v1.MemoryService.Forget:output_type -> hummock.v1.ForgetResponse
+	24, // 43: hummock.v1.MemoryService.ListReview:output_type -> hummock.v1.ListReviewResponse
+	26, // 44: hummock.v1.MemoryService.ApproveReview:output_type -> hummock.v1.ApproveReviewResponse
+	28, // 45: hummock.v1.MemoryService.RejectReview:output_type -> hummock.v1.RejectReviewResponse
+	13, // 46: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
+	19, // 47: hummock.v1.MemoryService.MapMemories:output_type -> hummock.v1.MapMemoriesResponse
+	37, // [37:48] is the sub-list for method output_type
+	26, // [26:37] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_memory_service_proto_init() }
@@ -2195,7 +2434,7 @@ func file_hummock_v1_memory_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_memory_service_proto_rawDesc), len(file_hummock_v1_memory_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -31,6 +31,7 @@ const (
 	MemoryService_ApproveReview_FullMethodName    = "/hummock.v1.MemoryService/ApproveReview"
 	MemoryService_RejectReview_FullMethodName     = "/hummock.v1.MemoryService/RejectReview"
 	MemoryService_WatchMemories_FullMethodName    = "/hummock.v1.MemoryService/WatchMemories"
+	MemoryService_MapMemories_FullMethodName      = "/hummock.v1.MemoryService/MapMemories"
 )
 
 // MemoryServiceClient is the client API for MemoryService service.
@@ -67,6 +68,12 @@ type MemoryServiceClient interface {
 	// got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
 	// UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
 	WatchMemories(ctx context.Context, in *WatchMemoriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchMemoriesResponse], error)
+	// Gives all memories of a project as points of a plane, where those that are alike stand together: a star map. A memory
+	// that comes or goes moves no other one, as long as layout_id stays the same; it changes when a project has twice as many
+	// memories as before, up to 4096, and may change after a restart where old memories were edited or removed. First comes a
+	// message with seq and memory_count alone, then the memories by their writes. To keep a map up to date:
+	// WatchMemories with after_seq = seq, and MapMemories with the ids of what was created or updated.
+	MapMemories(ctx context.Context, in *MapMemoriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MapMemoriesResponse], error)
 }
 
 type memoryServiceClient struct {
@@ -186,6 +193,25 @@ func (c *memoryServiceClient) WatchMemories(ctx context.Context, in *WatchMemori
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type MemoryService_WatchMemoriesClient = grpc.ServerStreamingClient[WatchMemoriesResponse]
 
+func (c *memoryServiceClient) MapMemories(ctx context.Context, in *MapMemoriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MapMemoriesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &MemoryService_ServiceDesc.Streams[1], MemoryService_MapMemories_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[MapMemoriesRequest, MapMemoriesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type MemoryService_MapMemoriesClient = grpc.ServerStreamingClient[MapMemoriesResponse]
+
 // MemoryServiceServer is the server API for MemoryService service.
 // All implementations must embed UnimplementedMemoryServiceServer
 // for forward compatibility.
@@ -220,6 +246,12 @@ type MemoryServiceServer interface {
 	// got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
 	// UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
 	WatchMemories(*WatchMemoriesRequest, grpc.ServerStreamingServer[WatchMemoriesResponse]) error
+	// Gives all memories of a project as points of a plane, where those that are alike stand together: a star map. A memory
+	// that comes or goes moves no other one, as long as layout_id stays the same; it changes when a project has twice as many
+	// memories as before, up to 4096, and may change after a restart where old memories were edited or removed. First comes a
+	// message with seq and memory_count alone, then the memories by their writes. To keep a map up to date:
+	// WatchMemories with after_seq = seq, and MapMemories with the ids of what was created or updated.
+	MapMemories(*MapMemoriesRequest, grpc.ServerStreamingServer[MapMemoriesResponse]) error
 	mustEmbedUnimplementedMemoryServiceServer()
 }
 
@@ -259,6 +291,9 @@ func (UnimplementedMemoryServiceServer) RejectReview(context.Context, *RejectRev
 }
 func (UnimplementedMemoryServiceServer) WatchMemories(*WatchMemoriesRequest, grpc.ServerStreamingServer[WatchMemoriesResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchMemories not implemented")
+}
+func (UnimplementedMemoryServiceServer) MapMemories(*MapMemoriesRequest, grpc.ServerStreamingServer[MapMemoriesResponse]) error {
+	return status.Error(codes.Unimplemented, "method MapMemories not implemented")
 }
 func (UnimplementedMemoryServiceServer) mustEmbedUnimplementedMemoryServiceServer() {}
 func (UnimplementedMemoryServiceServer) testEmbeddedByValue()                       {}
@@ -454,6 +489,17 @@ func _MemoryService_WatchMemories_Handler(srv interface{}, stream grpc.ServerStr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type MemoryService_WatchMemoriesServer = grpc.ServerStreamingServer[WatchMemoriesResponse]
 
+func _MemoryService_MapMemories_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(MapMemoriesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(MemoryServiceServer).MapMemories(m, &grpc.GenericServerStream[MapMemoriesRequest, MapMemoriesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type MemoryService_MapMemoriesServer = grpc.ServerStreamingServer[MapMemoriesResponse]
+
 // MemoryService_ServiceDesc is the grpc.ServiceDesc for MemoryService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -502,6 +548,11 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "WatchMemories",
 			Handler:       _MemoryService_WatchMemories_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "MapMemories",
+			Handler:       _MemoryService_MapMemories_Handler,
 			ServerStreams: true,
 		},
 	},

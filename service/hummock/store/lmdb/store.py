@@ -17,6 +17,7 @@ from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import NO_NAMES, DeletedProject, GivenNames, Project, StoreStatus
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
+from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
 from hummock.ports.models import Clock
 from hummock.ports.store import (
@@ -51,6 +52,7 @@ from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search, held_behind, holders, rarest
+from hummock.store.search.star_map import stars_behind, stars_of
 from hummock.store.views.stored import Outdated, all_present
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import FollowingViews, ViewCache
@@ -259,6 +261,21 @@ class StoreReads:
             return tuple(view.columns.ids[ordinal] for ordinal in found[:limit].tolist()), len(found)
 
         return self._read(project, read) or ((), 0)
+
+    def stars(self, project: str, after: int, limit: int) -> Stars:
+        """A part of the star map; see `ports.Store`."""
+        return self._read(project, lambda view, stored: stars_behind(view, stored, after, limit)) or Stars.none()
+
+    def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
+        """These memories in the star map; see `ports.Store`."""
+
+        def read(view: ProjectView, stored: LmdbProject) -> Stars:
+            docs = [doc_of(stored.txn, self._tables, stored.number, memory_id) for memory_id in memory_ids]
+            found = [doc for doc in docs if doc is not None]
+            present = [doc for doc in found if self._sound(project, stored, doc, full=False) is not None]
+            return stars_of(view, stored, present)
+
+        return self._read(project, read) or Stars.none()
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`; see `ports.Store`."""

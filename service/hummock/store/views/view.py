@@ -17,6 +17,7 @@ from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.forward_lists import concatenated
 from hummock.store.views.given_names import NAMING_KINDS, LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits
+from hummock.store.views.places import StarPlaces
 from hummock.store.views.postings import Postings
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock.store.views.superseded import LazySuperseded, Superseded, Superseding
@@ -128,6 +129,7 @@ class ProjectView:
         settings: What the project sets for itself.
         superseding: What its memories say that they replace.
         told_times: Finds memories by when what they tell happened; of the lineage.
+        star_places: Where memories stand in the star map; likewise.
         kept_flags: Of filters; every view begins without any.
         kept_signs: Of token vectors; likewise.
         expired_at: When the last of the memories ended that the view leaves out for that; 0 where it leaves out none.
@@ -148,6 +150,7 @@ class ProjectView:
     settings: ProjectSettings = NO_SETTINGS
     superseding: Superseding = field(default_factory=Superseding)
     told_times: ToldTimes = field(default_factory=ToldTimes)
+    star_places: StarPlaces = field(default_factory=StarPlaces)
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
     kept_signs: KeptSigns = field(default_factory=KeptSigns, init=False)
     expired_at: float = 0.0
@@ -359,6 +362,7 @@ def _compacted(view: ProjectView) -> ProjectView:
         view,
         lineage=object(),
         told_times=ToldTimes(),
+        star_places=view.star_places.renumbered(),
         columns=view.columns.compacted(),
         vectors=vectors,
         signs=SignBits.of(vectors.values) if vectors.size >= view.plans.sign_rows else None,

@@ -8,7 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Memory, MemoryFilter, MemoryView } from "./memory_pb.js";
+import type { Memory, MemoryFilter, MemoryKind, MemoryView, Origin } from "./memory_pb.js";
 import { file_hummock_v1_memory } from "./memory_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/memory_service.proto.
  */
 export const file_hummock_v1_memory_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9odW1tb2NrL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgpodW1tb2NrLnYxImYKEEdldE1lbW9yeVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIKCgJpZBgCIAEoCRIkCgR2aWV3GAMgASgOMhYuaHVtbW9jay52MS5NZW1vcnlWaWV3Eg8KB21pbl9zZXEYBCABKAQiNwoRR2V0TWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkingEKF0JhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEiQKBHZpZXcYAyABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSDwoHbWluX3NlcRgEIAEoBBIVCg1hbGxvd19taXNzaW5nGAUgASgIEhcKD21heF9yZXBseV9ieXRlcxgGIAEoDSJqChhCYXRjaEdldE1lbW9yaWVzUmVzcG9uc2USJAoIbWVtb3JpZXMYASADKAsyEi5odW1tb2NrLnYxLk1lbW9yeRITCgttaXNzaW5nX2lkcxgCIAMoCRITCgtvbWl0dGVkX2lkcxgDIAMoCSLsAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEigKBmZpbHRlchgCIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJEiQKBHZpZXcYBSABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSJAoFb3JkZXIYBiABKA4yFS5odW1tb2NrLnYxLkxpc3RPcmRlchIQCghjb250YWlucxgHIAEoCRIVCg1hbGxvd19taXNzaW5nGAggASgIIlUKFExpc3RNZW1vcmllc1Jlc3BvbnNlEiQKCG1lbW9yaWVzGAEgAygLMhIuaHVtbW9jay52MS5NZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIo8BChNVcGRhdGVNZW1vcnlSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siRwoUVXBkYXRlTWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSCwoDc2VxGAIgASgEIoQBChVEZWxldGVNZW1vcmllc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIPCgdkcnlfcnVuGAUgASgIImoKFkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDWRlbGV0ZWRfY291bnQYAiABKA0SEwoLbWlzc2luZ19pZHMYAyADKAkSFwoPcmVtYWluaW5nX2NvdW50GAQgASgNIrQBChRXYXRjaE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEigKBmZpbHRlchgDIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEiQKBHZpZXcYBCABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSFQoNYWxsb3dfbWlzc2luZxgFIAEoCEIMCgpfYWZ0ZXJfc2VxIskBChVXYXRjaE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEi0KBXN0YXJ0GAIgASgLMhwuaHVtbW9jay52MS5NZW1vcnlXYXRjaFN0YXJ0SAASKgoGZXZlbnRzGAMgASgLMhguaHVtbW9jay52MS5NZW1vcnlFdmVudHNIABItCgVyZXNldBgEIAEoCzIcLmh1bW1vY2sudjEuTWVtb3J5V2F0Y2hSZXNldEgAEhEKCWNhdWdodF91cBgFIAEoCEIGCgRuZXdzIhIKEE1lbW9yeVdhdGNoU3RhcnQiNwoMTWVtb3J5RXZlbnRzEicKBmV2ZW50cxgBIAMoCzIXLmh1bW1vY2sudjEuTWVtb3J5RXZlbnQiEgoQTWVtb3J5V2F0Y2hSZXNldCJ3CgtNZW1vcnlFdmVudBIrCgZjaGFuZ2UYASABKA4yGy5odW1tb2NrLnYxLk1lbW9yeUV2ZW50VHlwZRIKCgJpZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRILCgNzZXEYBCABKAQipQEKDUZvcmdldFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIQCghjb250YWlucxgFIAEoCRIVCg13aXRoX3Nlc3Npb25zGAYgASgIEg8KB2RyeV9ydW4YByABKAgitwEKDkZvcmdldFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIUCgxtZW1vcnlfY291bnQYAiABKA0SFwoPcmVtYWluaW5nX2NvdW50GAMgASgNEhUKDXNlc3Npb25fY291bnQYBCABKA0SFQoNbWVzc2FnZV9jb3VudBgFIAEoDRITCgtldmVudF9jb3VudBgGIAEoDRISCgppZHNfZGlnZXN0GAcgASgJEhIKCmhlbGRfY291bnQYCCABKA0iSwoRTGlzdFJldmlld1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCSJxCgpIZWxkTWVtb3J5EiIKBm1lbW9yeRgBIAEoCzISLmh1bW1vY2sudjEuTWVtb3J5EhAKCGZhbWlsaWVzGAIgAygJEi0KCWhvbGRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUwoSTGlzdFJldmlld1Jlc3BvbnNlEiQKBGhlbGQYASADKAsyFi5odW1tb2NrLnYxLkhlbGRNZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkgKFEFwcHJvdmVSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUQoVQXBwcm92ZVJldmlld1Jlc3BvbnNlEgsKA3NlcRgBIAEoBBIWCg5hcHByb3ZlZF9jb3VudBgCIAEoDRITCgttaXNzaW5nX2lkcxgDIAMoCSJHChNSZWplY3RSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUAoUUmVqZWN0UmV2aWV3UmVzcG9uc2USCwoDc2VxGAEgASgEEhYKDnJlamVjdGVkX2NvdW50GAIgASgNEhMKC21pc3NpbmdfaWRzGAMgAygJKmEKCUxpc3RPcmRlchIaChZMSVNUX09SREVSX1VOU1BFQ0lGSUVEEAASGwoXTElTVF9PUkRFUl9PTERFU1RfRklSU1QQARIbChdMSVNUX09SREVSX05FV0VTVF9GSVJTVBACKpEBCg9NZW1vcnlFdmVudFR5cGUSIQodTUVNT1JZX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlNRU1PUllfRVZFTlRfVFlQRV9DUkVBVEVEEAESHQoZTUVNT1JZX0VWRU5UX1RZUEVfVVBEQVRFRBACEh0KGU1FTU9SWV9FVkVOVF9UWVBFX0RFTEVURUQQAzLfBgoNTWVtb3J5U2VydmljZRJNCglHZXRNZW1vcnkSHC5odW1tb2NrLnYxLkdldE1lbW9yeVJlcXVlc3QaHS5odW1tb2NrLnYxLkdldE1lbW9yeVJlc3BvbnNlIgOQAgESYgoQQmF0Y2hHZXRNZW1vcmllcxIjLmh1bW1vY2sudjEuQmF0Y2hHZXRNZW1vcmllc1JlcXVlc3QaJC5odW1tb2NrLnYxLkJhdGNoR2V0TWVtb3JpZXNSZXNwb25zZSIDkAIBElYKDExpc3RNZW1vcmllcxIfLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVxdWVzdBogLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJRCgxVcGRhdGVNZW1vcnkSHy5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlcXVlc3QaIC5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlc3BvbnNlElcKDkRlbGV0ZU1lbW9yaWVzEiEuaHVtbW9jay52MS5EZWxldGVNZW1vcmllc1JlcXVlc3QaIi5odW1tb2NrLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USPwoGRm9yZ2V0EhkuaHVtbW9jay52MS5Gb3JnZXRSZXF1ZXN0GhouaHVtbW9jay52MS5Gb3JnZXRSZXNwb25zZRJQCgpMaXN0UmV2aWV3Eh0uaHVtbW9jay52MS5MaXN0UmV2aWV3UmVxdWVzdBoeLmh1bW1vY2sudjEuTGlzdFJldmlld1Jlc3BvbnNlIgOQAgESVAoNQXBwcm92ZVJldmlldxIgLmh1bW1vY2sudjEuQXBwcm92ZVJldmlld1JlcXVlc3QaIS5odW1tb2NrLnYxLkFwcHJvdmVSZXZpZXdSZXNwb25zZRJRCgxSZWplY3RSZXZpZXcSHy5odW1tb2NrLnYxLlJlamVjdFJldmlld1JlcXVlc3QaIC5odW1tb2NrLnYxLlJlamVjdFJldmlld1Jlc3BvbnNlElsKDVdhdGNoTWVtb3JpZXMSIC5odW1tb2NrLnYxLldhdGNoTWVtb3JpZXNSZXF1ZXN0GiEuaHVtbW9jay52MS5XYXRjaE1lbW9yaWVzUmVzcG9uc2UiA5ACATABQksKDmRldi5odW1tb2NrLnYxQhJNZW1vcnlTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_hummock_v1_memory]);
+  fileDesc("Ch9odW1tb2NrL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgpodW1tb2NrLnYxImYKEEdldE1lbW9yeVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIKCgJpZBgCIAEoCRIkCgR2aWV3GAMgASgOMhYuaHVtbW9jay52MS5NZW1vcnlWaWV3Eg8KB21pbl9zZXEYBCABKAQiNwoRR2V0TWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkingEKF0JhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEiQKBHZpZXcYAyABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSDwoHbWluX3NlcRgEIAEoBBIVCg1hbGxvd19taXNzaW5nGAUgASgIEhcKD21heF9yZXBseV9ieXRlcxgGIAEoDSJqChhCYXRjaEdldE1lbW9yaWVzUmVzcG9uc2USJAoIbWVtb3JpZXMYASADKAsyEi5odW1tb2NrLnYxLk1lbW9yeRITCgttaXNzaW5nX2lkcxgCIAMoCRITCgtvbWl0dGVkX2lkcxgDIAMoCSLsAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEigKBmZpbHRlchgCIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJEiQKBHZpZXcYBSABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSJAoFb3JkZXIYBiABKA4yFS5odW1tb2NrLnYxLkxpc3RPcmRlchIQCghjb250YWlucxgHIAEoCRIVCg1hbGxvd19taXNzaW5nGAggASgIIlUKFExpc3RNZW1vcmllc1Jlc3BvbnNlEiQKCG1lbW9yaWVzGAEgAygLMhIuaHVtbW9jay52MS5NZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIo8BChNVcGRhdGVNZW1vcnlSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siRwoUVXBkYXRlTWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSCwoDc2VxGAIgASgEIoQBChVEZWxldGVNZW1vcmllc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIPCgdkcnlfcnVuGAUgASgIImoKFkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDWRlbGV0ZWRfY291bnQYAiABKA0SEwoLbWlzc2luZ19pZHMYAyADKAkSFwoPcmVtYWluaW5nX2NvdW50GAQgASgNIrQBChRXYXRjaE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEigKBmZpbHRlchgDIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEiQKBHZpZXcYBCABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSFQoNYWxsb3dfbWlzc2luZxgFIAEoCEIMCgpfYWZ0ZXJfc2VxIskBChVXYXRjaE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEi0KBXN0YXJ0GAIgASgLMhwuaHVtbW9jay52MS5NZW1vcnlXYXRjaFN0YXJ0SAASKgoGZXZlbnRzGAMgASgLMhguaHVtbW9jay52MS5NZW1vcnlFdmVudHNIABItCgVyZXNldBgEIAEoCzIcLmh1bW1vY2sudjEuTWVtb3J5V2F0Y2hSZXNldEgAEhEKCWNhdWdodF91cBgFIAEoCEIGCgRuZXdzIhIKEE1lbW9yeVdhdGNoU3RhcnQiNwoMTWVtb3J5RXZlbnRzEicKBmV2ZW50cxgBIAMoCzIXLmh1bW1vY2sudjEuTWVtb3J5RXZlbnQiEgoQTWVtb3J5V2F0Y2hSZXNldCJ3CgtNZW1vcnlFdmVudBIrCgZjaGFuZ2UYASABKA4yGy5odW1tb2NrLnYxLk1lbW9yeUV2ZW50VHlwZRIKCgJpZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRILCgNzZXEYBCABKAQiSQoSTWFwTWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEhUKDWFsbG93X21pc3NpbmcYAyABKAgiiwIKE01hcE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhQKDG1lbW9yeV9jb3VudBgCIAEoDRIRCglsYXlvdXRfaWQYAyABKAkSCwoDaWRzGAQgAygJEgkKAXgYBSADKAISCQoBeRgGIAMoAhIRCglpc19wbGFjZWQYByADKAgSJQoFa2luZHMYCCADKA4yFi5odW1tb2NrLnYxLk1lbW9yeUtpbmQSIwoHb3JpZ2lucxgJIAMoDjISLmh1bW1vY2sudjEuT3JpZ2luEhUKDXVwZGF0ZV91bml4X3MYCiADKAMSEAoIc2Vzc2lvbnMYCyADKA0SEwoLc2Vzc2lvbl9pZHMYDCADKAkipQEKDUZvcmdldFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIQCghjb250YWlucxgFIAEoCRIVCg13aXRoX3Nlc3Npb25zGAYgASgIEg8KB2RyeV9ydW4YByABKAgitwEKDkZvcmdldFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIUCgxtZW1vcnlfY291bnQYAiABKA0SFwoPcmVtYWluaW5nX2NvdW50GAMgASgNEhUKDXNlc3Npb25fY291bnQYBCABKA0SFQoNbWVzc2FnZV9jb3VudBgFIAEoDRITCgtldmVudF9jb3VudBgGIAEoDRISCgppZHNfZGlnZXN0GAcgASgJEhIKCmhlbGRfY291bnQYCCABKA0iSwoRTGlzdFJldmlld1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCSJxCgpIZWxkTWVtb3J5EiIKBm1lbW9yeRgBIAEoCzISLmh1bW1vY2sudjEuTWVtb3J5EhAKCGZhbWlsaWVzGAIgAygJEi0KCWhvbGRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUwoSTGlzdFJldmlld1Jlc3BvbnNlEiQKBGhlbGQYASADKAsyFi5odW1tb2NrLnYxLkhlbGRNZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkgKFEFwcHJvdmVSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUQoVQXBwcm92ZVJldmlld1Jlc3BvbnNlEgsKA3NlcRgBIAEoBBIWCg5hcHByb3ZlZF9jb3VudBgCIAEoDRITCgttaXNzaW5nX2lkcxgDIAMoCSJHChNSZWplY3RSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUAoUUmVqZWN0UmV2aWV3UmVzcG9uc2USCwoDc2VxGAEgASgEEhYKDnJlamVjdGVkX2NvdW50GAIgASgNEhMKC21pc3NpbmdfaWRzGAMgAygJKmEKCUxpc3RPcmRlchIaChZMSVNUX09SREVSX1VOU1BFQ0lGSUVEEAASGwoXTElTVF9PUkRFUl9PTERFU1RfRklSU1QQARIbChdMSVNUX09SREVSX05FV0VTVF9GSVJTVBACKpEBCg9NZW1vcnlFdmVudFR5cGUSIQodTUVNT1JZX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlNRU1PUllfRVZFTlRfVFlQRV9DUkVBVEVEEAESHQoZTUVNT1JZX0VWRU5UX1RZUEVfVVBEQVRFRBACEh0KGU1FTU9SWV9FVkVOVF9UWVBFX0RFTEVURUQQAzK2BwoNTWVtb3J5U2VydmljZRJNCglHZXRNZW1vcnkSHC5odW1tb2NrLnYxLkdldE1lbW9yeVJlcXVlc3QaHS5odW1tb2NrLnYxLkdldE1lbW9yeVJlc3BvbnNlIgOQAgESYgoQQmF0Y2hHZXRNZW1vcmllcxIjLmh1bW1vY2sudjEuQmF0Y2hHZXRNZW1vcmllc1JlcXVlc3QaJC5odW1tb2NrLnYxLkJhdGNoR2V0TWVtb3JpZXNSZXNwb25zZSIDkAIBElYKDExpc3RNZW1vcmllcxIfLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVxdWVzdBogLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJRCgxVcGRhdGVNZW1vcnkSHy5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlcXVlc3QaIC5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlc3BvbnNlElcKDkRlbGV0ZU1lbW9yaWVzEiEuaHVtbW9jay52MS5EZWxldGVNZW1vcmllc1JlcXVlc3QaIi5odW1tb2NrLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USPwoGRm9yZ2V0EhkuaHVtbW9jay52MS5Gb3JnZXRSZXF1ZXN0GhouaHVtbW9jay52MS5Gb3JnZXRSZXNwb25zZRJQCgpMaXN0UmV2aWV3Eh0uaHVtbW9jay52MS5MaXN0UmV2aWV3UmVxdWVzdBoeLmh1bW1vY2sudjEuTGlzdFJldmlld1Jlc3BvbnNlIgOQAgESVAoNQXBwcm92ZVJldmlldxIgLmh1bW1vY2sudjEuQXBwcm92ZVJldmlld1JlcXVlc3QaIS5odW1tb2NrLnYxLkFwcHJvdmVSZXZpZXdSZXNwb25zZRJRCgxSZWplY3RSZXZpZXcSHy5odW1tb2NrLnYxLlJlamVjdFJldmlld1JlcXVlc3QaIC5odW1tb2NrLnYxLlJlamVjdFJldmlld1Jlc3BvbnNlElsKDVdhdGNoTWVtb3JpZXMSIC5odW1tb2NrLnYxLldhdGNoTWVtb3JpZXNSZXF1ZXN0GiEuaHVtbW9jay52MS5XYXRjaE1lbW9yaWVzUmVzcG9uc2UiA5ACATABElUKC01hcE1lbW9yaWVzEh4uaHVtbW9jay52MS5NYXBNZW1vcmllc1JlcXVlc3QaHy5odW1tb2NrLnYxLk1hcE1lbW9yaWVzUmVzcG9uc2UiA5ACATABQksKDmRldi5odW1tb2NrLnYxQhJNZW1vcnlTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_hummock_v1_memory]);
 
 /**
  * Asks for one memory.
@@ -643,6 +643,141 @@ export const MemoryEventSchema: GenMessage<MemoryEvent> = /*@__PURE__*/
   messageDesc(file_hummock_v1_memory_service, 15);
 
 /**
+ * Asks where memories stand.
+ *
+ * @generated from message hummock.v1.MapMemoriesRequest
+ */
+export type MapMemoriesRequest = Message<"hummock.v1.MapMemoriesRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * Only these memories; what does not exist is left out. At most 512, each at most 256 bytes; empty means all.
+   *
+   * @generated from field: repeated string ids = 2;
+   */
+  ids: string[];
+
+  /**
+   * Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND.
+   *
+   * @generated from field: bool allow_missing = 3;
+   */
+  allowMissing: boolean;
+};
+
+/**
+ * Describes the message hummock.v1.MapMemoriesRequest.
+ * Use `create(MapMemoriesRequestSchema)` to create a new message.
+ */
+export const MapMemoriesRequestSchema: GenMessage<MapMemoriesRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 16);
+
+/**
+ * Some memories, column by column: each column but session_ids has a value for each of ids, in that order.
+ *
+ * @generated from message hummock.v1.MapMemoriesResponse
+ */
+export type MapMemoriesResponse = Message<"hummock.v1.MapMemoriesResponse"> & {
+  /**
+   * The project's seq when the map was begun, the same in every message. What is written meanwhile may be in it or not.
+   *
+   * @generated from field: uint64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * How many memories there were then, whatever ids were asked for. In the first message.
+   *
+   * @generated from field: uint32 memory_count = 2;
+   */
+  memoryCount: number;
+
+  /**
+   * Places may be compared where it is the same. Empty in the first message, and where no memory has a vector.
+   *
+   * @generated from field: string layout_id = 3;
+   */
+  layoutId: string;
+
+  /**
+   * Ids of the memories, at most 4096.
+   *
+   * @generated from field: repeated string ids = 4;
+   */
+  ids: string[];
+
+  /**
+   * To the right of the middle, in [-1.2, 1.2].
+   *
+   * @generated from field: repeated float x = 5;
+   */
+  x: number[];
+
+  /**
+   * Above the middle, in [-1.2, 1.2]. Memories with a place of their own are at most 1 from the middle.
+   *
+   * @generated from field: repeated float y = 6;
+   */
+  y: number[];
+
+  /**
+   * Whether its vector says where a memory stands. One that waits for its vectors stands on a ring, 1.1 to 1.2 from the
+   * middle.
+   *
+   * @generated from field: repeated bool is_placed = 7;
+   */
+  isPlaced: boolean[];
+
+  /**
+   * Their kinds.
+   *
+   * @generated from field: repeated hummock.v1.MemoryKind kinds = 8;
+   */
+  kinds: MemoryKind[];
+
+  /**
+   * Their origins.
+   *
+   * @generated from field: repeated hummock.v1.Origin origins = 9;
+   */
+  origins: Origin[];
+
+  /**
+   * When each was last changed, in Unix seconds.
+   *
+   * @generated from field: repeated int64 update_unix_s = 10;
+   */
+  updateUnixS: bigint[];
+
+  /**
+   * Where the session of each stands among the session_ids of all messages of this stream so far, counted from 1; 0 of a
+   * memory without a session.
+   *
+   * @generated from field: repeated uint32 sessions = 11;
+   */
+  sessions: number[];
+
+  /**
+   * Sessions that are named for the first time.
+   *
+   * @generated from field: repeated string session_ids = 12;
+   */
+  sessionIds: string[];
+};
+
+/**
+ * Describes the message hummock.v1.MapMemoriesResponse.
+ * Use `create(MapMemoriesResponseSchema)` to create a new message.
+ */
+export const MapMemoriesResponseSchema: GenMessage<MapMemoriesResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 17);
+
+/**
  * Asks to forget: all memories that meet every condition that is set, one at least, and the sessions that are named. To
  * forget a whole project: DeleteProject.
  *
@@ -705,7 +840,7 @@ export type ForgetRequest = Message<"hummock.v1.ForgetRequest"> & {
  * Use `create(ForgetRequestSchema)` to create a new message.
  */
 export const ForgetRequestSchema: GenMessage<ForgetRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 16);
+  messageDesc(file_hummock_v1_memory_service, 18);
 
 /**
  * A receipt.
@@ -776,7 +911,7 @@ export type ForgetResponse = Message<"hummock.v1.ForgetResponse"> & {
  * Use `create(ForgetResponseSchema)` to create a new message.
  */
 export const ForgetResponseSchema: GenMessage<ForgetResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 17);
+  messageDesc(file_hummock_v1_memory_service, 19);
 
 /**
  * Asks for a page of what is held.
@@ -811,7 +946,7 @@ export type ListReviewRequest = Message<"hummock.v1.ListReviewRequest"> & {
  * Use `create(ListReviewRequestSchema)` to create a new message.
  */
 export const ListReviewRequestSchema: GenMessage<ListReviewRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 18);
+  messageDesc(file_hummock_v1_memory_service, 20);
 
 /**
  * What is held under one id.
@@ -846,7 +981,7 @@ export type HeldMemory = Message<"hummock.v1.HeldMemory"> & {
  * Use `create(HeldMemorySchema)` to create a new message.
  */
 export const HeldMemorySchema: GenMessage<HeldMemory> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 19);
+  messageDesc(file_hummock_v1_memory_service, 21);
 
 /**
  * A page of what is held.
@@ -874,7 +1009,7 @@ export type ListReviewResponse = Message<"hummock.v1.ListReviewResponse"> & {
  * Use `create(ListReviewResponseSchema)` to create a new message.
  */
 export const ListReviewResponseSchema: GenMessage<ListReviewResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 20);
+  messageDesc(file_hummock_v1_memory_service, 22);
 
 /**
  * Asks to make memories of what is held.
@@ -909,7 +1044,7 @@ export type ApproveReviewRequest = Message<"hummock.v1.ApproveReviewRequest"> & 
  * Use `create(ApproveReviewRequestSchema)` to create a new message.
  */
 export const ApproveReviewRequestSchema: GenMessage<ApproveReviewRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 21);
+  messageDesc(file_hummock_v1_memory_service, 23);
 
 /**
  * What became of it.
@@ -944,7 +1079,7 @@ export type ApproveReviewResponse = Message<"hummock.v1.ApproveReviewResponse"> 
  * Use `create(ApproveReviewResponseSchema)` to create a new message.
  */
 export const ApproveReviewResponseSchema: GenMessage<ApproveReviewResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 22);
+  messageDesc(file_hummock_v1_memory_service, 24);
 
 /**
  * Asks to remove what is held.
@@ -979,7 +1114,7 @@ export type RejectReviewRequest = Message<"hummock.v1.RejectReviewRequest"> & {
  * Use `create(RejectReviewRequestSchema)` to create a new message.
  */
 export const RejectReviewRequestSchema: GenMessage<RejectReviewRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 23);
+  messageDesc(file_hummock_v1_memory_service, 25);
 
 /**
  * What became of it.
@@ -1014,7 +1149,7 @@ export type RejectReviewResponse = Message<"hummock.v1.RejectReviewResponse"> & 
  * Use `create(RejectReviewResponseSchema)` to create a new message.
  */
 export const RejectReviewResponseSchema: GenMessage<RejectReviewResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 24);
+  messageDesc(file_hummock_v1_memory_service, 26);
 
 /**
  * How memories are listed.
@@ -1204,6 +1339,20 @@ export const MemoryService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchMemoriesRequestSchema;
     output: typeof WatchMemoriesResponseSchema;
+  },
+  /**
+   * Gives all memories of a project as points of a plane, where those that are alike stand together: a star map. A memory
+   * that comes or goes moves no other one, as long as layout_id stays the same; it changes when a project has twice as many
+   * memories as before, up to 4096, and may change after a restart where old memories were edited or removed. First comes a
+   * message with seq and memory_count alone, then the memories by their writes. To keep a map up to date:
+   * WatchMemories with after_seq = seq, and MapMemories with the ids of what was created or updated.
+   *
+   * @generated from rpc hummock.v1.MemoryService.MapMemories
+   */
+  mapMemories: {
+    methodKind: "server_streaming";
+    input: typeof MapMemoriesRequestSchema;
+    output: typeof MapMemoriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_hummock_v1_memory_service, 0);

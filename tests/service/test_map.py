@@ -1,0 +1,160 @@
+"""The star map through the socket: every memory as a point, which stays where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import field_mask_pb2
+
+from hummock.rpc import mapping
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import memory_service_pb2 as memory
+from hummock_client import Client
+from tests.service.calls import await_vectors, learn
+from tests.service.inputs import domain, fragment, note, record
+from tests.service.running import Stubs
+
+Places = dict[str, tuple[float, float]]
+COLUMNS = ("x", "y", "is_placed", "kinds", "origins", "update_unix_s", "sessions")
+
+
+def mapped(service: Stubs, project: str, *ids: str, **more: Any) -> list[memory.MapMemoriesResponse]:
+    """The messages of a map, each column of them as long as it has to be."""
+    request = memory.MapMemoriesRequest(project=project, ids=ids, **more)
+    messages = list(service.memory.MapMemories(request, timeout=60))
+    assert len({message.seq for message in messages}) == 1
+    for message in messages:
+        assert {len(getattr(message, name)) for name in COLUMNS} == {len(message.ids)}
+    return messages
+
+
+def places(messages: Iterable[memory.MapMemoriesResponse]) -> Places:
+    return {one: (x, y) for message in messages for one, x, y in zip(message.ids, message.x, message.y, strict=True)}
+
+
+def notes(start: int, end: int) -> list[pb.Memory]:
+    return [
+        note(f"lamp number {number} on the quay burns {number * 7} hours", id=f"n{number}")
+        for number in range(start, end)
+    ]
+
+
+def test_the_map_has_every_memory_with_what_it_is_coloured_by(service: Stubs, project: str) -> None:
+    """S4-40."""
+    seq = learn(
+        service,
+        project,
+        note("潮汐木的心材，退潮时发光", id="a", session_id="潮"),
+        note("the settlement page takes ISO dates", id="b", origin=pb.ORIGIN_AI_OUTPUT, session_id="潮"),
+        record("还款方式有哪些？", "等额本息、等额本金、先息后本。", id="c"),
+        fragment("src/dates.py", "parse_date", "def parse_date(text):\n    return text"),
+        domain("还款", "还款模块处理所有还款相关业务。"),
+    ).seq
+    first, stars = mapped(service, project)
+    assert (first.seq, first.memory_count, first.layout_id, list(first.ids)) == (seq, 5, "", [])
+    assert stars.layout_id
+    assert list(stars.ids)[:3] == ["a", "b", "c"]
+    assert list(stars.kinds) == [
+        pb.MEMORY_KIND_NOTE,
+        pb.MEMORY_KIND_NOTE,
+        pb.MEMORY_KIND_LEARNING_RECORD,
+        pb.MEMORY_KIND_CODE_FRAGMENT,
+        pb.MEMORY_KIND_DOMAIN_KNOWLEDGE,
+    ]
+    assert list(stars.origins)[:2] == [pb.ORIGIN_MANUAL, pb.ORIGIN_AI_OUTPUT]
+    assert list(stars.sessions) == [1, 1, 0, 0, 0]
+    assert list(stars.session_ids) == ["潮"]
+    assert all(stars.is_placed)
+    assert all(x * x + y * y <= 1 + 1e-5 for x, y in places([stars]).values())
+    changed = service.memory.GetMemory(memory.GetMemoryRequest(project=project, id="a")).memory.update_time
+    assert stars.update_unix_s[0] == changed.seconds
+
+
+def test_what_is_learnt_edited_or_deleted_moves_nothing_else(service: Stubs, project: str) -> None:
+    """S4-40."""
+    learn(service, project, *notes(0, 20))
+    before = mapped(service, project)
+    learn(service, project, *notes(20, 30))
+    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["n3"]))
+    mask = field_mask_pb2.FieldMask(paths=["content"])
+    edited = pb.Memory(id="n4", content="a bell in the harbour")
+    service.memory.UpdateMemory(memory.UpdateMemoryRequest(project=project, memory=edited, update_mask=mask))
+    after = mapped(service, project)
+    assert after[1].layout_id == before[1].layout_id
+    then, now = places(before), places(after)
+    assert now.keys() == {f"n{number}" for number in range(30)} - {"n3"}
+    for one in now.keys() & then.keys() - {"n4"}:
+        assert now[one] == pytest.approx(then[one], abs=1e-5)
+
+
+def test_some_memories_stand_where_the_whole_map_has_them(service: Stubs, project: str) -> None:
+    learn(service, project, *notes(0, 12))
+    whole = places(mapped(service, project))
+    first, some = mapped(service, project, "n7", "gone", "n2", "n7")
+    assert first.memory_count == 12
+    assert list(some.ids) == ["n2", "n7"]
+    for one, place in places([some]).items():
+        assert place == pytest.approx(whole[one], abs=1e-5)
+    assert [list(message.ids) for message in mapped(service, project, "gone")] == [[]]
+
+
+def test_a_large_map_comes_in_parts_that_number_sessions_alike(
+    service: Stubs, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapping, "MOST_STARS", 4)
+    said = [note(f"{number} boats", id=f"n{number}", session_id="ABCA"[number % 4]) for number in range(10)]
+    learn(service, project, *said)
+    first, *parts = mapped(service, project)
+    assert (first.memory_count, [len(part.ids) for part in parts]) == (10, [4, 4, 2])
+    names = [name for part in parts for name in part.session_ids]
+    assert sorted(names) == ["A", "B", "C"]
+    numbers = [number for part in parts for number in part.sessions]
+    assert [names[number - 1] for number in numbers] == ["ABCA"[number % 4] for number in range(10)]
+
+
+def test_what_waits_for_its_vectors_is_told_apart(service: Stubs, project: str) -> None:
+    learn(service, project, *notes(0, 9))
+    late = context.LearnRequest(
+        project=project, memories=[note("late to the map", id="late")], embedding=context.EMBEDDING_MODE_DEFERRED
+    )
+    service.context.Learn(late)
+    await_vectors(service, project)
+    (_, some) = mapped(service, project, "late")
+    assert list(some.is_placed) == [True]
+
+
+def test_an_unknown_project_is_not_found_unless_it_may_be_missing(service: Stubs, project: str) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        mapped(service, project)
+    error: Any = caught.value
+    assert error.code() is grpc.StatusCode.NOT_FOUND
+    (empty,) = mapped(service, project, allow_missing=True)
+    assert (empty.seq, empty.memory_count) == (0, 0)
+
+
+@pytest.mark.parametrize("wrong", [{"project": ""}, {"ids": ["x"] * 513}, {"ids": [""]}, {"ids": ["a\nb"]}])
+def test_a_request_that_breaks_a_rule_is_refused(service: Stubs, project: str, wrong: dict[str, Any]) -> None:
+    learn(service, project, note("a lamp"))
+    with pytest.raises(grpc.RpcError) as caught:
+        list(service.memory.MapMemories(memory.MapMemoriesRequest(**{"project": project, **wrong})))
+    error: Any = caught.value
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_to_look_at_the_map_changes_nothing(service: Stubs, project: str) -> None:
+    seq = learn(service, project, *notes(0, 5)).seq
+    mapped(service, project)
+    assert mapped(service, project)[0].seq == seq
+
+
+def test_the_client_has_it(service: Stubs, project: str) -> None:
+    learn(service, project, *notes(0, 3))
+    with Client(service.target) as client:
+        first, stars = client.map_memories(project)
+        assert first.memory_count == 3
+        assert list(stars.ids) == ["n0", "n1", "n2"]
+        assert [len(one.ids) for one in client.map_memories(project, ["n1"])] == [0, 1]
