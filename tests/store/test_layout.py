@@ -13,7 +13,8 @@ from hummock.store.views.layout import beside, lay_out
 
 def unit(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / lengths).astype(np.float32)
+    of_length_1: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+    return of_length_1
 
 
 def topics(count: int, of_each: int, dim: int = 48, seed: int = 7) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -29,7 +30,8 @@ def of_nearest(places: NDArray[np.float32], topic: NDArray[np.int64], asked: NDA
     apart = np.linalg.norm(asked[:, None] - places[None], axis=2)
     if len(asked) == len(places):
         np.fill_diagonal(apart, np.inf)
-    return topic[apart.argmin(axis=1)]
+    nearest: NDArray[np.int64] = topic[apart.argmin(axis=1)]
+    return nearest
 
 
 def test_what_is_about_one_thing_stands_together() -> None:

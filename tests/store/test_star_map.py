@@ -10,7 +10,9 @@ import pytest
 
 from hummock.core.stars import Stars
 from hummock.ports.store import Store
+from hummock.store import EmbeddedStore
 from hummock.store.views import places
+from hummock.store.views.view import ProjectView
 from tests.ports.asking import put
 from tests.store.answering import rebuild
 from tests.store.opening import opened
@@ -40,6 +42,12 @@ def where(store: Store, limit: int = 7) -> Where:
         for part in stars(store, limit)
         for memory_id, place in zip(part.ids, part.places.tolist(), strict=True)
     }
+
+
+def view_of(store: EmbeddedStore) -> ProjectView:
+    view = store._views.view("p")
+    assert view is not None
+    return view
 
 
 def same(before: Where, after: Where) -> None:
@@ -87,19 +95,12 @@ def test_landmarks_are_spread_over_the_oldest_memories(tmp_path: Path, monkeypat
     monkeypatch.setattr(places, "MOST_LANDMARKS", 8)
     with opened(tmp_path) as store:
         put(store, "p", *entries(0, 64))
-        store.stars("p", 0, 1)
-        view = store._views.loaded_view("p")
-        assert view is not None
-        assert len(view.star_places._layout.vectors) == 8
-        docs = view.columns.doc.values
-        chosen = places._layout(view.columns, view.chunks, 6)
-        found = [int(np.argmin(np.abs(view_vectors(view) - one).sum(axis=1))) for one in chosen.vectors]
-        assert max(docs[found]) > len(docs) // 2
-
-
-def view_vectors(view: object) -> np.ndarray:
-    vectors: np.ndarray = view.vectors.values.view(np.float16).astype(np.float32)  # type: ignore[attr-defined]
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        view = view_of(store)
+        landmarks = places._layout(view.columns, view.chunks, 6).vectors
+        every, _ = places._unit_vectors(view.chunks, np.arange(64))
+        chosen = np.flatnonzero((every[:, None] == landmarks).all(axis=2).any(axis=1))
+        assert len(chosen) == 8
+        assert chosen.min() < 32 <= chosen.max()
 
 
 def test_what_is_removed_is_gone_and_moves_nothing(tmp_path: Path) -> None:
@@ -140,14 +141,13 @@ def test_what_waits_for_its_vectors_stands_on_a_ring_and_then_among_the_others(t
         same({name: place for name, place in before.items() if name != "late"}, where(store))
         # Of one vector, so side by side, and yet two.
         apart = float(np.linalg.norm(late.places[0] - late.places[1]))
-        assert 0 < apart <= 2 * places._JITTER
+        assert 0 < apart <= 2 * view_of(store).star_places._layout.grain
 
 
 def test_what_says_nothing_has_no_place_of_its_own(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         put(store, "p", *entries(0, 9))
-        view = store._views.view("p")
-        assert view is not None
+        view = view_of(store)
         # As a disk may leave it behind.
         view.vectors.buffer[4] = np.float16(np.nan).view(np.uint16)
         view.vectors.buffer[5] = 0

@@ -23,6 +23,7 @@ from hummock.console.garden_page import garden, live_memories
 from hummock.console.guard import Guard
 from hummock.console.language import COOKIE, LANGUAGES
 from hummock.console.learning_page import learning, live_learning
+from hummock.console.map_page import found_stars, live_stars, one_star, star_map, stars
 from hummock.console.memory_page import add_memory, delete_memory, edit_memory, memory, new_memory, undo
 from hummock.console.prompt_page import prompt
 from hummock.console.review_page import decide, review
@@ -75,6 +76,11 @@ def app_of(target: str, names: tuple[str, ...]) -> ASGIApp:
         "/prompt": prompt,
         "/garden": garden,
         "/live/memories": live_memories,
+        "/map": star_map,
+        "/map/stars": stars,
+        "/map/found": found_stars,
+        "/map/star": one_star,
+        "/live/stars": live_stars,
         "/memory": memory,
         "/memory/new": new_memory,
         "/review": review,

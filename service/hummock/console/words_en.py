@@ -11,6 +11,7 @@ ENGLISH: Final[dict[str, str]] = {
     "nav.ask": "Ask",
     "nav.prompt": "Prompt",
     "nav.garden": "Garden",
+    "nav.map": "Star map",
     "nav.review": "Review",
     "nav.sessions": "Sessions",
     "nav.learning": "Learning",
@@ -181,6 +182,50 @@ ENGLISH: Final[dict[str, str]] = {
     "garden.superseded": "superseded",
     "garden.told": "Changes since the page was opened:",
     "garden.reset": "Too much has changed: load the page again.",
+    # Star map.
+    "map.what": (
+        "Each memory is a star. Those that are alike stand together, and a memory that is learnt moves no other one."
+    ),
+    "map.q": "A question, whose answers light up",
+    "map.go": "Light up",
+    "map.no_script": (
+        "The map itself needs scripts. The question above is answered on its own page, and all memories are in "
+        "the list below."
+    ),
+    "map.colour": "Colour by",
+    "map.by.kind": "kind",
+    "map.by.origin": "origin",
+    "map.by.session": "session",
+    "map.by.age": "age",
+    "map.age.day": "today",
+    "map.age.week": "last seven days",
+    "map.age.month": "last 30 days",
+    "map.age.year": "last year",
+    "map.age.older": "older",
+    "map.zoom": "Zoom",
+    "map.in": "Zoom in",
+    "map.out": "Zoom out",
+    "map.whole": "Whole map",
+    "map.legend": "What the colours mean",
+    "map.label": "Star map of {} memories; the same as a list is below",
+    "map.keys": (
+        "Drag or arrow keys move, the wheel, + and − zoom, 0 or Home shows all. Click a star, or press Enter for "
+        "the one nearest to the middle, and its link appears here. Escape ends a search."
+    ),
+    "map.at.none": "No star is chosen.",
+    "map.found.list": "What was found",
+    "map.list": "As a list",
+    "map.to_list": "All {} memories",
+    "map.pending": "{} of them wait for their vectors, and stand on the ring about the map.",
+    "map.none": "none",
+    "map.others": "others",
+    "map.waiting": "on the ring: waiting for vectors",
+    "map.loading": "Loading:",
+    "map.shown": "Memories shown:",
+    "map.told": "Changes since the page was opened:",
+    "map.found": "Lit up:",
+    "map.found.none": "Nothing was found.",
+    "map.failed": "That did not work. Load the page again.",
     "memory.ask": "Which question should recall it?",
     "memory.edit": "Edit",
     "memory.save": "Save",

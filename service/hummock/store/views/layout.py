@@ -138,11 +138,13 @@ def _slope(near: Matrix, places: Matrix) -> Matrix:
     pull = close * np.float32(-1 / close.sum(dtype=np.float64))
     pull += near
     pull *= close
-    return 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
+    slope: Matrix = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
+    return slope
 
 
 def _within_disc(places: Matrix) -> Matrix:
     """The same, moved and scaled so that the outermost is 1 from the middle; all in the middle where they coincide."""
     centred = places - places.mean(axis=0)
     reach = float(np.sqrt(np.einsum("ij,ij->i", centred, centred).max()))
-    return (centred / max(reach, float(_LEAST))).astype(np.float32)
+    scaled: Matrix = (centred / max(reach, float(_LEAST))).astype(np.float32)
+    return scaled

@@ -25,8 +25,8 @@ LAST_LEVEL = 12
 """Landmarks are among the oldest 2^12 memories at most: a project that is larger is laid out no more."""
 
 _AT_ONCE = 2048
-_JITTER = 0.006
-"""How far memories of equal texts stand apart, at most: a hundredth of the map."""
+_FINEST = 0.004
+"""Memories of equal texts stand apart by about so much at least."""
 
 _NO_QUERY = np.empty(0, np.float32)
 _NO_LEVEL = -1
@@ -44,6 +44,7 @@ class _Layout:
         vectors: (m, dim) float32, of length 1.
         places: (m, 2) float32.
         sharpness: Of `beside`.
+        grain: How far landmarks stand apart: no place says more than that.
     """
 
     id: str = ""
@@ -51,6 +52,7 @@ class _Layout:
     vectors: Matrix
     places: Matrix
     sharpness: float
+    grain: float = 0.0
 
 
 _NOTHING = _Layout(vectors=np.empty((0, 0), np.float32), places=np.empty((0, 2), np.float32), sharpness=0.0)
@@ -104,7 +106,7 @@ class StarPlaces:
         vectors, is_sound = _unit_vectors(chunks, ordinals)
         layout, sound = self._layout, ordinals[is_sound]
         places = beside(vectors[is_sound], layout.vectors, layout.places, layout.sharpness)
-        self._places[sound] = _inside(places + _jitter(columns.doc.values[sound]))
+        self._places[sound] = _inside(places + _jitter(columns.doc.values[sound], layout.grain))
 
 
 def _level_of(columns: Columns) -> int:
@@ -124,7 +126,7 @@ def _layout(columns: Columns, chunks: Chunks, level: int) -> _Layout:
     places, sharpness = lay_out(vectors)
     docs = columns.doc.values[landmarks[is_sound]]
     layout_id = blake2b(docs.astype("<i8").tobytes(), digest_size=8).hexdigest()
-    return _Layout(id=layout_id, level=level, vectors=vectors, places=places, sharpness=sharpness)
+    return _Layout(id=layout_id, level=level, vectors=vectors, places=places, sharpness=sharpness, grain=_grain(places))
 
 
 def _unit_vectors(chunks: Chunks, ordinals: Ordinals) -> tuple[Matrix, NDArray[np.bool_]]:
@@ -156,9 +158,18 @@ def _on_circle(part: NDArray[np.float64], radius: NDArray[np.float64]) -> Matrix
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float32)
 
 
-def _jitter(docs: NDArray[np.int64]) -> Matrix:
+def _grain(places: Matrix) -> float:
+    """The usual distance of a landmark from the next one."""
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    nearest = apart.min(axis=1)
+    return max(float(np.median(nearest)), _FINEST) if len(places) > 1 else _FINEST
+
+
+def _jitter(docs: NDArray[np.int64], reach: float) -> Matrix:
+    """A little to a side, denser near the middle, so that what is alike is seen as many and not as one."""
     part, share = _parts(docs)
-    return _on_circle(part, _JITTER * np.sqrt(share))
+    return _on_circle(part, reach * share)
 
 
 def _around(docs: NDArray[np.int64]) -> Matrix:
@@ -169,4 +180,5 @@ def _around(docs: NDArray[np.int64]) -> Matrix:
 
 def _inside(places: Matrix) -> Matrix:
     reach = np.sqrt(np.einsum("ij,ij->i", places, places))
-    return (places / np.maximum(reach, np.float32(1))[:, None]).astype(np.float32)
+    inside: Matrix = places / np.maximum(reach, np.float32(1))[:, None]
+    return inside
