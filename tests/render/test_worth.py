@@ -92,7 +92,8 @@ def test_the_closest_hit_in_the_other_language_is_shown_though_no_word_can_match
 
 def test_where_the_own_language_answers_nothing_of_the_other_is_shown_for_being_the_closest() -> None:
     """1.1-6: a note about something else is no answer because it is the only one in English."""
-    chinese, english = note("zh", "先息后本由 interestFirst 实现。", title="先息后本"), note("en", "On-call is on Monday.")
+    chinese = note("zh", "先息后本由 interestFirst 实现。", title="先息后本")
+    english = note("en", "On-call is on Monday.")
     answer, stray, close = made(0.5, 0.58, "先息", memory=chinese), made(0.15, 0.17, memory=english), made(0.15, 0.3)
     assert drawbacks([answer, stray], "先息后本怎么实现？")[1].startswith("left out: its similarity 0.17")
     assert drawbacks([answer, close], "先息后本怎么实现？") == ["", ""]

@@ -32,7 +32,7 @@ LEAST_ACROSS: Final = 0.05
 questions asked in the other language it was the answer in 10, at .05 to .40."""
 
 ANSWERS: Final = 0.5
-"""The similarity from which a hit in the query's own script answers, so that closeness alone speaks for none in the other.
+"""The similarity from which a hit in the query's own script answers: closeness alone then speaks for none in the other.
 Of 149 Chinese questions whose answer was English, the best of 300 unrelated Chinese texts had .43 at most."""
 
 _NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
