@@ -53,7 +53,7 @@ def stars(body: bytes, sessions: list[str]) -> dict[str, Star]:
         values = array(code)
         values.frombytes(body[start : start + count * values.itemsize])
         start += count * values.itemsize
-        return values.tolist()
+        return list(map(float, values))
 
     x, y, time, session, lengths, kind, origin, placed = (column(code) for code in "ffIIHBBB")
     # By UTF-16 units, as a script cuts it.

@@ -553,7 +553,11 @@ def watch_memories(caller: Caller) -> Replies:
 
 @_call
 def map_memories(caller: Caller) -> Replies:
-    ids = caller.random.choice([[], IDS, [canary(caller.project)]])
+    own = canary(caller.project)
+    # Its id is all that a map tells of a memory's words.
+    star = pb.Memory(id=f"star {own}", kind=pb.MEMORY_KIND_NOTE, content=f"a star of {own}")
+    caller.stubs.context.Learn(context.LearnRequest(project=caller.project, memories=[star]))
+    ids = caller.random.choice([[], [*IDS, star.id]])
     yield from caller.stubs.memory.MapMemories(memory.MapMemoriesRequest(project=caller.project, ids=ids))
 
 

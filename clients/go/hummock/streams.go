@@ -25,6 +25,14 @@ func (c *Client) WatchMemories(
 	return asked(ctx, c.MemoryServiceClient.WatchMemories, request, options)
 }
 
+// MapMemories gives all memories of a project, or those with the ids of the request, as points of a plane: first a reply that
+// counts them, then columns.
+func (c *Client) MapMemories(
+	ctx context.Context, request *hummockv1.MapMemoriesRequest, options ...grpc.CallOption,
+) Replies[hummockv1.MapMemoriesResponse] {
+	return asked(ctx, c.MemoryServiceClient.MapMemories, request, options)
+}
+
 // WatchMessages tells what is said in a session, without end. To go on where it failed, watch again with the last
 // message's position as after_position.
 func (c *Client) WatchMessages(
