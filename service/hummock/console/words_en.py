@@ -21,6 +21,8 @@ ENGLISH: Final[dict[str, str]] = {
     "first": "First page",
     "any": "any",
     "yes": "yes",
+    "colon": ": ",
+    "comma": ", ",
     "copy": "Copy",
     "copied": "Copied",
     "undo": "Undo",

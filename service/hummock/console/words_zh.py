@@ -21,6 +21,8 @@ CHINESE: Final[dict[str, str]] = {
     "first": "第一页",
     "any": "不限",
     "yes": "是",
+    "colon": "：",
+    "comma": "、",
     "copy": "复制",
     "copied": "已复制",
     "undo": "撤销",
