@@ -15,6 +15,7 @@ from pathlib import Path
 import grpc
 
 from hummock import models
+from hummock.cli.console import CONSOLE_ON
 from hummock.cli.serve import SERVING_ON
 from hummock.config import Settings, load_settings
 from hummock_client.channel import channel_options
@@ -125,6 +126,21 @@ class Serving:
 
     def _status_bytes(self, field: str) -> int:
         return sum(_status_bytes(process_id, field) for process_id in self._processes())
+
+
+@contextmanager
+def console_at(target: str) -> Iterator[str]:
+    """`hummock console` on a free port, over the service at a target; its address. Raises: BenchFailed."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
+    command = [sys.executable, "-m", "hummock", "console", "--port", "0", "--target", target]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            if not line.startswith(CONSOLE_ON):
+                raise BenchFailed("the console did not start; it says why above")
+            yield line.removeprefix(CONSOLE_ON).strip()
+        finally:
+            process.kill()
 
 
 @contextmanager
