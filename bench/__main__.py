@@ -16,6 +16,7 @@ from bench import (
     access,
     beside,
     clients,
+    console,
     deadlines,
     exact,
     index,
@@ -61,6 +62,7 @@ LONG: Mapping[str, Measure] = {
     "learning": learning.measure,
     "beside": beside.measure,
     "overload": overload.measure,
+    "console": console.measure,
 }
 EVERY = {**QUICK, **LONG}
 

@@ -1,0 +1,153 @@
+"""`python -m bench.console`: what the console costs a recall, and how soon its pages are there (rows 30 and 31).
+
+Pages are looked at with Debian's Chromium on the same cores, its own time included.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Sequence
+from statistics import median
+from urllib.parse import urlencode
+
+import grpc
+
+from bench.access import caller, in_turns
+from bench.asking import LEARN, TAG, WARM_UP_CALLS, Latency, recall_messages
+from bench.chromium import PACKAGES, Window, chromium, missing_programs
+from bench.command import Options, run_parts
+from bench.corpus import Corpus
+from bench.report import Findings, Row
+from bench.service import console_at
+from bench.stores import A, B, Setting
+from hummock.console.view import STATIC
+from hummock.v1 import context_service_pb2 as pb
+
+PART = "console"
+_COST_LIMIT, _PAGE_LIMIT_MS, _LIVE_LIMIT_MS, _SIZE_LIMIT_KB = 3.0, 1000.0, 500.0, 300.0
+_ONE = Setting(name="console", memories=A.memories // A.projects, projects=1)
+_OPENED, _CHANGES, _CALL_S = 5, 40, 60.0
+_COST = (
+    "one project of A: recall over gRPC, one client; what metrics and a console that is looked at add, in turns, p50"
+)
+_QUESTION = "why does the snapshot depend on the gateway?"
+PAGES = {
+    "garden": ("/garden", {}),
+    "ask": ("/ask", {"q": _QUESTION}),
+    "prompt": ("/prompt", {"q": _QUESTION}),
+    "projects": ("/", {}),
+}
+"""Path and query of the pages that are timed, by their names in the figures; the first is opened before all others."""
+
+_PAINTED = """
+new Promise((done) => new PerformanceObserver((list) => {
+  for (const { name, startTime } of list.getEntries()) if (name === "first-contentful-paint") done(startTime);
+}).observe({ type: "paint", buffered: true }))
+"""
+_EXPECT = """
+const rows = document.getElementById("memories");
+window.appeared = new Promise((done) => new MutationObserver((_, observer) => {
+  if (![...rows.children].some(({ dataset }) => dataset.id === arguments[0])) return;
+  observer.disconnect();
+  requestAnimationFrame(() => done(Date.now()));
+}).observe(rows, { childList: true }));
+"""
+
+
+def measure(options: Options) -> Findings:
+    """Rows 30 and 31; without Chromium the size of what is loaded alone."""
+    rows = [_size()]
+    if missing := missing_programs():
+        said = f"rows 30 and 31: {' and '.join(missing)} missing, of Debian's {PACKAGES}"
+        return Findings(part=PART, rows=tuple(rows), skipped=(said,))
+    cost, figures = _cost(options)
+    pages, more = _pages(options)
+    return Findings(
+        part=PART,
+        rows=(cost, *pages, *rows),
+        figures=(*figures, *more),
+        not_measured=("a browser on another machine", "pages of a project that a model must embed a question for"),
+    )
+
+
+def _cost(options: Options) -> tuple[Row, Sequence[tuple[str, str]]]:
+    """Row 30: the same store behind a bare service, and behind one with metrics whose console shows two live pages."""
+    filled = options.stores.filled(_ONE)
+    asked = recall_messages(filled.corpus, range(options.queries + WARM_UP_CALLS), TAG)
+    with filled.copied() as copied:
+        with (copied.bench.directory / "hummock.toml").open("a", encoding="utf-8") as settings:
+            settings.write("metrics_port = 0\n")
+        with (
+            filled.bench.serving() as plain,
+            copied.bench.serving() as seen,
+            console_at(seen.target) as origin,
+            chromium() as window,
+        ):
+            window.open(_address(origin, filled.corpus, "/garden", {}))
+            # A page in the background keeps its stream; the one in front asks every two seconds.
+            window.driver.switch_to.new_window("tab")
+            window.open(f"{origin}/operations")
+            found = in_turns(caller(plain.channel), caller(seen.channel), asked)
+    figures = (
+        ("bare", Latency.of(found.plain_s).line()),
+        ("with metrics and a console", Latency.of(found.guarded_s).line()),
+    )
+    return Row.at_most(30, _COST, _COST_LIMIT, found.added_percent, "%"), figures
+
+
+def _pages(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
+    """Row 31: pages of a project of 100,000 memories, on a copy, to which memories are added."""
+    with (
+        options.stores.filled(B).copied() as filled,
+        filled.bench.serving() as service,
+        console_at(service.target) as origin,
+        chromium() as window,
+    ):
+        first_ms = 0.0
+        figures = []
+        for name, (path, query) in PAGES.items():
+            times_ms = [_opened(window, _address(origin, filled.corpus, path, query)) for _ in range(_OPENED)]
+            first_ms = first_ms or times_ms[0]
+            figures.append((f"{name}, painted", f"first {times_ms[0]:.0f}, then {median(times_ms[1:]):.0f} ms"))
+        window.open(_address(origin, filled.corpus, "/garden", {}))
+        changes = Latency.of([_appeared_s(window, service.channel, filled.corpus, n) for n in range(_CHANGES)])
+    what = "B: the garden"
+    return (
+        Row.at_most(31, f"{what}, first page after the start, painted", _PAGE_LIMIT_MS, first_ms, "ms"),
+        Row.at_most(31, f"{what}: a memory that is learnt is seen, p95", _LIVE_LIMIT_MS, changes.p95_ms, "ms"),
+    ), (*figures, ("from Learn to the frame that shows it", changes.line()))
+
+
+def _size() -> Row:
+    """Row 31: all that a page may load, each file compressed alone."""
+    files = [each.read_bytes() for each in STATIC.rglob("*") if each.is_file()]
+    compressed = sum(len(gzip.compress(each, 9, mtime=0)) for each in files)
+    note = f"{len(files)} files"
+    return Row.at_most(31, "scripts, styles and icon, gzip", _SIZE_LIMIT_KB, compressed / 1000, "KB", note)
+
+
+def _address(origin: str, corpus: Corpus, path: str, query: dict[str, str]) -> str:
+    return f"{origin}{path}?{urlencode({'project': corpus.project_name(0), **query})}"
+
+
+def _opened(window: Window, url: str) -> float:
+    """Milliseconds from going to a page to its first paint, with nothing kept of an earlier one."""
+    window.command("Network.clearBrowserCache")
+    window.open(url)
+    return float(window.awaited(_PAINTED))
+
+
+def _appeared_s(window: Window, channel: grpc.Channel, corpus: Corpus, number: int) -> float:
+    """Seconds from sending a Learn until the page that is open has drawn the memory."""
+    memory = corpus.memory(corpus.size + number)
+    request = pb.LearnRequest(project=corpus.project_name(0), memories=[memory])
+    call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(LEARN)
+    window.run(_EXPECT, memory.id)
+    began_s = time.time()
+    call(request.SerializeToString(), timeout=_CALL_S)
+    return float(window.awaited("window.appeared")) / 1000 - began_s
+
+
+if __name__ == "__main__":
+    run_parts((measure,), __doc__)
