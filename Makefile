@@ -21,7 +21,7 @@ SOAK_MINUTES ?= 30
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo test test-clients fuzz fuzz-damage crash isolation mutants soak lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo test test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ $(VENV)/.server: $(SETUP)
 $(VENV)/.dev: $(SETUP)
 	@sh service/setup/setup.sh dev
 
-model demo: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
+model demo pictures: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
 
 model: $(VENV)/.server ## Fetch the default model, unless it is there
 	@mkdir -p -m 700 .demo # where the demo keeps its memories too, which are nobody else's business
@@ -70,6 +70,9 @@ soak: $(VENV)/.dev ## Converse for SOAK_MINUTES, with restarts, and see that not
 
 fuzz-damage: $(VENV)/.dev ## Damage copies of a store, open and read each in a process of its own (DAMAGE_CASES, FUZZ_SEED)
 	@$(BIN)/python -m tests.store.damage --cases $(DAMAGE_CASES) --seed $(FUZZ_SEED)
+
+pictures: $(VENV)/.dev model ## Take the pictures of docs/console again (needs chromium, chromium-driver and a Chinese font)
+	@$(BIN)/python -m tests.console.pictures
 
 lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and what is generated
 	$(BIN)/ruff check
@@ -135,5 +138,5 @@ lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 
 clean: ## Remove what can be made again; the demo's data and models too
 	rm -rf $(VENV) .bench .demo .eval .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
-	rm -rf clients/typescript/node_modules clients/typescript/build clients/typescript/dist
+	rm -rf tests/console/chromium/axe/node_modules clients/typescript/node_modules clients/typescript/build clients/typescript/dist
 	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
