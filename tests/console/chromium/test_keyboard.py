@@ -19,6 +19,9 @@ _OPERABLE = """
 window.operable = () => [...document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')]
   .filter((each) => each.checkVisibility() && !each.disabled);
+// Where it stands: a part that is shown anew meanwhile has other elements in the same places.
+window.placeOf = (each) => each.parentElement
+  ? `${placeOf(each.parentElement)}/${[...each.parentElement.children].indexOf(each)}` : "";
 """
 _FOLLOW = (
     _OPERABLE
@@ -31,19 +34,20 @@ addEventListener("keyup", ({ key }) => {
   const { outlineStyle, outlineWidth } = getComputedStyle(at);
   const { top, left, bottom, right, width, height } = at.getBoundingClientRect();
   const inside = width > 0 && height > 0 && top < innerHeight && left < innerWidth && bottom > 0 && right > 0;
-  window.reached.push([at, inside && outlineStyle !== "none" && parseFloat(outlineWidth) >= 2]);
+  window.reached.push([placeOf(at), inside && outlineStyle !== "none" && parseFloat(outlineWidth) >= 2]);
 });
 return window.operable().length;
 """
 )
 _MISSED = """
-const told = ({ outerHTML }) => outerHTML.slice(0, 120);
-const order = [...new Set(window.reached.map(([each]) => each))], all = window.operable();
-const there = order.filter((each) => all.includes(each));
+const all = window.operable(), places = all.map(placeOf);
+const told = (place) => all[places.indexOf(place)]?.outerHTML.slice(0, 120) ?? place;
+const order = [...new Set(window.reached.map(([place]) => place))].filter((place) => places.includes(place));
+const inOrder = places.filter((place) => order.includes(place));
 return {
-  never: all.filter((each) => !order.includes(each)).map(told),
-  astray: there.filter((each, place) => each !== all.filter((one) => order.includes(one))[place]).map(told),
-  unseen: window.reached.filter(([, seen]) => !seen).map(([each]) => told(each)),
+  never: places.filter((place) => !order.includes(place)).map(told),
+  astray: order.filter((place, at) => place !== inOrder[at]).map(told),
+  unseen: window.reached.filter(([, seen]) => !seen).map(([place]) => told(place)),
 };
 """
 _CLOSED = "return window.operable().map((each, place) => each.matches('details:not([open]) > summary') ? place : -1)"
