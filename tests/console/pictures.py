@@ -88,6 +88,7 @@ def pages_of(language: str) -> dict[str, Page]:
         "compare": ("/ask#results", {**asked, "compare": "1", "b_relevance_weight": "0.1", "b_top_k": "3"}),
         "prompt": ("/prompt", {"q": question, "form": "1", "budget_tokens": "600"}),
         "garden": ("/garden", {"kind": "1"}),
+        "map": ("/map", {}),
         "memory": ("/memory", {"id": "learned/repayment-types"}),
         "review": ("/review", {}),
         "sessions": ("/sessions", {}),
