@@ -248,7 +248,8 @@ FAMILIES: Final = (
             r"\b(?:any|all|every) (?:ai|llms?|language models?|ai assistants?|ai agents?"
             r"|coding agents?)\b.{0,40}\b(?:reading|processing|reviewing|parsing"
             r"|that reads?|who reads?)\b.{0,40}\b(?:must|should|shall|has to|have to|is required|are required)\b",
-            rf"(?:注意|提示|通知|说明|提醒|致|给|告知|警告|各位"
+            # At the beginning of a clause: within one these are nouns (用索引通知代替模型快照，…).
+            rf"(?m)(?:^|[^\w])(?:请|请先)?(?:注意|提示|通知|说明|提醒|致|给|告知|警告|各位"
             rf"|所有)[^。\n]{{0,8}}{_ZH_MODEL}.{{0,6}}[:,]\s?.{{0,60}}{_ZH_DO}",
             rf"(?:如果|若|假如|倘若)你是.{{0,12}}{_ZH_MODEL}.{{0,30}}{_ZH_DO}",
             f"(?:任何|所有|每个|一切)(?:读到|看到|阅读|处理|检索到)(?:此|这|本"
