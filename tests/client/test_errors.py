@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 import grpc
 import pytest
+from google.protobuf.any_pb2 import Any
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
 
-from hummock_client.errors import call_error, describe
+from hummock_client.errors import call_error, describe, status_error
 
 
 class Failed:
@@ -45,3 +48,14 @@ def test_details_that_nobody_can_read_leave_the_code() -> None:
     garbled = Failed(grpc.StatusCode.INTERNAL, [("grpc-status-details-bin", b"\xff\xff\xff")])
     error = call_error(garbled)
     assert (error.code, error.reason, error.field_violations) == (grpc.StatusCode.INTERNAL, "INTERNAL", ())
+
+
+def test_a_detail_that_cannot_be_read_leaves_the_others() -> None:
+    """One of a known type whose bytes are none, and one of a type that a later service may add."""
+    known = Any()
+    known.Pack(ErrorInfo(reason="MEMORY_NOT_FOUND", metadata={"memory_id": "m"}))
+    others = ("google.rpc.RetryInfo", "google.rpc.BadRequest", "hummock.v2.Later")
+    garbled = [Any(type_url=f"type.googleapis.com/{name}", value=b"\xff") for name in others]
+    error = status_error(Status(code=grpc.StatusCode.NOT_FOUND.value[0], details=[*garbled, known]))
+    assert (error.code, error.reason) == (grpc.StatusCode.NOT_FOUND, "MEMORY_NOT_FOUND")
+    assert (error.metadata, error.field_violations, error.retry_after_s) == ({"memory_id": "m"}, (), None)

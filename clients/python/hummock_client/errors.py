@@ -8,7 +8,7 @@ from typing import Protocol
 
 import grpc
 from google.protobuf.any_pb2 import Any
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
 _DETAILS_KEY = "grpc-status-details-bin"
@@ -108,9 +108,9 @@ def _error(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> Hummo
     info, violations, retry_after_s = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), None
     retry = error_details_pb2.RetryInfo()
     for detail in details:
-        detail.Unpack(info)
-        detail.Unpack(violations)
-        if detail.Unpack(retry):
+        _unpacked(detail, info)
+        _unpacked(detail, violations)
+        if _unpacked(detail, retry):
             retry_after_s = retry.retry_delay.ToNanoseconds() / 1e9
     return HummockCallError(
         code=code,
@@ -122,6 +122,15 @@ def _error(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> Hummo
         metadata=info.metadata,
         retry_after_s=retry_after_s,
     )
+
+
+def _unpacked(detail: Any, into: Message) -> bool:
+    """Whether the detail was of this type, and is in the message now; what cannot be read says nothing."""
+    try:
+        return detail.Unpack(into)
+    except DecodeError:
+        into.Clear()
+        return False
 
 
 def _details(failed: FailedCall) -> Iterable[Any]:
