@@ -59,3 +59,35 @@ def test_they_need_no_rules_and_keep_every_comment(path: Path) -> None:
     assert "buf.validate" not in bare
     assert RULES not in bare
     assert comments(bare) == comments(full)
+
+
+_KEYWORDS = """
+    abstract as async await become box break case catch class const constructor continue crate debugger default delete
+    do dyn else enum export extends extern false final finally fn for fun function gen if impl implements import in
+    instanceof interface is let loop macro match mod move mut new null object override package priv private protected
+    pub public ref return self static struct super switch this throw trait true try type typealias typeof unsafe
+    unsized use val var virtual void when where while with yield
+"""
+"""Of Kotlin, TypeScript and Rust: a generator renames what is called so, each in its own way."""
+
+_TAKEN = """
+    Any Array Blob Boolean Box Cache Comment Date Document Element Err Error Event File Filter Function History Image
+    Import Iterator List Location Lock Map Module Node None Nothing Notification Number Object Ok Option Pair Plugin
+    Project Promise Proxy Range Record Request Response Result Selection Sequence Session Set Some String Symbol Text
+    Triple Unit Vec Vector Worker
+"""
+"""Types that these languages bring along, or that a plugin's own code is full of."""
+
+
+def test_no_name_of_the_contract_is_a_word_or_a_type_of_a_clients_language(tmp_path: Path) -> None:
+    files = described(BARE, tmp_path / "names").values()
+    each = [message for file in files for message in messages(file) if not message.options.map_entry]
+    fields = [part.name for message in each for part in (*message.field, *message.oneof_decl)]
+    calls = [
+        method.name[0].lower() + method.name[1:] for file in files for one in file.service for method in one.method
+    ]
+    assert len(fields) > 500
+    assert len(calls) > 40
+    assert {*fields, *calls} & set(_KEYWORDS.split()) == set()
+    types = {*(message.name for message in each), *(enum.name for file in files for enum in file.enum_type)}
+    assert types & set(_TAKEN.split()) == set()
