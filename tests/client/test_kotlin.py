@@ -80,7 +80,9 @@ def test_what_the_pages_show_in_kotlin_and_java_runs(target: str) -> None:
 def test_what_the_pages_show_in_kotlin_and_java_is_what_runs() -> None:
     """Line by line, whatever stands before a line."""
     sources = {"kotlin": _lines_of("*.kt"), "java": _lines_of("*.java")}
-    shown = [found.groups() for page in _PAGES for found in _SNIPPET.finditer((_ROOT / page).read_text("utf-8"))]
+    of_pages = {page: _SNIPPET.findall((_ROOT / page).read_text("utf-8")) for page in _PAGES}
+    assert [page for page, snippets in of_pages.items() if "kotlin" not in {language for language, _ in snippets}] == []
+    shown = [each for snippets in of_pages.values() for each in snippets]
     assert len(shown) >= 10
     assert [snippet for language, snippet in shown if _lines(snippet) not in sources[language]] == []
 
