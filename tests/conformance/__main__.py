@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from tests.conformance.servers import CASES, serving
 
 ROOT = Path(__file__).parents[2]
 _LIMIT_S = 900
+"""Of one client, with what its first run builds and fetches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +69,22 @@ def names_of_cases() -> list[str]:
     return [case["name"] for file in sorted(CASES.glob("*.json")) for case in json.loads(file.read_bytes())]
 
 
-def verdicts(client: Client, told: Path) -> dict[str, Verdict]:
+def verdicts(client: Client, told: Path, limit_s: float = _LIMIT_S) -> dict[str, Verdict]:
     """What a client's runner says of each case; a case of which it says nothing has failed."""
     env = {**os.environ, "HUMMOCK_CONFORMANCE": str(told)}
-    run = subprocess.run(client.command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, timeout=_LIMIT_S)
-    said = dict(_said(run.stdout))
-    silent = Verdict(detail=f"the runner said nothing of it (exit status {run.returncode})")
+    with subprocess.Popen(
+        client.command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        try:
+            output, _ = run.communicate(timeout=limit_s)
+            how = f"exit status {run.returncode}"
+        except subprocess.TimeoutExpired:
+            # What it has started goes with it, or would keep the pipe open.
+            os.killpg(run.pid, signal.SIGKILL)
+            output, _ = run.communicate()
+            how = f"it was ended after {limit_s:g} s"
+    said = dict(_said(output))
+    silent = Verdict(detail=f"the runner said nothing of it ({how})")
     return {name: said.get(name, silent) for name in names_of_cases()}
 
 

@@ -58,6 +58,20 @@ def test_a_runner_has_to_speak_of_every_case(tmp_path: Path) -> None:
     assert all(re.fullmatch(rf"{name} +FAIL", line) for name, line in zip(others, lines[2:], strict=False))
 
 
+def test_a_runner_that_does_not_end_keeps_what_it_said_and_fails_the_rest(tmp_path: Path) -> None:
+    """It has started another program, as `npm` and `sh` do, which ends with it."""
+    first, *others = names_of_cases()
+    waiting = "import signal; signal.pause()"
+    line = json.dumps({"case": first, "ok": True})
+    program = (
+        f"import subprocess, sys; print('{line}', flush=True); subprocess.run([sys.executable, '-c', '{waiting}'])"
+    )
+    client = Client(name="slow", folder=".", tool=sys.executable, command=(sys.executable, "-c", program))
+    found = verdicts(client, tmp_path, limit_s=5)
+    assert found[first] == Verdict()
+    assert {found[name].detail for name in others} == {"the runner said nothing of it (it was ended after 5 s)"}
+
+
 def test_cases_have_names_of_their_own() -> None:
     names = names_of_cases()
     assert len(set(names)) == len(names)

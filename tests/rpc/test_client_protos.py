@@ -82,7 +82,8 @@ _TAKEN = """
 def test_no_name_of_the_contract_is_a_word_or_a_type_of_a_clients_language(tmp_path: Path) -> None:
     files = described(BARE, tmp_path / "names").values()
     each = [message for file in files for message in messages(file) if not message.options.map_entry]
-    fields = [part.name for message in each for part in (*message.field, *message.oneof_decl)]
+    fields = [field.name for message in each for field in message.field]
+    fields += [choice.name for message in each for choice in message.oneof_decl]
     calls = [
         method.name[0].lower() + method.name[1:] for file in files for one in file.service for method in one.method
     ]
