@@ -52,10 +52,13 @@ internal fun promptRequest(project: String, messages: List<LlmMessage>, options:
 /** A request that has the service read the project. */
 internal fun warmingRequest(project: String): RenderRequest = asked(project, "?", MemoryOptions())
 
-/** The messages with the finished system prompt; these very ones where there is nothing to say. */
+/**
+ * The messages with the finished system prompt; these very ones where there is nothing to say, and where an earlier service
+ * did not finish it: the section alone would take the place of what stands there.
+ */
 internal fun withSection(messages: List<LlmMessage>, reply: RenderResponse): List<LlmMessage> {
     if (reply.text.isEmpty()) return messages
-    val prompt = LlmMessage.system(reply.messagesList.firstOrNull()?.content ?: reply.text)
+    val prompt = LlmMessage.system(reply.messagesList.firstOrNull()?.content ?: return messages)
     val at = messages.indexOfFirst { it.role == LlmMessage.SYSTEM }
     return if (at < 0) listOf(prompt) + messages else messages.toMutableList().apply { set(at, prompt) }
 }

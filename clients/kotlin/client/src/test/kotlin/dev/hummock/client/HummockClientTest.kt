@@ -103,7 +103,7 @@ class HummockClientTest {
 
     @Test
     fun `the very same messages come back where there is nothing to say or something is wrong`() = runBlocking {
-        for (project in listOf("empty", "broken")) assertSame(said, client.withMemory(project, said, patient))
+        for (project in listOf("empty", "broken", "earlier")) assertSame(said, client.withMemory(project, said, patient))
         val unasked = listOf(LlmMessage.system("be kind"))
         assertSame(unasked, client.withMemory("p", unasked, patient))
     }

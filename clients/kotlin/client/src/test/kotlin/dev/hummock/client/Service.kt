@@ -83,7 +83,9 @@ class Service(port: Int = 0) : AutoCloseable {
                 "empty" -> RenderResponse.getDefaultInstance()
                 else -> renderResponse {
                     text = "a memory"
-                    if (request.prompt.isNotEmpty()) messages += promptMessage { content = "${request.prompt} + a memory" }
+                    val prompt = if (request.prompt.isEmpty()) text else "${request.prompt} + $text"
+                    // Earlier services wrote the section alone.
+                    if (request.hasPrompt() && request.project != "earlier") messages += promptMessage { content = prompt }
                 }
             }
         }
