@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit.SECONDS
 import kotlin.system.measureTimeMillis
 import kotlin.test.AfterTest
 import kotlin.test.Test
+import kotlin.test.assertContains
 import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
 import kotlin.test.assertNotEquals
@@ -118,6 +119,15 @@ class HummockClientTest {
     fun `a service that is not there changes nothing`() = runBlocking {
         HummockClient("127.0.0.1:${ServerSocket(0).use { it.localPort }}").use {
             assertSame(said, it.withMemory("p", said))
+        }
+    }
+
+    @Test
+    fun `what kept a call from a service is said`() = runBlocking {
+        HummockClient("127.0.0.1:${ServerSocket(0).use { it.localPort }}").use {
+            val failed = assertFailsWith<HummockException> { it.recall("p", "when?") }
+            assertEquals(Status.Code.UNAVAILABLE, failed.code)
+            assertContains(failed.description, "the service cannot be reached (ConnectException: Connection refused")
         }
     }
 
