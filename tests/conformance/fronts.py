@@ -9,43 +9,73 @@ from dataclasses import dataclass, field
 
 import grpc
 import grpc.aio
+from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from hummock.v1 import recall_pb2
+from hummock.v1 import context_service_pb2, recall_pb2
 
 RECALL = "/hummock.v1.ContextService/Recall"
+RENDER = "/hummock.v1.ContextService/Render"
 SLOW_S = 2.0
 _REFUSED = 2
-_UNKNOWN_KIND = 99
+_UNKNOWN_VALUE = 99
+"""Of an enum: what a later version may add."""
 _UNKNOWN_FIELD = b"\xba\xbb\x01\x05later"
-"""Field 2999, a string: what a later version may add."""
+"""Field 2999, a string."""
+_UNKNOWN_REASON = "OF_A_LATER_VERSION"
+_UNKNOWN_DETAIL = Any(type_url="type.googleapis.com/hummock.v2.Later", value=_UNKNOWN_FIELD)
+_DETAILS_KEY = "grpc-status-details-bin"
 _LARGEST = 16 << 20
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Change = Callable[[str, bytes], bytes]
 
 
-def without_receipt(method: str, reply: bytes) -> bytes:
-    """A recall's reply as a version would give it that knows no receipts."""
-    if method != RECALL:
-        return reply
-    recalled = recall_pb2.RecallResponse.FromString(reply)
-    recalled.ClearField("receipt")
-    return recalled.SerializeToString()
+def as_before(method: str, reply: bytes) -> bytes:
+    """A reply as a version would give it that knows no receipts, and writes sections without the prompt around them."""
+    if method == RECALL:
+        recalled = recall_pb2.RecallResponse.FromString(reply)
+        recalled.ClearField("receipt")
+        return recalled.SerializeToString()
+    if method == RENDER:
+        rendered = context_service_pb2.RenderResponse.FromString(reply)
+        rendered.ClearField("receipt")
+        rendered.ClearField("messages")
+        return rendered.SerializeToString()
+    return reply
 
 
 def with_news(method: str, reply: bytes) -> bytes:
-    """A recall's reply as a later version might give it: a field and a kind that nobody knows."""
-    if method != RECALL:
-        return reply
-    recalled = recall_pb2.RecallResponse.FromString(reply)
-    for hit in recalled.hits[:1]:
-        # An open enum takes any number; the stubs say otherwise.
-        hit.memory.kind = _UNKNOWN_KIND  # type: ignore[assignment]
-    return recalled.SerializeToString() + _UNKNOWN_FIELD
+    """A reply as a later version might give it: fields and values that nobody knows."""
+    # An open enum takes any number; the stubs say otherwise.
+    if method == RECALL:
+        recalled = recall_pb2.RecallResponse.FromString(reply)
+        for hit in recalled.hits[:1]:
+            hit.memory.kind = _UNKNOWN_VALUE  # type: ignore[assignment] # as said above
+        return recalled.SerializeToString() + _UNKNOWN_FIELD
+    if method == RENDER:
+        rendered = context_service_pb2.RenderResponse.FromString(reply)
+        for memory in rendered.memories:
+            memory.kind = memory.tier = _UNKNOWN_VALUE  # type: ignore[assignment] # as said above
+        for message in rendered.messages:
+            message.role = _UNKNOWN_VALUE  # type: ignore[assignment] # as said above
+        return rendered.SerializeToString() + _UNKNOWN_FIELD
+    return reply
+
+
+def with_news_of_failure(details: bytes) -> bytes:
+    """Why a call failed as a later version might say it: a reason that is not listed, and a detail of another type."""
+    status = status_pb2.Status.FromString(details)
+    for detail in status.details:
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            info.reason = _UNKNOWN_REASON
+            detail.Pack(info)
+    status.details.insert(0, _UNKNOWN_DETAIL)
+    return bytes(status.SerializeToString())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +89,7 @@ class Front(grpc.GenericRpcHandler):
         lost: The same of calls whose reply is lost.
         busy: Whether every call is refused as by a service that has too many.
         change: What is done to replies.
+        change_details: What is done to the details of failures.
     """
 
     channel: grpc.aio.Channel
@@ -67,6 +98,7 @@ class Front(grpc.GenericRpcHandler):
     lost: int = 0
     busy: bool = False
     change: Change = lambda method, reply: reply
+    change_details: Callable[[bytes], bytes] = lambda details: details
     _calls: Counter[str] = field(default_factory=Counter)
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
@@ -89,12 +121,19 @@ class Front(grpc.GenericRpcHandler):
                         await context.abort(grpc.StatusCode.UNAVAILABLE, "lost on purpose")
                     yield self.change(method, reply)
             except grpc.aio.AioRpcError as error:
-                context.set_trailing_metadata(tuple(error.trailing_metadata() or ()))
+                context.set_trailing_metadata(self._told(error))
                 await context.abort(error.code(), error.details() or "")
             finally:
                 call.cancel()
 
         return grpc.stream_stream_rpc_method_handler(handed_on)
+
+    def _told(self, error: grpc.aio.AioRpcError) -> tuple[tuple[str, str | bytes], ...]:
+        """What comes with a failure."""
+        return tuple(
+            (key, self.change_details(value) if key == _DETAILS_KEY and isinstance(value, bytes) else value)
+            for key, value in error.trailing_metadata() or ()
+        )
 
 
 def _status(code: grpc.StatusCode, message: str, *details: Message) -> grpc.Status:
@@ -130,8 +169,8 @@ def fronts(channel: grpc.aio.Channel) -> Mapping[str, Front]:
         "flaky": Front(channel=channel, refused=_REFUSED),
         "lossy": Front(channel=channel, lost=1),
         "busy": Front(channel=channel, busy=True),
-        "old": Front(channel=channel, change=without_receipt),
-        "new": Front(channel=channel, change=with_news),
+        "old": Front(channel=channel, change=as_before),
+        "new": Front(channel=channel, change=with_news, change_details=with_news_of_failure),
         "tls": Front(channel=channel),
     }
 

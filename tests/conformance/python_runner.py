@@ -120,6 +120,7 @@ def _fails(ask: Callable[[], Json], expected: Json) -> None:
         told = {
             "code": error.code.name,
             "reason": error.reason,
+            "message": error.message,
             "fields": [broken.field for broken in error.field_violations],
             "metadata": error.metadata,
             "retry_after": error.retry_after_s is not None,

@@ -152,6 +152,7 @@ func (s step) fails(err error, saved names) error {
 	got, err := jsonOf(map[string]any{
 		"code":        code.Code(failed.Code).String(),
 		"reason":      failed.Reason,
+		"message":     failed.Message,
 		"fields":      fields,
 		"metadata":    failed.Metadata,
 		"retry_after": failed.RetryAfter > 0,

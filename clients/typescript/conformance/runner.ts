@@ -136,6 +136,7 @@ function toldBy(error: HummockError): Json {
   return {
     code: error.code,
     reason: error.reason,
+    message: error.message,
     fields: error.fieldViolations.map(({ field }) => field),
     metadata: error.metadata,
     retry_after: error.retryAfterMs !== undefined,

@@ -118,6 +118,7 @@ private class Runner(private val told: JsonObject, private val matching: Matchin
     private fun told(error: HummockException) = JsonObject().apply {
         addProperty("code", error.code.name)
         addProperty("reason", error.reason)
+        addProperty("message", error.description)
         add("fields", JsonArray().apply { error.fieldViolations.forEach { add(it.field) } })
         add("metadata", JsonObject().apply { error.metadata.forEach { (key, value) -> addProperty(key, value) } })
         add("retry_after", JsonPrimitive(error.retryAfter != null))
