@@ -38,8 +38,9 @@ class MemoriesCheck:
     def run(self) -> tuple[Counter[str], set[str]]:
         """Looks at everything; how much there is, and the ids of all memories."""
         self._read()
-        self._sums()
         self._parts()
+        # Behind what says more of the same memories.
+        self._sums()
         self._names()
         self._columns()
         self._terms()
