@@ -27,21 +27,22 @@ def _lack(said: str) -> None:
     pytest.skip(said)
 
 
-@pytest.fixture(scope="session")
+# Of the package, not the session: a browser that shows a page that lives would take its share of a core until the end.
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[Stubs]:
     """A service of its own process, for all tests of this folder."""
     with in_process(tmp_path_factory.mktemp("data"), models_dir, model) as process, connected(process.target) as stubs:
         yield stubs
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def origin(chromium_window: Window, service: Stubs) -> Iterator[str]:
     """The address of a console of its own process."""
     with console_at(service.target) as address:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium_window() -> Iterator[Window]:
     if missing := missing_programs():
         _lack(f"the console cannot be shown: {' and '.join(missing)} missing; Debian's {PACKAGES} have them")
@@ -59,14 +60,14 @@ def window(chromium_window: Window) -> Iterator[Window]:
     chromium_window.open("about:blank")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def remembered(service: Stubs) -> str:
     """A project with something on every page; tests only look at it."""
     remember(service, "remembered")
     return "remembered"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pages(origin: str, remembered: str) -> dict[str, str]:
     """The address of each page of PAGES, by its name."""
     return {
@@ -75,7 +76,7 @@ def pages(origin: str, remembered: str) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def axe() -> str:
     """The script of axe-core, which npm installs as axe/package-lock.json says."""
     npm = shutil.which("npm")
