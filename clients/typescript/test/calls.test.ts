@@ -18,7 +18,7 @@ test("a write gets a request_id, which its repeats share and no other write", as
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const request = { project: "p" };
   await client.context.learn(request);
   await client.context.learn(request);
@@ -39,7 +39,7 @@ test("a read is tried four times, and then says why it failed", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   await assert.rejects(client.admin.getStatus({}), { code: "UNAVAILABLE", message: "on purpose" });
   assert.equal(calls, 4);
 });
@@ -54,7 +54,7 @@ test("only what is UNAVAILABLE is repeated", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   await assert.rejects(client.admin.getStatus({}), { code: "INTERNAL" });
   assert.equal(calls, 1);
 });
@@ -71,7 +71,7 @@ test("a stream is repeated as long as nothing has come of it", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const seqs: bigint[] = [];
   const read = async () => {
     for await (const { seq } of client.watchMemories({ project: "p" })) seqs.push(seq);
@@ -91,7 +91,7 @@ test("leaving the loop hangs up", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   for await (const { seq } of client.watchMemories({ project: "p" })) {
     assert.equal(seq, 1n);
     break;
@@ -108,7 +108,7 @@ test("a stream can be aborted", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const [controller, reason] = [new AbortController(), new Error("the user left")];
   const read = async () => {
     for await (const _ of client.watchMemories({ project: "p" }, { signal: controller.signal }))
@@ -126,7 +126,7 @@ test("what the caller's own iterator throws comes out as it is", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const mine = new Error("the file is broken");
   const read = async () => {
     for await (const _ of client.context.learnStream(broken(mine))) continue;
@@ -148,7 +148,7 @@ test("a stream whose service fails tells why, whatever it was sent", async () =>
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const read = async () => {
     for await (const _ of client.context.learnStream(endless())) continue;
   };
@@ -194,7 +194,7 @@ test("an aborted call is CANCELLED, for the reason that its caller gave", async 
     });
   });
   const [controller, reason] = [new AbortController(), new Error("the user left")];
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const { signal } = controller;
   await assert.rejects(client.admin.getStatus({}, { signal }), { code: "CANCELLED", cause: reason });
   await assert.rejects(client.admin.getStatus({}, { signal }), { code: "CANCELLED", cause: reason });
@@ -210,7 +210,7 @@ test("a call that waits for its repeat can be cancelled", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   await assert.rejects(client.admin.getStatus({}, { signal: controller.signal }), { code: "CANCELLED" });
 });
 
@@ -227,7 +227,7 @@ test("a connection that breaks is made again, and the call repeated", async () =
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   assert.equal((await client.admin.getStatus({})).version, "second");
 });
 
@@ -241,7 +241,7 @@ test("a stream that breaks is UNAVAILABLE and says where the service should be",
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const read = async () => {
     for await (const _ of client.watchMemories({ project: "p" })) continue;
   };
@@ -261,7 +261,7 @@ test("closing ends what is under way, and whatever comes later", async () => {
       },
     });
   });
-  const client = new HummockClient({ target: service.target });
+  const client = service.client();
   const call = assert.rejects(client.admin.getStatus({}), { code: "CANCELLED", message: "the client is closed" });
   await begun.promise;
   client.close();

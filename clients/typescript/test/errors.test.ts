@@ -5,7 +5,7 @@ import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../src/gen/google/rpc/error_details_pb.js";
 import { StatusSchema } from "../src/gen/google/rpc/status_pb.js";
-import { AdminService, HummockClient, HummockError, statusError } from "../src/index.js";
+import { AdminService, HummockError, statusError } from "../src/index.js";
 import { Service } from "./service.js";
 
 const INFO = { reason: "INVALID_REQUEST", domain: "hummock.dev", metadata: { limit: "100" } };
@@ -28,7 +28,7 @@ async function failing(error: ConnectError): Promise<HummockError> {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const failed: unknown = await client.admin.getStatus({}).catch(error => error);
   assert.ok(failed instanceof HummockError);
   return failed;

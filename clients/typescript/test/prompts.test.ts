@@ -33,7 +33,7 @@ async function remembered(messages: ChatMessage[], reply: MessageInitShape<typeo
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const got = await client.withMemory(messages, { project: "p", budgetMs: 30_000, onError: assert.ifError });
   return { got, asked };
 }
@@ -95,7 +95,7 @@ test("warming up asks once, and fails for nobody", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   client.warmUp("p");
   assert.equal(await asked.promise, "p");
 });
@@ -109,7 +109,7 @@ test("a service that is slow costs the budget and no more", async () => {
       },
     });
   });
-  using client = new HummockClient({ target: service.target });
+  using client = service.client();
   const errors: unknown[] = [];
   assert.equal(
     await client.withMemory(ASKED, { project: "p", budgetMs: 20, onError: error => errors.push(error) }),

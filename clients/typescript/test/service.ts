@@ -3,6 +3,10 @@ import { createServer, type Http2Server, type ServerHttp2Session } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { type ClientOptions, HummockClient } from "../src/index.js";
+
+/** A busy machine may take as long for what is no test of a deadline. */
+const PATIENCE_MS = 120_000;
 
 /** A gRPC service of a test's own on a free port of loopback. It goes wrong in ways in which the real one does not on demand. */
 export class Service {
@@ -23,6 +27,15 @@ export class Service {
 
   get target(): string {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** A client of this service, which waits long. */
+  client(options: ClientOptions = {}): HummockClient {
+    return new HummockClient({
+      target: this.target,
+      deadlines: { readMs: PATIENCE_MS, writeMs: PATIENCE_MS },
+      ...options,
+    });
   }
 
   /** Breaks all connections, as the end of a process does. */

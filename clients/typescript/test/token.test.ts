@@ -20,7 +20,7 @@ async function sent(options: { token?: string }): Promise<string | null> {
       },
     });
   });
-  using client = new HummockClient({ target: service.target, ...options });
+  using client = service.client(options);
   await client.admin.getStatus({});
   assert.equal(headers.length, 1);
   return headers[0]!;
