@@ -83,6 +83,10 @@ def verdicts(client: Client, told: Path, limit_s: float = _LIMIT_S) -> dict[str,
             os.killpg(run.pid, signal.SIGKILL)
             output, _ = run.communicate()
             how = f"it was ended after {limit_s:g} s"
+        finally:
+            # Ctrl-C does not reach a session of its own.
+            if run.poll() is None:
+                os.killpg(run.pid, signal.SIGKILL)
     said = dict(_said(output))
     silent = Verdict(detail=f"the runner said nothing of it ({how})")
     return {name: said.get(name, silent) for name in names_of_cases()}
