@@ -45,14 +45,16 @@ def serving(directory: Path) -> Iterator[Path]:
         _fronts(main.target, authority) as ports,
     ):
         before = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
-        # TLS is for a name, and the certificate's is localhost.
-        secure = {"tls": before.pop("tls"), "token": guarded.target, "expired": late.target}
+        # TLS is for a name: the certificate's are localhost and 127.0.0.1. The first may stand for two addresses, and
+        # gRPC tells of the one that it tried last: what is wrong with a certificate is asked where there is one.
+        secure = {"tls": before.pop("tls"), "token": guarded.target}
         targets = {
             "main": main.target,
             "unix": f"unix://{path}",
             "down": f"127.0.0.1:{_free_port()}",
             **before,
             **{name: f"localhost:{target.rpartition(':')[2]}" for name, target in secure.items()},
+            "expired": f"127.0.0.1:{late.target.rpartition(':')[2]}",
         }
         told = {"cases": str(CASES), "ca": str(directory / "ca.pem"), "token": token, "targets": targets}
         file = directory / "conformance.json"
