@@ -21,8 +21,8 @@ from hummock.cli.options import (
     utf8,
 )
 from hummock.cli.output import confirm, note, print_json, print_line, printable
+from hummock.cli.projects import delete_project, memory_count
 from hummock.v1 import memory_service_pb2 as pb
-from hummock.v1 import project_service_pb2 as project_pb
 from hummock_client.channel import DEFAULT_TARGET
 
 _BYTES_STAY = "their bytes stay in the data directory until `hummock purge`, and in backups of before"
@@ -95,15 +95,13 @@ def _forget_project(project: str, target: str, *, dry_run: bool, yes: bool, json
     """In one write; its receipt has counts of all and the digest over all ids."""
     with connect(target) as service:
         if dry_run or not yes:
-            asked = project_pb.GetProjectRequest(project=project)
-            count = service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
+            count = memory_count(service, project)
             if dry_run:
                 print_line(printable(f"would be forgotten: {project}, {count} memories and all that is beside them"))
                 return
             question = f"Forget {project} with its {count} memories, its sessions and its log?"
             confirm(question, "nothing was forgotten; --yes forgets without asking")
-        request = project_pb.DeleteProjectRequest(project=project, request_id=str(uuid.uuid4()))
-        receipt = service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
+        receipt = delete_project(service, project)
     if json:
         print_json(receipt)
         return

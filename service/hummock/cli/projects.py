@@ -14,7 +14,7 @@ from google.protobuf.json_format import ParseDict, ParseError
 from rich.text import Text
 
 from hummock.cli.activity import print_activity
-from hummock.cli.connection import CALL_TIMEOUT_S, connect
+from hummock.cli.connection import CALL_TIMEOUT_S, Service, connect
 from hummock.cli.options import JsonFlag, PageOption, TargetOption, utf8
 from hummock.cli.output import (
     age,
@@ -115,6 +115,18 @@ def set_info(
         _print_project(response.project)
 
 
+def memory_count(service: Service, name: str) -> int:
+    """How many memories a project has; said before it is deleted."""
+    asked = project_service_pb2.GetProjectRequest(project=name)
+    return service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
+
+
+def delete_project(service: Service, name: str) -> project_service_pb2.DeleteProjectResponse:
+    """Delete a project in one write; its receipt."""
+    request = project_service_pb2.DeleteProjectRequest(project=name, request_id=str(uuid.uuid4()))
+    return service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
+
+
 @app.command("delete")
 def delete(
     # Not from the environment: what is lost is named.
@@ -126,12 +138,9 @@ def delete(
     """Delete a project with all that it has; there is no way back but an export."""
     with connect(target) as service:
         if not yes:
-            asked = project_service_pb2.GetProjectRequest(project=name)
-            count = service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
-            question = f"Delete {name} with its {count} memories and its conversations?"
+            question = f"Delete {name} with its {memory_count(service, name)} memories and its conversations?"
             confirm(question, "nothing was deleted; --yes deletes without asking")
-        request = project_service_pb2.DeleteProjectRequest(project=name, request_id=str(uuid.uuid4()))
-        response = service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
+        response = delete_project(service, name)
     if json:
         print_json(response)
         return
