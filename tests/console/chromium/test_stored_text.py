@@ -60,7 +60,7 @@ new Promise((done) => setInterval(() => {
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hostile(service: Stubs) -> str:
     """A project in which everything that may be stored tries to be more than text."""
     project = "hostile"
