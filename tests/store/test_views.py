@@ -28,6 +28,9 @@ from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, MIB, opened
 from tests.strategies import Entry, delete_request, domain, entries, fragment
 
+SINCE_EVER = Filter(created_after=0.0)
+"""All pass; it is asked of a view."""
+
 
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(
@@ -174,6 +177,31 @@ def test_a_growing_array_leaves_older_holders_alone() -> None:
     assert [each.values.tolist() for each in (first, second, third)] == [[1, 2], [1, 2, 3], [1, 2, 3, 4]]
 
 
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    puts=st.lists(entries("abcdefgh"), max_size=12),
+    removed=st.lists(st.sampled_from("abcdefgh"), max_size=4),
+    size=st.integers(1, 9),
+    newest_first=st.booleans(),
+)
+def test_pages_of_all_memories_are_those_of_a_filter_that_all_pass(
+    puts: list[Entry], removed: list[str], size: int, newest_first: bool
+) -> None:
+    """The former are read from the table, without a view; neither goes on into another project."""
+    with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:
+        for project in ("before", "p", "behind"):
+            put(store, project, *puts)
+        store.write("p", delete_request(removed)).result()
+        after: int | None = 0
+        while after is not None:
+            pages = [
+                store.page("p", where, after, size, full=True, newest_first=newest_first)
+                for where in (Filter(), SINCE_EVER)
+            ]
+            assert pages[0] == pages[1]
+            after = pages[0].next_after
+
+
 def edit_behind_the_next_view(store: EmbeddedStore, patch: pytest.MonkeyPatch, entry: Entry) -> None:
     """Puts an entry after the next read has taken its view, and before it looks into the tables."""
     find_view, edits = store._views.view, iter([entry])
@@ -194,7 +222,7 @@ def test_a_memory_that_is_edited_while_a_page_is_read_is_listed(
     with opened(tmp_path) as store:
         put(store, "p", *(Entry(id=f"m{number}") for number in range(3)))
         edit_behind_the_next_view(store, monkeypatch, Entry(id="m1", words=("core",)))
-        page = store.page("p", Filter(), 0, 10, full=True)
+        page = store.page("p", SINCE_EVER, 0, 10, full=True)
         assert [memory.id for memory in page.memories] == ["m0", "m2", "m1"]
         assert page.next_after is None
 
@@ -220,4 +248,4 @@ def test_a_read_that_is_overtaken_by_writes_for_ever_says_so(tmp_path: Path, mon
         put(store, "p", Entry(id="a", words=("core",)))
         monkeypatch.setattr(store._views, "view", lambda project: stale)
         with pytest.raises(Unavailable, match="try again"):
-            store.page("p", Filter(), 0, 10, full=True)
+            store.page("p", SINCE_EVER, 0, 10, full=True)

@@ -10,9 +10,14 @@ The sum is CRC-32 (ISO-HDLC, as in zlib): any change of one or two bits is found
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 from zlib import crc32
 
 import lmdb
+import numpy as np
+from numpy.typing import NDArray
 
 from hummock.store.errors import MemoryDamaged
 from hummock.store.lmdb import keys
@@ -21,6 +26,8 @@ from hummock.store.lmdb.environment import Tables
 _PARTS = ("memory", "payload", "column", "terms")
 _SUM_BYTES = 4
 _ONE, _TWO = struct.Struct("<I"), struct.Struct("<II")
+
+Place = TypeVar("Place", int, NDArray[np.int64])
 
 MEMORY, PAYLOAD, COLUMN, TERMS = range(4)
 """Places of the sums; those of each chunk's vector and token vectors follow."""
@@ -63,7 +70,68 @@ def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
     return kept[at : at + _SUM_BYTES] == crc32(part, crc32(key)).to_bytes(_SUM_BYTES, "little")
 
 
-def vector_place(chunk: int) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeptSums:
+    """The sums of many documents, for parts that are read by the thousand.
+
+    Attributes:
+        docs: (n,) int64, ascending.
+        seeds: (n,) uint32, what the sums of all parts but vectors begin with.
+        starts: (n + 1,) int64, where each document's sums begin in `sums`.
+        sums: (m,) uint32.
+    """
+
+    docs: NDArray[np.int64]
+    seeds: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    sums: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[bytes, bytes]]) -> KeptSums:
+        """Those of a project, given what the table has. Raises: ValueError: some are cut."""
+        found = list(entries)
+        doc_keys, values = [key for key, _ in found], [value for _, value in found]
+        starts = np.zeros(len(found) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, values), np.int64, len(values)) // _SUM_BYTES, out=starts[1:])
+        return cls(
+            docs=keys.docs_of_doc_keys(doc_keys),
+            seeds=np.fromiter(map(crc32, doc_keys), np.uint32, len(doc_keys)),
+            starts=starts,
+            sums=np.frombuffer(b"".join(values), "<u4"),
+        )
+
+    def match(self, place: int, docs: NDArray[np.int64], parts: Sequence[bytes]) -> bool:
+        """Whether these are the parts of which sums were kept, at this place of each document; also where none was."""
+        at, is_kept = self._places(docs)
+        return not is_kept.any() or self._match(at, is_kept, np.full(len(at), place), self.seeds[at], parts)
+
+    def match_vectors(self, docs: NDArray[np.int64], chunks: NDArray[np.int64], parts: Mapping[bytes, bytes]) -> bool:
+        """The same of vectors, by their keys: each is a chunk of its document."""
+        at, is_kept = self._places(docs)
+        seeds = np.fromiter(map(crc32, parts), np.uint32, len(parts))
+        return not is_kept.any() or self._match(at, is_kept, vector_place(chunks), seeds, [*parts.values()])
+
+    def _places(self, docs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        if not len(self.docs):
+            return np.zeros(len(docs), np.int64), np.zeros(len(docs), np.bool_)
+        at = np.minimum(np.searchsorted(self.docs, docs), len(self.docs) - 1)
+        return at, self.docs[at] == docs
+
+    def _match(
+        self,
+        at: NDArray[np.int64],
+        is_kept: NDArray[np.bool_],
+        places: NDArray[np.int64],
+        seeds: NDArray[np.uint32],
+        parts: Sequence[bytes],
+    ) -> bool:
+        sums = np.fromiter(map(crc32, parts, seeds.tolist()), np.uint32, len(parts))
+        found = self.starts[at] + places
+        is_there = found < self.starts[at + 1]
+        return bool(np.all(~is_kept | (is_there & (self.sums[np.where(is_there, found, 0)] == sums))))
+
+
+def vector_place(chunk: Place) -> Place:
     """Where the sum of a chunk's vector stands."""
     return len(_PARTS) + 2 * chunk
 

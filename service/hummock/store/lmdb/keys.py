@@ -5,9 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, repeat
 
 import lmdb
+import numpy as np
+from numpy.typing import NDArray
 
 from hummock.ports.store import TextKey
 
@@ -64,6 +66,11 @@ def doc_of_doc_key(key: bytes) -> int:
     return int(_DOC.unpack(key)[1])
 
 
+def docs_of_doc_keys(doc_keys: Sequence[bytes]) -> NDArray[np.int64]:
+    """The same of many, (n,) int64. Raises: ValueError: one is no such key."""
+    return np.frombuffer(b"".join(doc_keys), [("project", ">u4"), ("doc", ">u8")])["doc"].astype(np.int64)
+
+
 def space_prefix(project: int, space: int) -> bytes:
     """What the chunks of one embedding space begin with."""
     return _SPACE.pack(project, space)
@@ -77,6 +84,11 @@ def chunks_prefix(project: int, space: int, doc: int) -> bytes:
 def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
     """A chunk's vectors, in the order of memories."""
     return _CHUNK.pack(project, space, doc, chunk)
+
+
+def chunk_keys(project: int, space: int, docs: NDArray[np.int64], chunks: NDArray[np.int64]) -> Iterator[bytes]:
+    """The same of many, given (n,) documents and the number of a chunk of each."""
+    return map(_CHUNK.pack, repeat(project), repeat(space), docs.tolist(), chunks.tolist())
 
 
 def of_chunk_key(key: bytes) -> tuple[int, int, int]:
@@ -204,6 +216,25 @@ def entries(
             if not key.startswith(prefix):
                 return
             yield key, value
+
+
+def docs_behind(
+    txn: lmdb.Transaction[bytes], table: lmdb._Database, project: int, after: int, *, descending: bool
+) -> Iterator[int]:
+    """The documents of a table of memories behind one of them, upwards or downwards; 0: from the first, or the last."""
+    prefix = project_prefix(project)
+    with txn.cursor(table) as cursor:
+        if descending:
+            end = doc_key(project, after) if after else project_prefix(project + 1)
+            is_there = cursor.prev() if cursor.set_range(end) else cursor.last()
+        else:
+            is_there = cursor.set_range(doc_key(project, after + 1))
+        if not is_there:
+            return
+        for key in cursor.iterprev(values=False) if descending else cursor.iternext(values=False):
+            if not key.startswith(prefix):
+                return
+            yield doc_of_doc_key(key)
 
 
 def slices(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, expected: int) -> Iterator[list[bytes]]:

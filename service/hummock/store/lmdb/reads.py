@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
@@ -18,6 +18,7 @@ from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
 from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.lmdb import checksums, keys, op_log, record_codec, sealed
+from hummock.store.lmdb.checksums import KeptSums
 from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.learning_log import StoredRows
 from hummock.store.lmdb.record_codec import read_settings
@@ -122,45 +123,49 @@ class LmdbProject:
     def _all_memories(self) -> StoredMemories:
         """Read slice by slice: what is no array takes little memory, and not for long. Raises: _Unsound, ValueError."""
         prefix = keys.project_prefix(self.number)
-        kept = dict(keys.entries(self.txn, self._tables.checksum, prefix))
-        rows_of_slices, ids, doc_keys = [np.empty(0, ROW)], [], []
+        kept = KeptSums.of(keys.entries(self.txn, self._tables.checksum, prefix))
+        rows_of_slices, ids = [np.empty(0, ROW)], []
         for values in keys.slices(self.txn, self._tables.column, prefix, sum(self.record().kinds.values())):
             some_rows, some_ids = unpack_rows(values)
-            some_keys = [keys.doc_key(self.number, doc) for doc in some_rows["doc"].tolist()]
-            _require_sound(kept, checksums.COLUMN, some_keys, values)
+            _require(kept.match(checksums.COLUMN, some_rows["doc"], values))
             rows_of_slices.append(some_rows)
-            doc_keys.extend(some_keys)
             ids.extend(some_ids)
         rows = np.concatenate(rows_of_slices)
-        if not kept.keys() <= set(doc_keys):
-            raise _Unsound
+        _require(bool(np.isin(kept.docs, rows["doc"]).all()))
         lists: list[forward_lists.ForwardLists] = []
+        start = 0
         for values in keys.slices(self.txn, self._tables.terms, prefix, len(rows)):
-            start = sum(map(len, lists))
-            _require_sound(kept, checksums.TERMS, doc_keys[start : start + len(values)], values)
+            docs = rows["doc"][start : start + len(values)]
+            _require(len(docs) == len(values) and kept.match(checksums.TERMS, docs, values))
             lists.append(forward_lists.join(values))
-        dim, chunks = self._environment.space.dim, int(rows["chunk_count"].sum(dtype=np.int64))
-        halves: Growing[np.uint16] = Growing.with_room(chunks, (dim,), np.uint16)
+            start += len(values)
+        _require(start == len(rows))
+        return StoredMemories(rows=rows, ids=ids, lists=lists, halves=self._all_halves(rows, kept))
+
+    def _all_halves(self, rows: NDArray[np.void], kept: KeptSums) -> Growing[np.uint16]:
+        """The vectors of all chunks. Raises: _Unsound, ValueError."""
+        dim, chunk_count = self._environment.space.dim, rows["chunk_count"].astype(np.int64)
+        docs = np.repeat(rows["doc"], chunk_count)
+        chunks = np.arange(len(docs)) - np.repeat(np.cumsum(chunk_count) - chunk_count, chunk_count)
+        halves: Growing[np.uint16] = Growing.with_room(len(docs), (dim,), np.uint16)
         number, space = self.number, self.record().active_space
-        places = iter([(doc, chunk) for doc, count in rows[["doc", "chunk_count"]].tolist() for chunk in range(count)])
-        for values in keys.slices(self.txn, self._tables.vector, keys.space_prefix(number, space), chunks):
-            for value, (doc, chunk) in zip(values, places, strict=False):
-                sums, key = kept.get(keys.doc_key(number, doc)), keys.chunk_key(number, space, doc, chunk)
-                if not checksums.matches(sums, checksums.vector_place(chunk), key, value):
-                    raise _Unsound
+        for values in keys.slices(self.txn, self._tables.vector, keys.space_prefix(number, space), len(docs)):
+            some = slice(halves.size, halves.size + len(values))
+            _require(len(docs[some]) == len(values))
+            chunk_keys = keys.chunk_keys(number, space, docs[some], chunks[some])
+            _require(kept.match_vectors(docs[some], chunks[some], dict(zip(chunk_keys, values, strict=True))))
             halves = halves.extended(_halves(values, dim))
-        if not len(rows) == sum(map(len, lists)) or halves.size != chunks:
-            raise _Unsound
-        return StoredMemories(rows=rows, ids=ids, lists=lists, halves=halves)
+        _require(halves.size == len(docs))
+        return halves
 
     def _sound_docs(self) -> list[int]:
         """The documents all of whose parts are what was written, ascending; the others are noted."""
         prefix = keys.project_prefix(self.number)
-        tables, space = self._tables, self.record().active_space
+        tables = self._tables
         found = {key for table in (tables.checksum, tables.column) for key, _ in keys.entries(self.txn, table, prefix)}
         sound, damaged = [], []
         for doc in sorted(map(keys.doc_of_doc_key, found)):
-            if checksums.is_sound(self.txn, tables, self.number, space, doc) and self._is_legible(doc):
+            if self._is_sound(doc):
                 sound.append(doc)
             else:
                 self._note_damage(doc)
@@ -169,8 +174,15 @@ class LmdbProject:
         self._environment.damage.settle(self.number, damaged)
         return sound
 
+    def _is_sound(self, doc: int) -> bool:
+        """Whether all parts of a document are what was written; where no sums were kept, whether they can be read."""
+        kept = self.txn.get(keys.doc_key(self.number, doc), db=self._tables.checksum)
+        if kept is None:
+            return self._is_legible(doc)
+        return kept == checksums.sums_of(self.txn, self._tables, self.number, self.record().active_space, doc)
+
     def _is_legible(self, doc: int) -> bool:
-        """Whether the parts of a document can be read and fit together, where no checksums were kept of it."""
+        """Whether the parts of a document can be read and fit together."""
         key = keys.doc_key(self.number, doc)
         try:
             record_codec.memory_of(
@@ -227,6 +239,17 @@ class LmdbProject:
             return None
         found = self._decoded(doc, memory, payload if full else None)
         return None if found.expire_time is not None and found.is_over(self._now()) else found
+
+    def memories_behind(self, after: int, *, full: bool, newest_first: bool) -> Iterator[tuple[int, Memory]]:
+        """Documents and their memories behind a document (0: the first), upwards or downwards.
+
+        Without what has expired, and without what is damaged in any part: a view leaves it out too.
+        """
+        for doc in keys.docs_behind(self.txn, self._tables.memory, self.number, after, descending=newest_first):
+            if not self._is_sound(doc):
+                self._note_damage(doc)
+            elif memory := self.memory(doc, full=full):
+                yield doc, memory
 
     def _decoded(self, doc: int, memory: bytes, payload: bytes | None) -> Memory:
         try:
@@ -330,11 +353,9 @@ class _Unsound(Exception):
     """Something is not what was written; which it is is found out memory by memory."""
 
 
-def _require_sound(kept: Mapping[bytes, bytes], place: int, doc_keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-    """Raises: _Unsound."""
-    for key, value in zip(doc_keys, values, strict=True):
-        if not checksums.matches(kept.get(key), place, key, value):
-            raise _Unsound
+def _require(is_sound: bool) -> None:
+    if not is_sound:
+        raise _Unsound
 
 
 def _halves(values: list[bytes], dim: int) -> NDArray[np.uint16]:

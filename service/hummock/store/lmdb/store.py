@@ -57,6 +57,8 @@ from hummock.store.views.stored import Outdated, all_present
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import FollowingViews, ViewCache
 
+_ALL = Filter()
+
 Read = TypeVar("Read")
 
 _ATTEMPTS = 16
@@ -250,8 +252,20 @@ class StoreReads:
             found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
             return Page(memories=all_present([stored.memory(doc, full=full) for doc in found]), next_after=next_after)
 
+        if limit > 0 and where == _ALL and not contains:
+            return self._page_of_all(project, after, limit, full=full, newest_first=newest_first)
         found = self._read(project, read) if limit > 0 else None
         return found or Page(memories=(), next_after=None)
+
+    def _page_of_all(self, project: str, after: int, limit: int, *, full: bool, newest_first: bool) -> Page:
+        """Read from the table: the first look at a large project does not wait for its view."""
+        with self._projects.reading_by_name(project) as stored:
+            behind = () if stored is None else stored.memories_behind(after, full=full, newest_first=newest_first)
+            found = list(islice(behind, limit + 1))
+        return Page(
+            memories=tuple(memory for _, memory in found[:limit]),
+            next_after=found[limit - 1][0] if len(found) > limit else None,
+        )
 
     def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
         """The ids of the first memories that pass, and how many do; see `ports.Store`."""

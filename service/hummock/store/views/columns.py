@@ -232,13 +232,12 @@ def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
 
     A kind or a sign that there is not, since a disk has not kept it, is 0.
     """
-    rows = []
-    ids = []
-    for value in values:
-        end = _SIZE.size + _SIZE.unpack_from(value)[0]
-        rows.append(value[_SIZE.size : min(end, _SIZE.size + ROW.itemsize)].ljust(ROW.itemsize, b"\0"))
-        ids.append(value[end:].decode())
-    unpacked = np.frombuffer(b"".join(rows), ROW)
+    ends = [_SIZE.size + size for value in values for size in _SIZE.unpack_from(value)]
+    ids = [value[end:].decode() for value, end in zip(values, ends, strict=True)]
+    whole = _SIZE.size + ROW.itemsize
+    if any(end != whole for end in ends):  # of an older version, or of a newer one
+        values = [value[: min(end, whole)].ljust(whole, b"\0") for value, end in zip(values, ends, strict=True)]
+    unpacked = np.frombuffer(b"".join([value[_SIZE.size : whole] for value in values]), ROW)
     for name, largest in (("kind", max(MemoryKind)), ("token_sign", max(TokenSign))):
         unknown = unpacked[name] > largest
         if unknown.any():
