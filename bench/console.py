@@ -26,6 +26,8 @@ from hummock.v1 import context_service_pb2 as pb
 
 PART = "console"
 _COST_LIMIT, _PAGE_LIMIT_MS, _LIVE_LIMIT_MS, _SIZE_LIMIT_KB = 3.0, 1000.0, 500.0, 300.0
+_STARS_LIMIT_MS, _LEAST_FRAMES, _FRAMES_MS = 2000.0, 30.0, 3000
+_MOVES = (("ArrowLeft", "ArrowRight"), ("+", "-"))
 _ONE = Setting(name="console", memories=A.memories // A.projects, projects=1)
 _OPENED, _CHANGES, _CALL_S = 5, 40, 60.0
 _COST = (
@@ -54,6 +56,34 @@ window.appeared = new Promise((done) => new MutationObserver((_, observer) => {
 }).observe(rows, { childList: true }));
 """
 
+_FIRST_STARS = """
+new Promise((done) => new PerformanceObserver((list) => {
+  const [{ startTime }] = list.getEntriesByName("hummock-map-part");
+  requestAnimationFrame(() => done(Math.max(startTime, performance.now())));
+}).observe({ type: "mark", buffered: true }))
+"""
+_ALL_STARS = """
+new Promise((done) => new PerformanceObserver((list) => {
+  for (const { name, startTime } of list.getEntries()) if (name === "hummock-map-whole") done(startTime);
+}).observe({ type: "mark", buffered: true }))
+"""
+_FRAMES = """
+new Promise((done) => {
+  const canvas = document.getElementById("map");
+  const began = performance.now();
+  let frames = 0;
+  const next = () => {
+    const passed = performance.now() - began;
+    if (passed > arguments[2]) return done(1000 * frames / passed);
+    canvas.dispatchEvent(new KeyboardEvent("keydown", { key: arguments[(frames >> 3) % 2] }));
+    frames += 1;
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+})
+"""
+"""Frames a second while two keys take turns, eight frames each, for so many milliseconds."""
+
 
 def measure(options: Options) -> Findings:
     """Rows 30 and 31; without Chromium the size of what is loaded alone."""
@@ -62,11 +92,12 @@ def measure(options: Options) -> Findings:
         said = f"rows 30 and 31: {' and '.join(missing)} missing, of Debian's {PACKAGES}"
         return Findings(part=PART, rows=tuple(rows), skipped=(said,))
     cost, figures = _cost(options)
-    pages, more = _pages(options)
+    pages, of_pages = _pages(options)
+    stars, of_stars = _stars(options)
     return Findings(
         part=PART,
-        rows=(cost, *pages, *rows),
-        figures=(*figures, *more),
+        rows=(cost, *pages, *stars, *rows),
+        figures=(*figures, *of_pages, *of_stars),
         not_measured=("a browser on another machine", "pages of a project that a model must embed a question for"),
     )
 
@@ -117,6 +148,29 @@ def _pages(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
         Row.at_most(31, f"{what}, first page after the start, painted", _PAGE_LIMIT_MS, first_ms, "ms"),
         Row.at_most(31, f"{what}: a memory that is learnt is seen, p95", _LIVE_LIMIT_MS, changes.p95_ms, "ms"),
     ), (*figures, ("from Learn to the frame that shows it", changes.line()))
+
+
+def _stars(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
+    """Row 31: the star map of as many, the first thing that is asked of the service."""
+    filled = options.stores.filled(B)
+    with filled.bench.serving() as service, console_at(service.target) as origin, chromium() as window:
+        address = _address(origin, filled.corpus, "/map", {})
+        found = []
+        for _ in range(_OPENED):
+            window.command("Network.clearBrowserCache")
+            window.open(address)
+            found.append((float(window.awaited(_FIRST_STARS)), float(window.awaited(_ALL_STARS))))
+        panned, zoomed = (float(window.awaited(_FRAMES, *keys, _FRAMES_MS)) for keys in _MOVES)
+    first_ms, whole_ms = found[0]
+    again = [median(times_ms) for times_ms in zip(*found[1:], strict=True)]
+    what = f"B: the star map of {B.memories:,}"
+    return (
+        Row.at_most(31, f"{what}, first thing after the start, first stars drawn", _STARS_LIMIT_MS, first_ms, "ms"),
+        Row.at_least(31, f"{what}, moved by keys: frames", _LEAST_FRAMES, min(panned, zoomed), "1/s"),
+    ), (
+        ("star map, first stars, then all", f"{first_ms:.0f}, {whole_ms:.0f}; again {again[0]:.0f}, {again[1]:.0f} ms"),
+        ("frames a second", f"to the left and right {panned:.0f}, nearer and farther {zoomed:.0f}"),
+    )
 
 
 def _size() -> Row:
