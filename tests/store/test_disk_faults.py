@@ -110,7 +110,7 @@ def test_what_the_map_keeps_for_deleting_is_named(tmp_path: Path) -> None:
 
 
 def test_a_database_that_gave_up_is_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def panic(group: GroupCommit, jobs: object) -> None:
+    def panic(group: GroupCommit, jobs: object, is_awaited: object) -> None:
         raise lmdb.PanicError("commit")
 
     with opened(tmp_path) as store:

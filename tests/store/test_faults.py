@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import lmdb
@@ -69,10 +69,10 @@ def test_a_group_whose_commit_finds_no_room_is_committed_one_by_one(
 ) -> None:
     commit = GroupCommit._commit
 
-    def without_room(group: GroupCommit, jobs: list[Job]) -> list[Outcome]:
+    def without_room(group: GroupCommit, jobs: list[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
         if len(jobs) > 1 or jobs[0].request.request_id == "large":
             raise lmdb.DiskError("commit")
-        return commit(group, jobs)
+        return commit(group, jobs, is_awaited)
 
     with opened(tmp_path) as store:
         put(store, "p", *BEFORE)
@@ -92,7 +92,7 @@ def test_a_database_that_gave_up_stops_the_writer(
 ) -> None:
     """LMDB answers nothing any more after such an error, and callers must learn that only a restart helps."""
 
-    def panic(group: GroupCommit, jobs: list[Job]) -> list[Outcome]:
+    def panic(group: GroupCommit, jobs: list[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
         raise lmdb.PanicError("commit")
 
     with opened(tmp_path) as store:

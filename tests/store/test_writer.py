@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -15,7 +15,7 @@ from hummock.ports.store import UnitOfWork, WriteRequest, Written
 from hummock.store.errors import DataFileCut
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.lmdb.group import GroupCommit, Job, Outcome
-from hummock.store.lmdb.writer import Writer
+from hummock.store.lmdb.writer import BULK_SHARE, Writer
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, put_request, write_request
@@ -80,8 +80,8 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counted: list[int] = []
 
     class Counting(GroupCommit):
-        def commit(self, jobs: Sequence[Job]) -> list[Outcome]:
-            outcomes = super().commit(jobs)
+        def commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool] = lambda: False) -> list[Outcome]:
+            outcomes = super().commit(jobs, is_awaited)
             counted.append(len(outcomes))
             return outcomes
 
@@ -164,7 +164,7 @@ def test_nobody_waits_forever_when_the_writer_dies(tmp_path: Path) -> None:
             self.entered = Event()
             self.go = Event()
 
-        def commit(self, jobs: object) -> list[Outcome]:
+        def commit(self, jobs: object, is_awaited: object = None) -> list[Outcome]:
             self.entered.set()
             assert self.go.wait(30)
             raise SystemError("a bug")
@@ -213,7 +213,9 @@ class Recording(GroupCommit):
     def __init__(self, order: list[str]) -> None:
         self.order = order
 
-    def commit(self, jobs: list[Job]) -> list[Outcome]:  # type: ignore[override] # a list will do here
+    def commit(  # type: ignore[override] # a list will do here
+        self, jobs: list[Job], is_awaited: Callable[[], bool] = lambda: False
+    ) -> list[Outcome]:
         self.order.append("committed")
         return [Outcome(job=job, written=Written(seq=1, reply=7)) for job in jobs]
 
@@ -268,10 +270,10 @@ def test_interactive_writes_are_committed_before_bulk_and_bulk_keeps_its_share(
 
         return replace(write_request(apply), is_bulk=is_bulk)
 
-    with opened(tmp_path, limits=StoreLimits(group_jobs=8)) as store:
+    with opened(tmp_path, limits=StoreLimits(group_jobs=2)) as store:
         blocker = Blocker(store)
-        futures = [store.write("p", noting(f"bulk {number}", is_bulk=True)) for number in range(6)]
-        futures += [store.write("p", noting(f"call {number}")) for number in range(14)]
+        futures = [store.write("p", noting(f"bulk {number}", is_bulk=True)) for number in range(3)]
+        futures += [store.write("p", noting(f"call {number}")) for number in range(2 * BULK_SHARE)]
         blocker.release()
         for future in futures:
             future.result(30)
@@ -280,15 +282,17 @@ def test_interactive_writes_are_committed_before_bulk_and_bulk_keeps_its_share(
         groups.append(order[taken : taken + size])
         taken += size
     assert [[one.split()[0] for one in group] for group in groups] == [
-        ["call"] * 7 + ["bulk"],
-        ["call"] * 7 + ["bulk"],
-        ["bulk"] * 4,
+        *[["call"] * 2] * (BULK_SHARE - 1),
+        ["call", "bulk"],
+        ["call"],
+        ["bulk"] * 2,
     ]
-    assert order[:7] == [f"call {number}" for number in range(7)]
+    assert [one for one in order if one.startswith("call")] == [f"call {number}" for number in range(2 * BULK_SHARE)]
 
 
-def test_an_interactive_write_waits_for_little_of_a_bulk_load(tmp_path: Path) -> None:
-    """D16: what a transaction did not take of the load stands behind who came meanwhile."""
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_interactive_write_waits_for_little_of_a_bulk_load(tmp_path: Path, commits: list[int], fails: bool) -> None:
+    """D16: what a transaction did not take of the load stands behind who came meanwhile; also done again."""
     begun, may_end = Event(), Event()
 
     def slow(unit: UnitOfWork) -> int:
@@ -297,8 +301,9 @@ def test_an_interactive_write_waits_for_little_of_a_bulk_load(tmp_path: Path) ->
         Entry(id="b0").put(unit)
         return 0
 
-    with opened(tmp_path, limits=StoreLimits(bulk_group_bytes=1)) as store:
+    with opened(tmp_path) as store:
         blocker = Blocker(store)
+        broken = store.write("p", replace(write_request(fail), is_bulk=True)) if fails else None
         bulk = [store.write("p", replace(write_request(slow), is_bulk=True))]
         bulk += [store.write("p", replace(put_request([Entry(id=f"b{n}")]), is_bulk=True)) for n in (1, 2)]
         blocker.release()
@@ -306,3 +311,5 @@ def test_an_interactive_write_waits_for_little_of_a_bulk_load(tmp_path: Path) ->
         call = store.write("p", put_request([Entry(id="call")]))
         may_end.set()
         assert [one.result(30).seq for one in (bulk[0], call, *bulk[1:])] == [1, 2, 3, 4]
+        assert broken is None or isinstance(broken.exception(30), KeyError)
+    assert commits == [1, 1 + fails, 1, 2]

@@ -40,7 +40,7 @@ class StoreLimits:
     Attributes:
         group_jobs: Writes that share one transaction and one fsync.
         group_bytes: A transaction that has written so much takes no further job.
-        bulk_group_bytes: The same behind a bulk write: some tens of milliseconds, for which interactive ones wait.
+        bulk_group_bytes: The same behind a bulk write, where no interactive one comes meanwhile.
         request_kept_s: How long a request_id is remembered.
         retired_kept_s: How long the vectors of a text are kept once nobody has it any more.
         retired_bytes: Most that such vectors take; the oldest give way.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -225,8 +225,13 @@ class GroupCommit:
         self._is_map_the_limit = quota_bytes > most
         self.fault: HummockError | None = None
 
-    def commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+    def commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool] = lambda: False) -> list[Outcome]:
         """Applies as many of the jobs as one transaction takes, at least one, and makes them durable.
+
+        Args:
+            jobs: At least one.
+            is_awaited: Whether an interactive write waits for the end of the transaction, which comes behind the bulk
+                write that it finds under way.
 
         Returns:
             Outcomes of the first jobs, in order. Where the commit itself finds no room, each job is tried alone, so
@@ -235,7 +240,7 @@ class GroupCommit:
         Raises: lmdb.PanicError: LMDB gave up; it takes nothing any more until it is opened again.
         """
         try:
-            return self._commit(jobs)
+            return self._commit(jobs, is_awaited)
         except lmdb.PanicError:
             raise
         except HummockError as error:
@@ -248,7 +253,7 @@ class GroupCommit:
                 return [Outcome(job=job, error=failure) for job in jobs]
             if len(jobs) == 1:
                 return [Outcome(job=jobs[0], error=failure)]
-            return [outcome for job in jobs for outcome in self.commit([job])]
+            return [outcome for job in jobs for outcome in self.commit([job], is_awaited)]
 
     def probe(self) -> None:
         """Looks whether the disk takes writes again, where it did not: by one that changes nothing."""
@@ -264,19 +269,21 @@ class GroupCommit:
             return
         self.fault = None
 
-    def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+    def _commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
         """Tries without nested transactions first: they copy every page that they touch, and are seldom needed."""
         try:
             with self._environment.writing() as txn:
-                return self._together(txn, jobs)
+                return self._together(txn, jobs, is_awaited)
         except _Spoilt as spoilt:
             self._dictionaries.clear()
             if len(jobs) == 1:
                 return [self._failed(jobs[0], spoilt.error)]
         with self._environment.writing() as txn:
-            return self._apart(txn, jobs)
+            return self._apart(txn, jobs, is_awaited)
 
-    def _together(self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job]) -> list[Outcome]:
+    def _together(
+        self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job], is_awaited: Callable[[], bool]
+    ) -> list[Outcome]:
         """In the group's own transaction. Raises: _Spoilt: something was written that cannot stay."""
         group = self._group(txn)
         outcomes: list[Outcome] = []
@@ -289,7 +296,7 @@ class GroupCommit:
                 outcomes.append(self._failed(job, error))
             else:
                 outcomes.append(Outcome(job=job, written=written, operations=group.operations))
-            if group.put_bytes > self._most_bytes(job):
+            if group.put_bytes > self._most_bytes(job) or (job.is_bulk and is_awaited()):
                 break
         try:
             self._finish(group, txn)
@@ -297,7 +304,9 @@ class GroupCommit:
             raise _Spoilt(error) from error
         return outcomes
 
-    def _apart(self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job]) -> list[Outcome]:
+    def _apart(
+        self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job], is_awaited: Callable[[], bool]
+    ) -> list[Outcome]:
         """Each in a transaction of its own inside the group's."""
         outcomes: list[Outcome] = []
         put_bytes = 0
@@ -316,7 +325,7 @@ class GroupCommit:
             else:
                 put_bytes += group.put_bytes
                 outcomes.append(Outcome(job=job, written=written, operations=group.operations))
-            if put_bytes > self._most_bytes(job):
+            if put_bytes > self._most_bytes(job) or (job.is_bulk and is_awaited()):
                 break
         return outcomes
 

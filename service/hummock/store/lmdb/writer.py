@@ -1,6 +1,7 @@
 """The one thread that writes. Writes that arrive while one is made durable share the next fsync.
 
-Interactive writes go before bulk, of which each group takes some: the share is BULK_SHARE.
+Interactive writes go before bulk: they do not share a transaction with it, but for one in BULK_SHARE, and end the one
+that writes it behind the write that is under way.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hummock.store.lmdb.group import GroupCommit, Job, Outcome
 _GROUPS_A_PAUSE = 16
 
 BULK_SHARE = 8
-"""One place in so many of a group is for bulk writes, however many interactive ones wait."""
+"""One group in so many takes a bulk write, however many interactive ones wait."""
 
 _WATCH_S = 1.0
 """Between two looks at what lies below, while nothing is written."""
@@ -66,6 +67,11 @@ class Writer:
         # Those that have come out of the queue; the writer's thread alone looks at them.
         self._interactive: deque[Job] = deque()
         self._bulk: deque[Job] = deque()
+        # Groups in a row that have left bulk writes waiting.
+        self._passed_over = 0
+        # Interactive writes that were submitted, and how many of them have come out of the queue.
+        self._submitted = 0
+        self._sorted = 0
         self._followers: tuple[Callable[[str, int], None], ...] = ()
         self._gate = Lock()
         self._why_closed: str | None = None
@@ -101,6 +107,7 @@ class Writer:
     def _submit(self, job: Job) -> None:
         with self._gate:
             if self._why_closed is None:
+                self._submitted += not job.is_bulk
                 self._queue.put(job)
                 return
         job.future.set_exception(Unavailable(self._why_closed))
@@ -125,8 +132,10 @@ class Writer:
             while not self._waits() and self._queue.empty() and self._rest():
                 pass
             is_over = self._sort()
-            pending += self._group_of(self._interactive, self._group_jobs - self._places_for_bulk())
-            pending += self._group_of(self._bulk, self._group_jobs - len(pending))
+            places = self._places_for_bulk()
+            pending += self._group_of(self._interactive, self._group_jobs - min(places, 1))
+            pending += self._group_of(self._bulk, places)
+            self._passed_over = self._passed_over + 1 if self._bulk and not places else 0
             if is_over and not pending and not self._waits():
                 return False
         return True
@@ -154,13 +163,19 @@ class Writer:
                 # For the next call, once what waits has been written.
                 self._queue.put(None)
                 return True
+            self._sorted += not job.is_bulk
             (self._bulk if job.is_bulk else self._interactive).append(job)
+
+    def _is_awaited(self) -> bool:
+        return bool(self._interactive) or self._submitted != self._sorted
 
     def _waits(self) -> bool:
         return bool(self._interactive or self._bulk)
 
     def _places_for_bulk(self) -> int:
-        return min(len(self._bulk), max(1, self._group_jobs // BULK_SHARE))
+        if not self._interactive:
+            return self._group_jobs
+        return 1 if self._bulk and self._passed_over >= BULK_SHARE - 1 else 0
 
     def _group_of(self, jobs: deque[Job], most: int) -> list[Job]:
         """The first jobs, without those whose callers have gone away, which must not cost anything."""
@@ -172,7 +187,7 @@ class Writer:
         return taken
 
     def _commit(self, pending: list[Job]) -> None:
-        outcomes = self._group.commit(pending)
+        outcomes = self._group.commit(pending, self._is_awaited)
         for outcome in outcomes:
             if outcome.error is None and isinstance(outcome.job.request, ProjectRemoval):
                 self._removed(outcome.job.project)
