@@ -252,10 +252,12 @@ class StoreReads:
             found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
             return Page(memories=all_present([stored.memory(doc, full=full) for doc in found]), next_after=next_after)
 
-        if limit > 0 and where == _ALL and not contains:
+        none = Page(memories=(), next_after=None)
+        if limit <= 0:
+            return none
+        if where == _ALL and not contains:
             return self._page_of_all(project, after, limit, full=full, newest_first=newest_first)
-        found = self._read(project, read) if limit > 0 else None
-        return found or Page(memories=(), next_after=None)
+        return self._read(project, read) or none
 
     def _page_of_all(self, project: str, after: int, limit: int, *, full: bool, newest_first: bool) -> Page:
         """Read from the table: the first look at a large project does not wait for its view."""
