@@ -58,6 +58,26 @@ def test_learning_shows_a_turn_when_it_was_counted(window: Window, origin: str, 
     assert has_stayed(window)
 
 
+def test_the_star_map_asks_for_its_points_once_and_gets_new_ones(
+    window: Window, origin: str, service: Stubs, project: str
+) -> None:
+    learn(service, project, note("the lamp is lit", id="lamp", title="lamp"), note("潮汐木芯遇水不腐", id="core"))
+    window.open(f"{origin}/map?{urlencode({'project': project})}")
+    stay(window)
+    arrived = arrival(window, "#map-legend li")
+    arrived()
+    # The page asks ahead of the script, which must find what came.
+    asked = "return performance.getEntriesByType('resource').filter(({ name }) => name.includes('/map/stars')).length"
+    assert window.run(asked) == 1
+    before = window.run("return document.getElementById('map-status').textContent")
+    window.run("document.querySelector('#map-legend li').className = 'old'")
+    arrived = arrival(window, "#map-legend li:not(.old)")
+    learn(service, project, note("the pier is closed", id="pier", title="pier"))
+    arrived()
+    assert window.run("return document.getElementById('map-status').textContent") != before
+    assert has_stayed(window)
+
+
 def test_operations_tell_the_state_anew_until_they_are_paused(window: Window, origin: str) -> None:
     window.open(f"{origin}/operations")
     stay(window)

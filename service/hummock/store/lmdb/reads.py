@@ -26,7 +26,7 @@ from hummock.store.lmdb.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
 from hummock.store.views.columns import ROW, unpack_rows
 from hummock.store.views.growing import Growing
-from hummock.store.views.stored import Changes, Progress, Records, StoredMemories
+from hummock.store.views.stored import Changes, Listed, Progress, Records, StoredMemories
 
 _log = logging.getLogger(__name__)
 
@@ -111,16 +111,18 @@ class LmdbProject:
         """What the project sets for itself."""
         return read_settings(self.txn, self._tables.settings, self.number, self._environment.damage)
 
-    def memories(self) -> StoredMemories:
-        """All memories but those that are damaged."""
+    def memories(self, listed: Listed) -> StoredMemories:
+        """All memories but those that are damaged; `listed` is given their rows and lists before the vectors."""
         if not self._environment.damage.of(self.number):
             try:
-                return self._all_memories()
+                return self._all_memories(listed)
             except (_Unsound, ValueError, struct.error):  # the latter: parts that cannot be read
                 pass
-        return self.memories_of(self._sound_docs())
+        sound = self.memories_of(self._sound_docs())
+        listed(sound.rows, sound.lists)
+        return sound
 
-    def _all_memories(self) -> StoredMemories:
+    def _all_memories(self, listed: Listed) -> StoredMemories:
         """Read slice by slice: what is no array takes little memory, and not for long. Raises: _Unsound, ValueError."""
         prefix = keys.project_prefix(self.number)
         kept = KeptSums.of(keys.entries(self.txn, self._tables.checksum, prefix))
@@ -140,6 +142,7 @@ class LmdbProject:
             lists.append(forward_lists.join(values))
             start += len(values)
         _require(start == len(rows))
+        listed(rows, lists)
         return StoredMemories(rows=rows, ids=ids, lists=lists, halves=self._all_halves(rows, kept))
 
     def _all_halves(self, rows: NDArray[np.void], kept: KeptSums) -> Growing[np.uint16]:

@@ -114,10 +114,11 @@ def _descended(near: Matrix, places: Matrix) -> Matrix:
     step = np.float32(max(len(places) / _EXAGGERATION, 50.0))
     moving, gains = np.zeros_like(places), np.ones_like(places)
     near = near * np.float32(_EXAGGERATION)
+    close, pull = np.empty_like(near), np.empty_like(near)
     for number in range(_EARLY_STEPS + _STEPS):
         if number == _EARLY_STEPS:
             near /= np.float32(_EXAGGERATION)
-        slope = _slope(near, places)
+        slope = _slope(near, places, close, pull)
         turns = (slope > 0) != (moving > 0)
         gains = np.where(turns, gains + np.float32(0.2), gains * np.float32(0.8)).clip(np.float32(0.01))
         moving = np.float32(0.5 if number < _EARLY_STEPS else 0.8) * moving - step * gains * slope
@@ -126,19 +127,17 @@ def _descended(near: Matrix, places: Matrix) -> Matrix:
     return places
 
 
-def _slope(near: Matrix, places: Matrix) -> Matrix:
-    """(n, 2) where the plane says least well who is whose neighbour, uphill."""
-    lengths = np.einsum("ij,ij->i", places, places)
-    close: Matrix = places @ places.T
-    close *= -2
-    close += lengths + 1
-    close += lengths[:, None]
+def _slope(near: Matrix, places: Matrix, close: Matrix, pull: Matrix) -> Matrix:
+    """(n, 2) where the plane says least well who is whose neighbour, uphill. The last two are room for (n, n) each."""
+    lengths, ones = np.einsum("ij,ij->i", places, places), np.ones(len(places), np.float32)
+    # One more than the squared distances, as one product: each pass over (n, n) takes as long as it does.
+    np.matmul(np.c_[-2 * places, lengths, ones], np.c_[places, ones, lengths + 1].T, out=close)
     np.reciprocal(close, out=close)
     np.fill_diagonal(close, 0)
-    pull = close * np.float32(-1 / close.sum(dtype=np.float64))
+    np.multiply(close, -1 / (ones @ close @ ones), out=pull)
     pull += near
     pull *= close
-    slope: Matrix = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
+    slope: Matrix = 4 * ((pull @ ones)[:, None] * places - pull @ places)
     return slope
 
 

@@ -5,7 +5,7 @@ Whatever keeps projects answers this; views and searches know nothing else of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
@@ -76,6 +76,10 @@ class Changes:
     removed_terms: NDArray[np.uint32]
 
 
+Listed = Callable[[NDArray[np.void], Sequence[ForwardLists]], None]
+"""Takes the rows and the forward lists of some memories."""
+
+
 class Progress(NamedTuple):
     """How far a project has come. Operations of all writes behind `ops_after` are kept."""
 
@@ -101,8 +105,13 @@ class StoredProject(Protocol):
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
 
-    def memories(self) -> StoredMemories:
-        """All memories."""
+    def memories(self, listed: Listed) -> StoredMemories:
+        """All memories.
+
+        Args:
+            listed: Is given all rows and lists before the vectors are read, which takes as long again; and once more
+                where others than these turn out to be sound. The last ones are those of the result.
+        """
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
         """These memories, all of which are there; their documents ascend."""

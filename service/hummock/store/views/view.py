@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from hummock.store.errors import RecordDamaged
 from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.views.columns import Columns, TokenSign
 from hummock.store.views.domain_names import LazyDomainNames
-from hummock.store.views.forward_lists import concatenated
+from hummock.store.views.forward_lists import ForwardLists, concatenated
 from hummock.store.views.given_names import NAMING_KINDS, LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.places import StarPlaces
@@ -183,7 +184,7 @@ class ProjectView:
 def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
     """The view of a project as the transaction sees it. Raises: RecordDamaged."""
     seq, content_seq, _ = stored.progress()
-    memories = _whole(stored.number, stored.memories())
+    memories, postings = _memories(stored, limits)
     row_doc = np.repeat(np.arange(len(memories.rows), dtype=np.int32), memories.rows["chunk_count"])
     return ProjectView(
         number=stored.number,
@@ -193,14 +194,25 @@ def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
         columns=Columns.empty().extended(memories.rows, memories.ids, 0),
         vectors=memories.halves,
         row_doc=Growing.of(row_doc[:0]).extended(row_doc),
-        postings=Postings.of(
-            memories.lists, memories.rows["length"].astype(np.float32), inverted=len(memories.rows) > limits.delta_docs
-        ),
+        postings=postings,
         domain_names=LazyDomainNames(),
         given_names=LazyGivenNames(),
         plans=limits.plans,
         signs=SignBits.of(memories.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
     )
+
+
+def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemories, Postings]:
+    """All memories and the index of their words, which is made while their vectors are read."""
+    with ThreadPoolExecutor(1, "postings") as beside:
+        made: list[Future[Postings]] = []
+
+        def listed(rows: NDArray[np.void], lists: Sequence[ForwardLists]) -> None:
+            lengths = rows["length"].astype(np.float32)
+            made.append(beside.submit(Postings.of, lists, lengths, inverted=len(rows) > limits.delta_docs))
+
+        memories = _whole(stored.number, stored.memories(listed))
+        return memories, made[-1].result()
 
 
 def is_too_old(view: ProjectView, stored: StoredProject) -> bool:
