@@ -142,8 +142,13 @@ def _slope(near: Matrix, places: Matrix, close: Matrix, pull: Matrix) -> Matrix:
 
 
 def _within_disc(places: Matrix) -> Matrix:
-    """The same, moved and scaled so that the outermost is 1 from the middle; all in the middle where they coincide."""
+    """The same about the middle, so that the outermost is 1 from it; all in the middle where they coincide.
+
+    What is farther out comes in by more: a few that are like nothing else would leave the others no room.
+    """
     centred = places - places.mean(axis=0)
-    reach = float(np.sqrt(np.einsum("ij,ij->i", centred, centred).max()))
-    scaled: Matrix = (centred / max(reach, float(_LEAST))).astype(np.float32)
-    return scaled
+    reach = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+    # Half of them lie within half of where one that is infinitely far out would be.
+    nearer = 1 / np.maximum(reach + np.median(reach), _LEAST)
+    scaled: Matrix = centred * (nearer / max(float((reach * nearer).max()), float(_LEAST)))[:, None]
+    return scaled.astype(np.float32)
