@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
@@ -26,7 +27,7 @@ from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector
 from hummock_client.requests import RecallOptions
 from tests.rpc import samples
-from tests.rpc.edge import FixedGarden, FixedProjects, edge_on_a_thread, use_cases
+from tests.rpc.edge import LOOPBACK, FixedGarden, FixedProjects, edge_on_a_thread, use_cases
 
 
 def one_page_each(count: int) -> Callable[[int, int], Page]:
@@ -240,6 +241,26 @@ def test_reads_and_writes_are_repeated_while_the_service_is_unavailable() -> Non
     assert len(asked) == 3
     assert len(set(asked)) == 1
     assert asked[0]
+
+
+def test_what_the_core_of_a_busy_service_ends_unread_is_repeated() -> None:
+    calls = [0]
+
+    def recall(request: bytes, context: grpc.ServicerContext) -> bytes:
+        calls[0] += 1
+        if calls[0] < 3:
+            context.abort(grpc.StatusCode.CANCELLED, "")
+        return recall_pb2.RecallResponse(seq=7).SerializeToString()
+
+    handlers: dict[str, Any] = {"Recall": grpc.unary_unary_rpc_method_handler(recall)}
+    with ThreadPoolExecutor(1) as pool:
+        server = grpc.server(pool, [grpc.method_handlers_generic_handler("hummock.v1.ContextService", handlers)])
+        port = server.add_insecure_port(LOOPBACK)
+        server.start()
+        with Client(f"127.0.0.1:{port}") as client:
+            assert client.recall("p", "q").seq == 7
+        server.stop(None).wait()
+    assert calls == [3]
 
 
 def test_a_request_that_is_sent_twice_is_two_writes() -> None:

@@ -35,6 +35,7 @@ class Failed:
     [
         (grpc.StatusCode.UNAVAILABLE, "cannot be reached"),
         (grpc.StatusCode.DEADLINE_EXCEEDED, "did not answer in time"),
+        (grpc.StatusCode.CANCELLED, "more calls come than the service can read"),
         (grpc.StatusCode.UNIMPLEMENTED, "does not know this call"),
     ],
 )

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from hummock.memories.quoted import MOST_SOURCE_CHARACTERS
-from hummock.rpc import admission, status, streams, validation, values
+from hummock.rpc import admission, listening, status, streams, validation, values
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.validation import RulesBroken, check
 from hummock.v1 import memory_pb2, recall_pb2
@@ -80,6 +80,7 @@ def test_what_no_rule_says_is_as_the_table_has_it() -> None:
     assert (values.MAX_PAGE_SIZE, streams.MAX_STREAMS) == (1000, 1000)
     assert (streams.MAX_STREAMS_OF_A_PROJECT, streams.MAX_STREAMS_OF_A_CALLER) == (600, 200)
     assert (admission.LONGEST_WAIT_S, admission.STANDING_WAIT_S, admission.ALWAYS_WAIT) == (1.0, 0.1, 32)
+    assert (listening.CALLS_OF_CONNECTION, listening.UNREAD_CALLS, listening.UNREAD_CALLS_MOST) == (256, 256, 384)
     assert MOST_SOURCE_CHARACTERS == 262_144
     for row in (
         "| a request | 4 MiB |",
@@ -87,6 +88,8 @@ def test_what_no_rule_says_is_as_the_table_has_it() -> None:
         "| streams open at once | 1000 |",
         "| streams open at once of a project | 600 |",
         "| streams open at once of a caller | 200 |",
+        "| calls and streams of a connection at once | 256",
+        "| calls that have come and are not read yet | 256 | gRPC ends more and more of them, and all from 384 on",
         "| what a call may wait for a worker, behind more than 32 others | 1 s; 0.1 s once",
         "| text of used memories that LearnTurn compares an answer with | 262144 characters",
     ):

@@ -36,7 +36,8 @@ _RETRY = {
     "initialBackoff": "0.1s",
     "maxBackoff": "1s",
     "backoffMultiplier": 2,
-    "retryableStatusCodes": ["UNAVAILABLE"],
+    # CANCELLED: a service that has more calls than it can read ends those that come, unread.
+    "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
 
 _SERVICES: tuple[ServiceDescriptor, ...] = (

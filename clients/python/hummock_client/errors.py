@@ -77,6 +77,8 @@ def describe(error: HummockCallError, target: str) -> str:
         return f"the service cannot be reached: is `hummock serve` running? target {target}"
     if error.reason == grpc.StatusCode.DEADLINE_EXCEEDED.name:
         return f"the service did not answer in time; target {target}"
+    if error.reason == grpc.StatusCode.CANCELLED.name:
+        return f"more calls come than the service can read: try again in a second; target {target}"
     if error.code is grpc.StatusCode.UNIMPLEMENTED:
         return f"what listens there does not know this call: is it `hummock serve`, and as new? target {target}"
     broken = [f"{each.field}: {each.rule}" if each.field else each.rule for each in error.field_violations]

@@ -43,6 +43,17 @@ SERVICES: tuple[ServiceDescriptor, ...] = tuple(
 
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
+UNREAD_CALLS = 256
+"""Calls that gRPC's core keeps until this process takes them in, which it does one by one; behind them it ends more and
+more of those that come, with CANCELLED, which costs it some microseconds."""
+
+UNREAD_CALLS_MOST = 384
+"""From which on it ends all."""
+
+CALLS_OF_CONNECTION = 256
+"""Calls and streams of one connection at a time; the client's gRPC keeps others until there is room. More than the
+streams that a caller may open, which would keep all of its calls otherwise."""
+
 DRAIN_S = 6.0
 """That running calls have to end by themselves."""
 
@@ -203,9 +214,19 @@ def _check_socket_path(path: Path) -> None:
     raise StartError(f"{path} is taken by another process, perhaps by another hummock; stop it or choose another path")
 
 
-def server_options(*, shares_port: bool) -> tuple[tuple[str, int], ...]:
-    """Of a server of gRPC; one that shares its port gets some of the connections, and other processes the rest."""
+def server_options(*, shares_port: bool, has_inside: bool) -> tuple[tuple[str, int], ...]:
+    """Of a server of gRPC.
+
+    Args:
+        shares_port: It gets some of the connections, and other processes the rest.
+        has_inside: Other parts of the service hand it the calls of many callers, by one connection.
+    """
     return (
+        ("grpc.server.max_pending_requests", UNREAD_CALLS),
+        ("grpc.server.max_pending_requests_hard_limit", UNREAD_CALLS_MOST),
+        *(() if has_inside else (("grpc.max_concurrent_streams", CALLS_OF_CONNECTION),)),
+        # The core would refuse what a client sends in place of calls that have only just ended.
+        ("grpc.http.overload_protection", 0),
         ("grpc.max_receive_message_length", CORE_RECEIVE_BYTES),
         ("grpc.max_send_message_length", LARGEST_REPLY_BYTES),
         # Otherwise a second service on the same port would get every other connection.

@@ -85,7 +85,7 @@ async def serve_recalls(
     method = Method(Lane.INLINE, servicer.Recall, takes_deadline=True, then=Then(Lane.READ, servicer.on_worker))
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
         handlers = _Handlers(unary_handler(_RECALL, method, lanes, in_flight, gate), Forward(channel, in_flight))
-        server = aio.server(handlers=[handlers], options=server_options(shares_port=True))
+        server = aio.server(handlers=[handlers], options=server_options(shares_port=True, has_inside=False))
         bound = bind(server, address, tls)
         await server.start()
         in_flight.open()

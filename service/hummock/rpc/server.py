@@ -126,7 +126,7 @@ class Server:
         use_cases.follow(feed.tell)
         server = aio.server(
             handlers=handlers(use_cases, lanes, in_flight, feed, access.gate, activity),
-            options=server_options(shares_port=shares_port),
+            options=server_options(shares_port=shares_port, has_inside=inside is not None),
         )
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         if access.has_reflection:

@@ -32,7 +32,8 @@ internal object Contract {
         "initialBackoff" to "0.1s",
         "maxBackoff" to "1s",
         "backoffMultiplier" to 2.0,
-        "retryableStatusCodes" to listOf("UNAVAILABLE"),
+        // CANCELLED: a service that has more calls than it can read ends those that come, unread.
+        "retryableStatusCodes" to listOf("UNAVAILABLE", "CANCELLED"),
     )
 
     /** gRPC's service config: reads, and writes that a request_id makes safe, are repeated when the service is away. */

@@ -62,10 +62,11 @@ class Service(port: Int = 0) : AutoCloseable {
     }
 
     private inner class Calls : ContextServiceCoroutineImplBase() {
-        /** Fails the first time with what a connection that breaks gives. */
+        /** Fails with what a connection that breaks gives, then with what a service gives that has more calls than it can read. */
         override suspend fun learn(request: LearnRequest): LearnResponse {
             learnt += request
             if (learnt.size == 1) throw Status.UNAVAILABLE.asException()
+            if (learnt.size == 2) throw Status.CANCELLED.asException()
             return learnResponse { seq = 7 }
         }
 

@@ -1,0 +1,103 @@
+"""What comes faster than the service reads it waits in gRPC's core, within bounds; the loop is kept busy meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from hummock.core.recall import Recalled, RecallQuery
+from hummock.rpc.listening import CALLS_OF_CONNECTION, UNREAD_CALLS, UNREAD_CALLS_MOST
+from hummock.v1 import recall_pb2
+from tests.rpc.edge import edge_on_a_thread, use_cases
+from tests.rpc.samples import recalled
+
+RECALL = "/hummock.v1.ContextService/Recall"
+CALLS = 600
+CONNECTIONS = 6
+PATIENCE_S = 60
+
+
+@dataclass
+class BusyLoop:
+    """A recall that keeps the event loop until it is let go, where the question says so."""
+
+    kept: threading.Event = field(default_factory=threading.Event)
+    let_go: threading.Event = field(default_factory=threading.Event)
+
+    def inline(self, query: RecallQuery) -> Recalled:
+        if query.text == "keep":
+            self.kept.set()
+            assert self.let_go.wait(PATIENCE_S)
+        return recalled(query)
+
+
+def request(text: str) -> bytes:
+    return recall_pb2.RecallRequest(project="p", query_text=text).SerializeToString()
+
+
+def sent(channel: grpc.Channel, count: int, text: str = "q") -> list[Any]:
+    ask: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(RECALL)
+    return [ask.future(request(text), timeout=PATIENCE_S) for _ in range(count)]
+
+
+def codes(calls: Sequence[Any]) -> Counter[grpc.StatusCode]:
+    """How each ended, once all have."""
+    for call in calls:
+        ended = threading.Event()
+        call.add_done_callback(lambda _, ended=ended: ended.set())
+        assert ended.wait(PATIENCE_S)
+    return Counter(call.code() for call in calls)
+
+
+@contextmanager
+def busy() -> Iterator[tuple[str, BusyLoop]]:
+    """The address of a service whose loop is kept, and what lets it go."""
+    loop = BusyLoop()
+    with edge_on_a_thread(use_cases(recall=loop), waiting_limit=CALLS) as address, ExitStack() as stack:
+        stack.callback(loop.let_go.set)
+        channel = stack.enter_context(grpc.insecure_channel(address))
+        # A call that nobody holds is cancelled.
+        keeping = sent(channel, 1, "keep")
+        assert loop.kept.wait(PATIENCE_S)
+        yield address, loop
+        assert codes(keeping) == {grpc.StatusCode.OK: 1}
+
+
+def connections(stack: ExitStack, address: str) -> list[grpc.Channel]:
+    own = [("grpc.use_local_subchannel_pool", 1)]
+    return [stack.enter_context(grpc.insecure_channel(address, options=own)) for _ in range(CONNECTIONS)]
+
+
+def test_calls_beyond_the_bound_are_ended_unread_and_the_others_are_answered() -> None:
+    """V7 of the reliability notes."""
+    with busy() as (address, loop), ExitStack() as stack:
+        channels, ended = connections(stack, address), threading.Semaphore(0)
+        calls = [call for channel in channels for call in sent(channel, CALLS // CONNECTIONS)]
+        for call in calls:
+            call.add_done_callback(lambda _: ended.release())
+        # The core has taken one more out of its queue, for the loop to read.
+        for _ in range(CALLS - UNREAD_CALLS_MOST - 1):
+            assert ended.acquire(timeout=PATIENCE_S)
+        assert {call.code() for call in calls if call.done()} == {grpc.StatusCode.CANCELLED}
+        # Health has a queue of its own.
+        health = health_pb2_grpc.HealthStub(channels[0]).Check.future(health_pb2.HealthCheckRequest())
+        loop.let_go.set()
+        found = codes(calls)
+        assert health.result(PATIENCE_S).status == health_pb2.HealthCheckResponse.SERVING
+    assert set(found) == {grpc.StatusCode.OK, grpc.StatusCode.CANCELLED}
+    assert found[grpc.StatusCode.OK] >= UNREAD_CALLS
+
+
+def test_calls_of_one_connection_wait_at_their_caller() -> None:
+    assert CALLS_OF_CONNECTION <= UNREAD_CALLS < CALLS
+    with busy() as (address, loop), grpc.insecure_channel(address) as channel:
+        calls = sent(channel, CALLS)
+        loop.let_go.set()
+        assert codes(calls) == {grpc.StatusCode.OK: CALLS}
