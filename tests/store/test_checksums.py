@@ -12,7 +12,7 @@ from hummock.core.errors import DataLoss
 from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore
 from hummock.store.errors import MemoryDamaged, SchemaTooNew
-from hummock.store.lmdb import reads, record_codec
+from hummock.store.lmdb import keys, reads, record_codec
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened
 from tests.store.test_golden_directories import everything, restored
@@ -118,6 +118,18 @@ def test_a_record_in_the_place_of_another_is_noticed(tmp_path: Path) -> None:
         for memory_id in ("m0", "m1"):
             with pytest.raises(MemoryDamaged):
                 store.get("p", [memory_id], 0, full=True)
+
+
+def test_a_record_that_is_none_in_a_place_of_nobody_is_left_out(tmp_path: Path) -> None:
+    """What has no sums, as all had of before there were any, and cannot be read either."""
+    filled(tmp_path)
+    with lmdb.open(str(tmp_path), max_dbs=64, map_size=1 << 28, lib_version=0) as env:
+        database = env.open_db(b"memory")
+        with env.begin(write=True) as txn:
+            txn.put(keys.doc_key(1, 1 << 47), b"\xd4" + bytes(60), db=database)
+    with opened(tmp_path) as store:
+        assert {one.memory.id for one in store.export("p", 0, 1, with_vectors=True).memories} == listed(store) == ALL
+        assert store.status().damaged_count == 1
 
 
 def test_a_directory_of_before_checksums_gets_them_as_memories_are_written(

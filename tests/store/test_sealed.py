@@ -55,10 +55,15 @@ def renamed(directory: Path, table: str, key: bytes, other: bytes) -> None:
     with lmdb.open(str(directory), max_dbs=64, readonly=True, lib_version=0) as env, env.begin() as txn:
         value = txn.get(key, db=env.open_db(table.encode(), txn=txn, create=False))
     assert value is not None
+    changed_in_file(directory, key + value, other + value)
+
+
+def changed_in_file(directory: Path, old: bytes, new: bytes) -> None:
+    """Changes bytes wherever they are."""
     file = directory / "data.mdb"
     data = file.read_bytes()
-    assert key + value in data
-    file.write_bytes(data.replace(key + value, other + value))
+    assert old in data
+    file.write_bytes(data.replace(old, new))
 
 
 def problems(directory: Path) -> set[str]:
@@ -128,6 +133,21 @@ def test_a_damaged_message_is_left_out_of_its_session(tmp_path: Path) -> None:
     assert {"a message cannot be read", "an id of a message names none"} <= problems(tmp_path)
 
 
+def test_a_message_whose_id_has_become_something_else_is_an_error(tmp_path: Path) -> None:
+    """Whatever it has become: no bytes in the place of a number are taken for those of before there were seals."""
+    filled(tmp_path)
+    with opened(tmp_path) as store:
+        number = store.sessions.get("p", "s2").number
+    key = sessions.message_id_key(1, number, "s2-7")
+    renamed(tmp_path, "message_id", key, key[:-1] + b"8")
+    changed_in_file(tmp_path, key[:-1] + b"8" + b"\xc1", key[:-1] + b"8" + b"\x10")
+    with opened(tmp_path) as store:
+        with pytest.raises(DataLoss):
+            store.sessions.message("p", "s2", "s2-7")
+        assert store.sessions.message("p", "s2", "s2-6") is not None
+        assert store.sessions.message("p", "s2", "nobody") is None
+
+
 def test_a_damaged_place_takes_no_other_session_out_of_the_list(tmp_path: Path) -> None:
     """Also one that has moved out of its project's keys."""
     filled(tmp_path)
@@ -190,6 +210,12 @@ def test_what_follows_from_the_log_is_taken_for_none_where_it_is_damaged_and_tur
         assert len(store.read_learning("p", lambda log: log.usage("s2"))) == len(ALL)
         assert {one for one, _ in store.read_learning("p", lambda log: list(log.profiles()))} == ALL - {"m5"}
         assert store.status().damaged_count == 2
+    renamed(tmp_path, "link", keys.name_key(1, "m7"), keys.name_key(1, "m9"))
+    with opened(tmp_path) as store:
+        assert store.read_learning("p", lambda log: log.profile("m7")) is None
+        assert store.read_learning("p", lambda log: log.profile("nobody")) is None
+        assert store.status().damaged_count == 1
+    renamed(tmp_path, "link", keys.name_key(1, "m9"), keys.name_key(1, "m7"))
     assert {"a usage cannot be read", "what was learnt of a memory cannot be read"} <= problems(tmp_path)
     with opened(tmp_path) as store:
         used = Injected(scope="s1", turn=2, referenced_ids=("m4",), injected_ids=("m4",), dropped_ids=())

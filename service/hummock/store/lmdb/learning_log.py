@@ -150,7 +150,11 @@ class StoredRows:
         """What was learnt of a memory; None when it was never analysed and has no keywords."""
         key = keys.name_key(self._number, memory_id)
         value = self._txn.get(key, db=self._tables.link)
-        return None if value is None else self._derived(_PROFILE, key, value, decode_profile)
+        if value is not None:
+            return self._derived(_PROFILE, key, value, decode_profile)
+        if sealed.is_lost(self._txn, self._tables.link, key):
+            self._damage.note_entry(_PROFILE, key)
+        return None
 
     def usage(self, scope: str) -> dict[str, Usage]:
         """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import lmdb
@@ -119,11 +119,12 @@ def export_behind(
     after_seq: int,
     now: float,
     *,
+    is_sound: Callable[[int], bool],
     with_vectors: bool,
 ) -> ExportPage:
     """The memories behind the document `after`, until they fill a page, and what was removed of those before it.
 
-    What has expired at `now`, in Unix seconds, is not among them.
+    What has expired at `now`, in Unix seconds, is not among them; nor are documents that are not sound.
     """
     record = environment.project_record(txn, number)
     removed_ids = _removed(environment, txn, number, record, after, after_seq)
@@ -136,7 +137,7 @@ def export_behind(
         if read_bytes >= EXPORT_PAGE_BYTES:
             return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
         last = keys.doc_of_doc_key(key)
-        if not checksums.is_sound(txn, environment.tables, number, record.active_space, last):
+        if not is_sound(last):
             environment.damage.note(number, last)
             continue
         stored = record_codec.decode_memory(value)

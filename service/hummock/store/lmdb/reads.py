@@ -168,7 +168,7 @@ class LmdbProject:
         found = {key for table in (tables.checksum, tables.column) for key, _ in keys.entries(self.txn, table, prefix)}
         sound, damaged = [], []
         for doc in sorted(map(keys.doc_of_doc_key, found)):
-            if self._is_sound(doc):
+            if self.is_sound(doc):
                 sound.append(doc)
             else:
                 self._note_damage(doc)
@@ -177,7 +177,7 @@ class LmdbProject:
         self._environment.damage.settle(self.number, damaged)
         return sound
 
-    def _is_sound(self, doc: int) -> bool:
+    def is_sound(self, doc: int) -> bool:
         """Whether all parts of a document are what was written; where no sums were kept, whether they can be read."""
         kept = self.txn.get(keys.doc_key(self.number, doc), db=self._tables.checksum)
         if kept is None:
@@ -249,7 +249,7 @@ class LmdbProject:
         Without what has expired, and without what is damaged in any part: a view leaves it out too.
         """
         for doc in keys.docs_behind(self.txn, self._tables.memory, self.number, after, descending=newest_first):
-            if not self._is_sound(doc):
+            if not self.is_sound(doc):
                 self._note_damage(doc)
             elif memory := self.memory(doc, full=full):
                 yield doc, memory

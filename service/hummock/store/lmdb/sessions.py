@@ -194,7 +194,7 @@ class SessionReads:
         """One message; None where the session has none with this id."""
         with self._opened(project, session_id) as opened:
             key = message_id_key(opened.project, opened.record.session.number, message_id)
-            value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, sealed.may_be_lost)
+            value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, sealed.number_may_be_lost)
             return None if value is None else self._read(opened, read_number(key, value))[0]
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:

@@ -308,7 +308,14 @@ class StoreReads:
                 return ExportPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
             now = self._projects.now()
             return export_behind(
-                self._environment, stored.txn, stored.number, after, after_seq, now, with_vectors=with_vectors
+                self._environment,
+                stored.txn,
+                stored.number,
+                after,
+                after_seq,
+                now,
+                is_sound=stored.is_sound,
+                with_vectors=with_vectors,
             )
 
     def inline_generation(self, project: str) -> Generation | None:
