@@ -133,6 +133,20 @@ def test_a_damaged_message_is_left_out_of_its_session(tmp_path: Path) -> None:
     assert {"a message cannot be read", "an id of a message names none"} <= problems(tmp_path)
 
 
+def test_a_place_that_has_become_something_else_ends_no_list(tmp_path: Path) -> None:
+    """Its key is behind all others, or before them, and what it holds has no seal."""
+    filled(tmp_path)
+    with lmdb.open(str(tmp_path), max_dbs=64, readonly=True, lib_version=0) as env, env.begin() as txn:
+        database = env.open_db(b"session_order", txn=txn, create=False)
+        (entry,) = [key + value for key, value in txn.cursor(database) if value.endswith(b"s4")]
+    for damage in (b"\xee", b"\0"):
+        changed_in_file(tmp_path, entry, damage * len(entry))
+        with opened(tmp_path) as store:
+            assert of_sessions(store) == set(SESSIONS) - {"s4"}
+            assert store.status().damaged_count == 1
+        changed_in_file(tmp_path, damage * len(entry), entry)
+
+
 def test_a_message_whose_id_has_become_something_else_is_an_error(tmp_path: Path) -> None:
     """Whatever it has become: no bytes in the place of a number are taken for those of before there were seals."""
     filled(tmp_path)

@@ -394,7 +394,10 @@ def _tables(env: lmdb.Environment, directory: Path, *, is_read_only: bool) -> Ta
 def _read_directory(
     txn: lmdb.Transaction[bytes], meta: lmdb._Database, directory: Path
 ) -> record_codec.DirectoryRecord | None:
-    value = txn.get(DIRECTORY_KEY, db=meta)
+    try:
+        value = txn.get(DIRECTORY_KEY, db=meta)
+    except lmdb.Error as error:
+        raise unusable(directory, error) from error
     if value is None:
         return None
     try:

@@ -114,7 +114,8 @@ def entries(
 ) -> Iterator[tuple[bytes, bytes | None]]:
     """Keys that begin with the prefix, in order, and their values: None where one is not what was written.
 
-    What is damaged beside them is given as well, for it may have been one of them.
+    What is damaged beside them is given as well, for it may have been one of them. Without a seal that is also what
+    stands where the order of its key does not let it be.
 
     Args:
         txn: Any transaction.
@@ -126,14 +127,19 @@ def entries(
     with txn.cursor(table) as cursor:
         if not _go_before(cursor, first):
             return
-        for key, stored in cursor.iternext(keys=True, values=True):
+        before, is_there = b"", True
+        while is_there:
+            key, stored = cursor.item()
             value = opened(key, stored)
-            if value is None:
+            is_there = cursor.next()
+            is_in_order = before < key and not (is_there and cursor.key() <= key)
+            if value is None or not (is_in_order or stored[0] == _MARK):
                 yield key, None
             elif key >= first:
                 if not key.startswith(prefix):
                     return
                 yield key, value
+            before = key
 
 
 def _go_before(cursor: lmdb.Cursor[bytes], first: bytes) -> bool:

@@ -549,7 +549,7 @@ class EmbeddedStore(StoreReads):
 
     def status(self) -> StoreStatus:
         """How full the store is."""
-        with self._environment.reading() as txn:
+        with self._environment.answering() as txn:
             used_bytes = self._environment.used_bytes(txn)
             # Each project has a name and a record.
             project_count = txn.stat(self._tables.project)["entries"] // 2
