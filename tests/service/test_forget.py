@@ -104,8 +104,8 @@ def test_a_memory_that_is_forgotten_is_nowhere_and_the_log_still_replays(service
 
 
 def test_a_session_goes_with_its_messages_its_memories_and_its_turns(service: Stubs, lived_in: str) -> None:
-    """X7, I7."""
-    where = pb.MemoryFilter(session_ids=["s"])
+    """X7, I7. It may be named twice."""
+    where = pb.MemoryFilter(session_ids=["s", "s"])
     counted = forget(service, lived_in, filter=where, with_sessions=True, dry_run=True)
     receipt = forget(service, lived_in, filter=where, with_sessions=True)
     assert (receipt.memory_count, receipt.session_count, receipt.message_count) == (1, 1, 2)

@@ -167,7 +167,7 @@ def _ascii_folded(text: str) -> bytes:
 
 
 def _scopes(command: ForgetCommand) -> tuple[str, ...]:
-    return command.where.session_ids if command.with_sessions else ()
+    return tuple(dict.fromkeys(command.where.session_ids)) if command.with_sessions else ()
 
 
 def _asks_by_id_alone(command: ForgetCommand) -> bool:
