@@ -44,7 +44,7 @@ demo: model ## Start the service, index REPO, learn a sample, ask three question
 	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
 
 test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS)
-	@$(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
+	@$(BIN)/python -m pytest
 
 test-clients: $(VENV)/.dev ## Run every client through the same cases: one matrix (REQUIRE=--require: none may be missing)
 	@$(BIN)/python -m tests.conformance $(REQUIRE)

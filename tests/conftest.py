@@ -31,9 +31,6 @@ settings.register_profile(
 )
 settings.load_profile("deterministic")
 
-_TESTS = Path(__file__).parent
-_BUILDING = {"test_go.py", "test_kotlin.py", "test_typescript.py"}
-
 Needed: TypeAlias = Callable[[Path | None, str], Path]
 
 
@@ -42,14 +39,8 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test that needs real files: `pytest -m shared` runs those alone; and what runs one after the other.
-
-    Tests of a file share what they set up, and those of clients what is built.
-    """
+    """Marks each test that needs real files: `pytest -m shared` runs those alone."""
     for item in items:
-        folder = item.path.parent.name
-        is_of_clients = folder == "conformance" or item.path.name in _BUILDING
-        item.add_marker(pytest.mark.xdist_group("clients" if is_of_clients else str(item.path.relative_to(_TESTS))))
         if "needed" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")
 

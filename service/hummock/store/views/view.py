@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,16 +204,19 @@ def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
 
 
 def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemories, Postings]:
-    """All memories and the index of their words, which is made while their vectors are read."""
+    """All memories and the index of their words; a large one is made while their vectors are read."""
     with ThreadPoolExecutor(1, "postings") as beside:
-        made: list[Future[Postings]] = []
+        made: list[Callable[[], Postings]] = []
 
         def listed(rows: NDArray[np.void], lists: Sequence[ForwardLists]) -> None:
             lengths = rows["length"].astype(np.float32)
-            made.append(beside.submit(Postings.of, lists, lengths, inverted=len(rows) > limits.delta_docs))
+            if len(rows) > limits.delta_docs:
+                made.append(beside.submit(Postings.of, lists, lengths, inverted=True).result)
+            else:
+                made.append(partial(Postings.of, lists, lengths, inverted=False))
 
         memories = _whole(stored.number, stored.memories(listed))
-        return memories, made[-1].result()
+        return memories, made[-1]()
 
 
 def is_too_old(view: ProjectView, stored: StoredProject) -> bool:
