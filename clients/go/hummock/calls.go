@@ -102,11 +102,11 @@ var serviceConfig = sync.OnceValue(func() string {
 		}
 	}
 	again := map[string]any{
+		"maxAttempts":       4,
+		"initialBackoff":    "0.1s",
+		"maxBackoff":        "1s",
+		"backoffMultiplier": 2,
 		// CANCELLED: a service that has more calls than it can read ends those that come, unread.
-		"maxAttempts":          4,
-		"initialBackoff":       "0.1s",
-		"maxBackoff":           "1s",
-		"backoffMultiplier":    2,
 		"retryableStatusCodes": []string{"UNAVAILABLE", "CANCELLED"},
 	}
 	config := map[string]any{"methodConfig": []any{map[string]any{"name": names, "retryPolicy": again}}}
