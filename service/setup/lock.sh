@@ -19,5 +19,6 @@ compile() {
 compile server --extra server --extra code --extra convert --extra http --extra console --extra traces pyproject.toml
 # The same versions as the server's, so that one environment can hold all three.
 compile build --constraint service/locks/server.txt service/locks/build.in
-compile dev --constraint service/locks/server.txt \
-    --extra server --extra code --extra convert --extra http --extra mcp --extra console --extra traces --extra dev pyproject.toml
+compile dev --constraint service/locks/server.txt --constraint service/locks/build.txt \
+    --extra server --extra code --extra convert --extra http --extra mcp --extra console --extra traces \
+    --extra postgresql --extra dev pyproject.toml
