@@ -17,11 +17,13 @@ DAMAGE_CASES ?= 2000
 NETWORK_ROUNDS ?= 20
 ISOLATION_CALLS ?= 100000
 SOAK_MINUTES ?= 30
+# Where `make pg` keeps its data.
+PG ?= .pg
 
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo test test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo pg test test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +72,9 @@ soak: $(VENV)/.dev ## Converse for SOAK_MINUTES, with restarts, and see that not
 
 fuzz-damage: $(VENV)/.dev ## Damage copies of a store, open and read each in a process of its own (DAMAGE_CASES, FUZZ_SEED)
 	@$(BIN)/python -m tests.store.damage --cases $(DAMAGE_CASES) --seed $(FUZZ_SEED)
+
+pg: $(VENV)/.dev ## Start a PostgreSQL of one's own in PG and say how to serve from it; Ctrl-C stops it
+	@$(BIN)/python -m tests.postgresql.node "$(PG)"
 
 pictures: $(VENV)/.dev model ## Take the pictures of docs/console again (needs chromium, chromium-driver and a Chinese font)
 	@$(BIN)/python -m tests.console.pictures
@@ -137,6 +142,6 @@ lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 		tests/client/frameworks/requirements.in
 
 clean: ## Remove what can be made again; the demo's data and models too
-	rm -rf $(VENV) .bench .demo .eval .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .bench .demo .eval .pg .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	rm -rf tests/console/chromium/axe/node_modules clients/typescript/node_modules clients/typescript/build clients/typescript/dist
 	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

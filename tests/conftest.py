@@ -14,6 +14,7 @@ from hummock import models
 from hummock.ports.models import Embedder
 from tests.desk import Desk
 from tests.fakes import FakeClock
+from tests.postgresql import programs
 from tests.shared import BGE_ZH, MINILM, find_shared, find_tokenizer, install_minilm, places
 from tests.store.opening import opened
 from tests.workplace import Workplace, workplace
@@ -35,7 +36,7 @@ Needed: TypeAlias = Callable[[Path | None, str], Path]
 
 
 def pytest_report_header() -> list[str]:
-    return places()
+    return [*places(), programs.place()]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
