@@ -40,8 +40,8 @@ from hummock.models.description import (
 from hummock.models.files import sha256_of
 from hummock.models.pair import marked_bases
 from hummock.models.space import embedding_space, pair_space
-from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.record_codec import SCHEMA
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.record_codec import SCHEMA
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub

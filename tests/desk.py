@@ -25,7 +25,7 @@ from hummock.core.recall import Recalled, RecallQuery
 from hummock.memories.learn import Learn, Preparation
 from hummock.ports.models import Embedder
 from hummock.recall.pipeline import Recall
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
 
@@ -35,7 +35,7 @@ class Desk:
     """A store with a model, and what a test does with them."""
 
     directory: Path
-    store: EmbeddedStore
+    store: WritableStore
     embedder: Embedder
     clock: FakeClock
 

@@ -57,12 +57,12 @@ MUTATIONS = (
     ),
     Mutation(
         "the project in the key of memories",
-        "store/lmdb/keys.py",
+        "store/tables/keys.py",
         [("return _DOC.pack(project, doc)", "return _DOC.pack(0, doc)")],
     ),
     Mutation(
         "the project in the key of names",
-        "store/lmdb/keys.py",
+        "store/tables/keys.py",
         [
             ("return _PROJECT.pack(project) + (raw if", "return _PROJECT.pack(0) + (raw if"),
             ("prefix = _PROJECT.pack(project)\n    return [prefix", "prefix = _PROJECT.pack(0)\n    return [prefix"),
@@ -70,12 +70,12 @@ MUTATIONS = (
     ),
     Mutation(
         "the project in the key of texts, which finds duplicates",
-        "store/lmdb/keys.py",
+        "store/tables/keys.py",
         [("return _PROJECT.pack(project) + text", "return _PROJECT.pack(0) + text")],
     ),
     Mutation(
         "the project in the key of vectors",
-        "store/lmdb/keys.py",
+        "store/tables/keys.py",
         [
             ("return _SPACE.pack(project, space)\n", "return _SPACE.pack(0, space)\n"),
             ("return _SPACE.pack(project, space) + _NUMBER", "return _SPACE.pack(0, space) + _NUMBER"),
@@ -84,17 +84,17 @@ MUTATIONS = (
     ),
     Mutation(
         "the project in the key of use",
-        "store/lmdb/keys.py",
+        "store/tables/keys.py",
         [("return _PROJECT.pack(project) + scope + memory_id", "return _PROJECT.pack(0) + scope + memory_id")],
     ),
     Mutation(
         "the project in the key of learning events",
-        "store/lmdb/keys.py",
+        "store/tables/keys.py",
         [("return _DOC.pack(project, number)", "return _DOC.pack(0, number)")],
     ),
     Mutation(
         "the project that a walk over keys is limited to",
-        "store/lmdb/keys.py",
+        "store/tables/keys.py",
         [
             (
                 'begin with."""\n    return _PROJECT.pack(project)\n\n\ndef project_name_key',
@@ -104,12 +104,12 @@ MUTATIONS = (
     ),
     Mutation(
         "the project in the key of sessions",
-        "store/lmdb/sessions.py",
+        "store/tables/sessions.py",
         [("return keys.name_key(project, session_id)", "return keys.name_key(0, session_id)")],
     ),
     Mutation(
         "the project in the key of messages",
-        "store/lmdb/sessions.py",
+        "store/tables/sessions.py",
         [
             (
                 "return keys.project_prefix(project) + _NUMBER.pack(number)",
@@ -119,7 +119,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the project in the key of request_ids",
-        "store/lmdb/idempotency.py",
+        "store/write/idempotency.py",
         [
             ("txn.get(keys.name_key(number, request_id)", "txn.get(keys.name_key(0, request_id)"),
             ("key = keys.name_key(number, request_id)", "key = keys.name_key(0, request_id)"),
@@ -127,7 +127,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the project of the words that the writer knows",
-        "store/lmdb/term_dictionary.py",
+        "store/tables/term_dictionary.py",
         [
             (
                 "dictionary = self._by_project.get(project)\n",
@@ -137,7 +137,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the project of the words that readers know",
-        "store/lmdb/term_dictionary.py",
+        "store/tables/term_dictionary.py",
         [
             (
                 "known = self._known.get(project, {})\n        unknown",

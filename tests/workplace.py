@@ -18,7 +18,7 @@ from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation
 from hummock.ports.models import QueryGloss
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
 from tests.store.opening import opened
@@ -83,7 +83,7 @@ def _embedding(text: str) -> Embedding:
 class Workplace:
     """What a test works with; what waits for its vectors waits until it is embedded by hand."""
 
-    store: EmbeddedStore
+    store: WritableStore
     embedder: WordEmbedder
     clock: FakeClock
     learn: Learn

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hummock.ports.store import ProjectRemoval
-from hummock.store.lmdb.group import GroupTransaction
-from hummock.store.lmdb.project_removal import Remains
+from hummock.store.write.group import GroupTransaction
+from hummock.store.write.project_removal import Remains
 from tests.crash.embed_until_killed import Killer
 from tests.store.opening import opened
 
@@ -34,7 +34,7 @@ def run(directory: Path, point: int) -> None:
     with opened(directory) as store:
         store.remove_project("p", ProjectRemoval(request_id="", fingerprint=b"p")).result()
         killer.point()
-        remains = KillingRemains(store._environment, SLICE)
+        remains = KillingRemains(store._engine, SLICE)
         remains.killer = killer
         while remains.step():
             killer.point()
@@ -47,12 +47,12 @@ class KillingRemains(Remains):
 
     def step(self) -> bool:
         """One slice."""
-        with self._environment.reading() as txn:
+        with self._engine.reading() as txn:
             number = next(self._numbers(txn), None)
         if number is None:
             return False
         self.killer.point()
-        with self._environment.writing() as txn:
+        with self._engine.writing() as txn:
             self._clear(txn, number)
             self.killer.point()
         return True

@@ -14,7 +14,7 @@ from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.recall import Preset, RecallQuery
 from hummock.ports.store import UnitOfWork
 from hummock.recall.pipeline import Recall
-from hummock.store import DEFAULT_LIMITS, EmbeddedStore
+from hummock.store import DEFAULT_LIMITS, WritableStore
 from hummock.text.terms import terms_of
 from hummock_kernels.analyzer import BODY
 from tests.fakes import FakeClock
@@ -99,7 +99,7 @@ def memory(memory_id: str, text: str) -> Memory:
     )
 
 
-def fill(store: EmbeddedStore, texts: list[str]) -> None:
+def fill(store: WritableStore, texts: list[str]) -> None:
     """Straight through the store's port; vectors are given, and say nothing."""
     vectors = np.random.default_rng(7).standard_normal((FEW_VECTORS, SPACE.dim)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -20,7 +20,7 @@ from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
 from hummock.ports.models import QueryGloss
 from hummock.ports.store import Generation, Store
 from hummock.recall.pipeline import Recall
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from tests.desk import Desk, domain, fragment, ids, note
 from tests.strategies import delete_request
 
@@ -225,7 +225,7 @@ def test_a_memory_that_is_removed_meanwhile_is_left_out(desk: Desk, monkeypatch:
         desk.store.write("p", delete_request(["a"])).result(timeout=30)
         return load(project, docs, full=full)
 
-    monkeypatch.setattr(EmbeddedStore, "load", lambda _, *args, **more: load_later(*args, **more))
+    monkeypatch.setattr(WritableStore, "load", lambda _, *args, **more: load_later(*args, **more))
     answer = desk.recall("harbour")
     assert ids(answer) == ["b"]
     assert answer.receipt.groups[0].returned == 1
@@ -243,7 +243,7 @@ def test_any_query_is_answered(desk: Desk, text: str, preset: Preset) -> None:
 class EditedInBetween:
     """A store in which a memory is edited once, after it was ranked and before it is loaded."""
 
-    def __init__(self, store: EmbeddedStore, edit: Callable[[], None]) -> None:
+    def __init__(self, store: WritableStore, edit: Callable[[], None]) -> None:
         self._store = store
         self._edit = edit
 

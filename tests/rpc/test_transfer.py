@@ -207,7 +207,7 @@ def test_an_export_of_an_unknown_project_is_an_error() -> None:
 
 
 def test_what_changes_during_an_export_is_exported_as_it_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock.store.lmdb.op_log.EXPORT_PAGE_BYTES", 1)
+    monkeypatch.setattr("hummock.store.tables.op_log.EXPORT_PAGE_BYTES", 1)
     with port() as here, port() as there:
         here.work.teach(*(note(f"note {number}", str(number)) for number in range(6)))
         records: list[transfer_pb2.TransferRecord] = []
@@ -226,7 +226,7 @@ def test_what_changes_during_an_export_is_exported_as_it_is_at_its_end(monkeypat
 
 
 def test_an_export_that_falls_too_far_behind_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock.store.lmdb.op_log.EXPORT_PAGE_BYTES", 1)
+    monkeypatch.setattr("hummock.store.tables.op_log.EXPORT_PAGE_BYTES", 1)
     with port() as here:
         here.work.teach(note("one", "a"), note("two", "b"))
         messages = here.messages("p")

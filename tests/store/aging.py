@@ -7,7 +7,7 @@ from pathlib import Path
 import lmdb
 import msgspec
 
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.tables import keys, record_codec
 from hummock.store.views.columns import ROW
 from tests.store.opening import MIB
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hummock.core.candidates import Candidates
 from hummock.ports.store import Recallable
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from tests.ports.asking import ask
 
 QUERY = ("tide", "还款", "loan", "先本后息")
@@ -19,7 +19,7 @@ def answers(store: Recallable, project: str = "p") -> dict[str, tuple[bytes, byt
     }
 
 
-def rebuild(store: EmbeddedStore) -> None:
+def rebuild(store: WritableStore) -> None:
     """Waits for the rebuilds that are due, as the writes so far make them."""
     for project in list(store._views._entries):
         store._views.loaded_view(project)

@@ -35,7 +35,7 @@ from hummock.core.review import Held
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.learning.log import record
 from hummock.ports.store import LearningReader, UnitOfWork
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from hummock.store.lmdb.data_file import DATA_FILE
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
@@ -85,7 +85,7 @@ def talk(unit: UnitOfWork) -> None:
     unit.review.put(Held(memory=replace(memory, chunk_count=0), families=("override",), hold_time=1.0))
 
 
-def answers(store: EmbeddedStore) -> tuple[dict[str, str], set[str]]:
+def answers(store: WritableStore) -> tuple[dict[str, str], set[str]]:
     """What is shown of everything that was stored, by how it was asked for, and what was refused as damaged."""
     shown = of_memories(store)
     refused: set[str] = set()
@@ -106,7 +106,7 @@ Question: TypeAlias = tuple[str, Callable[[], object]]
 """What is asked for, and how it is read."""
 
 
-def single_questions(store: EmbeddedStore) -> Iterator[Question]:
+def single_questions(store: WritableStore) -> Iterator[Question]:
     """Each for one thing by its name."""
     for number in range(MEMORIES):
         memory_id = f"m{number}"
@@ -122,7 +122,7 @@ def single_questions(store: EmbeddedStore) -> Iterator[Question]:
     yield "held", partial(store.review.get, "p", [entry(99).id])
 
 
-def questions(store: EmbeddedStore) -> Iterator[Question]:
+def questions(store: WritableStore) -> Iterator[Question]:
     """Each for much, by the names of all that is found."""
     for archived in (True, False):
         yield f"sessions {archived}", partial(listed, store, archived=archived)
@@ -137,22 +137,22 @@ def questions(store: EmbeddedStore) -> Iterator[Question]:
     yield "events", learnt(store, lambda log: {one.number: one for one in log.events(0, 99)})
 
 
-def listed(store: EmbeddedStore, *, archived: bool) -> dict[str, object]:
+def listed(store: WritableStore, *, archived: bool) -> dict[str, object]:
     """Sessions by their order."""
     return by_id(store.sessions.page("p", None, 99, archived=archived).sessions)
 
 
-def before(store: EmbeddedStore, session_id: str) -> dict[str, object]:
+def before(store: WritableStore, session_id: str) -> dict[str, object]:
     """The last messages of a session."""
     return by_id(store.sessions.before("p", session_id, None, 99, 1 << 20).messages)
 
 
-def behind(store: EmbeddedStore, session_id: str) -> dict[str, object]:
+def behind(store: WritableStore, session_id: str) -> dict[str, object]:
     """Its first messages."""
     return by_id(store.sessions.behind("p", session_id, 0, 1 << 20))
 
 
-def learnt(store: EmbeddedStore, read: Callable[[LearningReader], object]) -> Callable[[], object]:
+def learnt(store: WritableStore, read: Callable[[LearningReader], object]) -> Callable[[], object]:
     """A question for what was learnt."""
     return partial(store.read_learning, "p", read)
 
@@ -162,7 +162,7 @@ def by_id(found: Iterable[Session | SessionMessage]) -> dict[str, object]:
     return {one.id: astuple(one) for one in found}
 
 
-def of_memories(store: EmbeddedStore) -> dict[str, str]:
+def of_memories(store: WritableStore) -> dict[str, str]:
     """What is shown of every memory: in a list, in an export and among the hits of a question."""
     shown = {}
     for memory in store.page("p", Filter(), 0, 1000, full=True).memories:

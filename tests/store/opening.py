@@ -10,7 +10,7 @@ from threading import Event
 from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.models import Clock
 from hummock.ports.store import UnitOfWork
-from hummock.store import EmbeddedStore, StoreLimits, open_store
+from hummock.store import StoreLimits, WritableStore, open_store
 from tests.fakes import FakeClock
 from tests.strategies import SPACE, write_request
 
@@ -31,7 +31,7 @@ def opened(
     memory_budget_bytes: int = 64 * MIB,
     limits: StoreLimits = EAGER,
     say: Callable[[str], None] = lambda line: None,
-) -> Iterator[EmbeddedStore]:
+) -> Iterator[WritableStore]:
     """A store that is closed at the end."""
     store = open_store(
         directory,
@@ -52,7 +52,7 @@ def opened(
 class Blocker:
     """Holds the writer inside a write, so that what follows makes one group."""
 
-    def __init__(self, store: EmbeddedStore) -> None:
+    def __init__(self, store: WritableStore) -> None:
         self._open = Event()
         self._entered = Event()
         self.written = store.write("blocker", write_request(self._wait))

@@ -12,8 +12,8 @@ import pytest
 
 from hummock.core.memory import Filter
 from hummock.store.errors import BackupDamaged, DirectoryInUse, DirectoryUnusable, SchemaTooNew
-from hummock.store.lmdb import record_codec
 from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.tables import record_codec
 from hummock.store.upkeep import Backups, Made, known_backups, restore
 from hummock.store.upkeep.digest import digests
 from hummock.store.upkeep.inspection import inspected

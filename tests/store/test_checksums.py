@@ -10,9 +10,9 @@ import pytest
 
 from hummock.core.errors import DataLoss
 from hummock.core.memory import Filter
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from hummock.store.errors import MemoryDamaged, SchemaTooNew
-from hummock.store.lmdb import keys, reads, record_codec
+from hummock.store.tables import keys, reads, record_codec
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened
 from tests.store.test_golden_directories import everything, restored
@@ -46,7 +46,7 @@ def flipped(value: bytes) -> bytes:
     return value[:at] + bytes([value[at] ^ 4]) + value[at + 1 :]
 
 
-def listed(store: EmbeddedStore) -> set[str]:
+def listed(store: WritableStore) -> set[str]:
     return {memory.id for memory in store.page("p", Filter(), 0, 100, full=True).memories}
 
 

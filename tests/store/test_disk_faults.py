@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import Any, cast
 
 import lmdb
 import pytest
 
 from hummock.core.errors import HummockError, StorageFull, Unavailable
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from hummock.store.errors import DirectoryUnusable
-from hummock.store.lmdb import writer
 from hummock.store.lmdb.environment import Environment, unusable
-from hummock.store.lmdb.group import GroupCommit
+from hummock.store.write import writer
+from hummock.store.write.group import GroupCommit
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import Entry
@@ -48,16 +49,16 @@ class Faulty:
     def __init__(self, patch: pytest.MonkeyPatch, code: int) -> None:
         begin = Environment.writing
 
-        def writing(environment: Environment, parent: lmdb.Transaction[bytes] | None = None) -> object:
-            begin(environment, parent).abort()
+        def writing(environment: Environment, *args: Any, **more: Any) -> object:
+            cast("lmdb.Transaction[bytes]", begin(environment, *args, **more)).abort()
             raise failed(code)
 
         patch.setattr(Environment, "writing", writing)
 
 
-def looked(store: EmbeddedStore) -> str:
+def looked(store: WritableStore) -> str:
     """What is said of writes once the store has looked again."""
-    store._upkeep.look()
+    store._health.look()
     return store.status().write_fault
 
 

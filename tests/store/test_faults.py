@@ -9,9 +9,9 @@ import lmdb
 import pytest
 
 from hummock.core.errors import StorageFull, Unavailable
-from hummock.store import EmbeddedStore
-from hummock.store.lmdb.group import GroupCommit, Job, Outcome
-from hummock.store.lmdb.write_batch import WriteBatch
+from hummock.store import WritableStore
+from hummock.store.write.group import GroupCommit, Job, Outcome
+from hummock.store.write.write_batch import WriteBatch
 from tests.ports.asking import ask, put
 from tests.store.answering import answers
 from tests.store.opening import Blocker, opened
@@ -37,7 +37,7 @@ def fail_at(patch: pytest.MonkeyPatch, step: int) -> list[int]:
     return puts
 
 
-def state(store: EmbeddedStore) -> object:
+def state(store: WritableStore) -> object:
     memories = store.get("p", ["a", "b", "c"], 0, full=True)
     texts = store.find_by_text("p", [entry.key for entry in (*BEFORE, *CHANGE)])
     return answers(store), memories, texts, store.project("p")

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.ports.store import ProjectRemoval
-from hummock.store import EmbeddedStore, StoreLimits
-from hummock.store.lmdb.store import StoreReads
+from hummock.store import StoreLimits, WritableStore
+from hummock.store.table_store import StoreReads
 from hummock.store.views.view import catch_up
 from hummock.store.views.view_cache import FollowingViews
 from tests.ports.asking import ask, ids, put
@@ -46,11 +46,11 @@ def test_a_removed_project_and_the_next_of_its_name_are_told_apart(tmp_path: Pat
 
 @contextmanager
 def beside(
-    store: EmbeddedStore, budget_bytes: int = 64 * MIB, limits: StoreLimits = EAGER
+    store: WritableStore, budget_bytes: int = 64 * MIB, limits: StoreLimits = EAGER
 ) -> Iterator[tuple[StoreReads, FollowingViews]]:
     following = FollowingViews(store._projects, budget_bytes, limits)
     try:
-        yield StoreReads(store._environment, store._projects, following), following
+        yield StoreReads(store._engine, store._projects, following), following
     finally:
         following.close()
 

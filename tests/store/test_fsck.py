@@ -14,7 +14,7 @@ from hummock.core.errors import HummockError
 from hummock.core.review import Held
 from hummock.ports.store import UnitOfWork
 from hummock.store.errors import DirectoryUnusable
-from hummock.store.lmdb import keys, record_codec, sealed
+from hummock.store.tables import keys, record_codec, sealed
 from hummock.store.upkeep import Report, check
 from tests.ports.asking import put
 from tests.store.opening import MIB, opened

@@ -19,7 +19,7 @@ from hummock.core.memory import DomainKnowledge, Filter, LearningRecord, Memory,
 from hummock.core.project import ProjectInfo
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.projects.transfer import Export
-from hummock.store import DEFAULT_LIMITS, EmbeddedStore
+from hummock.store import DEFAULT_LIMITS, WritableStore
 from hummock.text.analyzer import document_terms
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
@@ -44,17 +44,17 @@ def restored(directory: Path, name: str) -> None:
 
 
 @pytest.fixture(params=NAMES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WritableStore]:
     restored(tmp_path, request.param)
     with opened(tmp_path, clock=FakeClock(), limits=DEFAULT_LIMITS) as store:
         yield store
 
 
-def everything(store: EmbeddedStore, project: str = "loan") -> dict[str, Memory]:
+def everything(store: WritableStore, project: str = "loan") -> dict[str, Memory]:
     return {one.id: one for one in store.page(project, Filter(), 0, 99, full=True).memories}
 
 
-def test_all_memories_are_there_with_all_their_fields(store: EmbeddedStore) -> None:
+def test_all_memories_are_there_with_all_their_fields(store: WritableStore) -> None:
     """S4-44."""
     found = everything(store)
     assert list(found) == ["record", "domain", "code", TREE, "answer", "said"]
@@ -75,7 +75,7 @@ def test_all_memories_are_there_with_all_their_fields(store: EmbeddedStore) -> N
     assert said.payload.raw == "[joy] how do I repay early"
 
 
-def test_projects_stay_apart_and_keep_what_is_known_of_them(store: EmbeddedStore) -> None:
+def test_projects_stay_apart_and_keep_what_is_known_of_them(store: WritableStore) -> None:
     """S4-44."""
     loan = store.project("loan")
     assert loan is not None
@@ -86,7 +86,7 @@ def test_projects_stay_apart_and_keep_what_is_known_of_them(store: EmbeddedStore
     assert list(everything(store, "另一个")) == ["said"]
 
 
-def test_memories_are_found_by_words_by_vector_and_by_their_session(store: EmbeddedStore) -> None:
+def test_memories_are_found_by_words_by_vector_and_by_their_session(store: WritableStore) -> None:
     """S4-44."""
     assert ids(ask(store, "loan", terms=document_terms("repay"))) >= {"code", "said", "answer"}
     assert TREE in ids(ask(store, "loan", terms=document_terms("退潮时发光")))
@@ -99,7 +99,7 @@ def test_memories_are_found_by_words_by_vector_and_by_their_session(store: Embed
     assert ids(ask(store, "loan", terms=document_terms("潮汐"), where=Filter(tags=("物品",)))) == {TREE}
 
 
-def test_a_write_of_before_is_answered_as_it_was(store: EmbeddedStore) -> None:
+def test_a_write_of_before_is_answered_as_it_was(store: WritableStore) -> None:
     """S4-44."""
     request_id = "00000000-0000-0000-0000-000000000007"
     with pytest.raises(RequestIdReused):
@@ -107,7 +107,7 @@ def test_a_write_of_before_is_answered_as_it_was(store: EmbeddedStore) -> None:
     assert everything(store).keys() == {"record", "domain", "code", TREE, "answer", "said"}
 
 
-def test_everything_can_be_exported_with_its_vectors(store: EmbeddedStore) -> None:
+def test_everything_can_be_exported_with_its_vectors(store: WritableStore) -> None:
     """S4-44."""
     project = store.project("loan")
     assert project is not None
@@ -118,7 +118,7 @@ def test_everything_can_be_exported_with_its_vectors(store: EmbeddedStore) -> No
     assert all(kept.embeddings[0].tokens.shape == (2, 4) for kept in page.memories)
 
 
-def test_what_was_not_kept_then_is_a_gap_for_those_who_watch(store: EmbeddedStore) -> None:
+def test_what_was_not_kept_then_is_a_gap_for_those_who_watch(store: WritableStore) -> None:
     """S4-44."""
     assert store.memory_events("loan", 0, full=False).is_reset
     put(store, "loan", Entry(id="new"))

@@ -18,7 +18,7 @@ from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.learning.log import record
 from hummock.ports.store import UnitOfWork, Written
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from tests.ports.asking import ask
 from tests.store.answering import answers
 from tests.store.opening import Blocker, opened
@@ -45,7 +45,7 @@ class Step:
     top_k: int | None = None
     request_id: str = ""
 
-    def send(self, store: EmbeddedStore, seen: Seen) -> Future[Written[int]]:
+    def send(self, store: WritableStore, seen: Seen) -> Future[Written[int]]:
         """Queues it; what it sees goes into the list each time that it is tried."""
 
         def apply(unit: UnitOfWork) -> None:
@@ -99,7 +99,7 @@ def told(future: Future[Written[int]]) -> int:
     return -1 if isinstance(error, KeyError) else future.result(30).seq
 
 
-def state(store: EmbeddedStore) -> object:
+def state(store: WritableStore) -> object:
     """All that the store says of its projects."""
     return [
         (
@@ -114,7 +114,7 @@ def state(store: EmbeddedStore) -> object:
     ]
 
 
-def messages(store: EmbeddedStore, project: str) -> tuple[SessionMessage, ...] | None:
+def messages(store: WritableStore, project: str) -> tuple[SessionMessage, ...] | None:
     """Of the session; None where there is none."""
     try:
         return store.sessions.behind(project, "s", 0, 1 << 20)

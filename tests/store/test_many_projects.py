@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.store import DEFAULT_LIMITS, EmbeddedStore
+from hummock.store import DEFAULT_LIMITS, WritableStore
 from tests.ports.asking import ask, ids
 from tests.store.opening import MIB, opened
 from tests.strategies import Entry, delete_request, put_request
@@ -31,7 +31,7 @@ def entry(project: str, memory_id: str, seed: int) -> Entry:
     return Entry(id=memory_id, words=("tide", project), tags=(project,), seeds=(seed,))
 
 
-def write_all(store: EmbeddedStore, projects: Sequence[str]) -> None:
+def write_all(store: WritableStore, projects: Sequence[str]) -> None:
     """Five memories to each project, a request each; they share transactions."""
     writes = [
         store.write(project, put_request([entry(project, each, seed) for seed, each in enumerate(memory_ids(project))]))
@@ -50,12 +50,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(directory: Path) -> Iterator[EmbeddedStore]:
+def store(directory: Path) -> Iterator[WritableStore]:
     with opened(directory, limits=DEFAULT_LIMITS, memory_budget_bytes=BUDGET_BYTES) as store:
         yield store
 
 
-def test_each_of_many_projects_answers_with_its_own_memories_and_within_the_budget(store: EmbeddedStore) -> None:
+def test_each_of_many_projects_answers_with_its_own_memories_and_within_the_budget(store: WritableStore) -> None:
     """S0-06, S1-06: loaded on first use, given up by the budget, no thread a project."""
     threads = threading.active_count()
     most_loaded = 0
@@ -109,7 +109,7 @@ def test_a_read_or_a_write_does_no_more_among_many_projects_in_memory_than_among
         assert store.status().loaded_project_count == 1501
 
 
-def test_words_of_one_of_many_projects_find_nothing_in_another(store: EmbeddedStore) -> None:
+def test_words_of_one_of_many_projects_find_nothing_in_another(store: WritableStore) -> None:
     for mine, other in zip(PROJECTS[::100], PROJECTS[1::100], strict=True):
         assert len(ask(store, mine, terms=(other,))) == 0
         assert store.get(mine, [f"of {other}"], 0, full=True) == [None]

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from hummock.core.memory import EventPage
-from hummock.store import DEFAULT_LIMITS, EmbeddedStore
+from hummock.store import DEFAULT_LIMITS, WritableStore
+from hummock.store.tables import keys
 from tests.ports.asking import put
 from tests.store.opening import EAGER, opened
 from tests.strategies import Entry, delete_request
 
 
-def entries_of(store: EmbeddedStore, table: str) -> int:
-    environment = store._environment
-    with environment.reading() as txn:
-        return int(txn.stat(getattr(environment.tables, table))["entries"])
+def entries_of(store: WritableStore, table: str) -> int:
+    with store._engine.reading() as txn:
+        return store._engine.count(txn, getattr(store._engine.tables, table))
 
 
 def test_what_is_no_longer_kept_is_out_of_reach_and_told_so(tmp_path: Path) -> None:
@@ -43,9 +43,10 @@ def test_a_removal_written_before_ids_were_kept_is_a_gap(tmp_path: Path, after: 
     with opened(tmp_path, limits=DEFAULT_LIMITS) as store:
         put(store, "p", Entry(id="a"))
         store.write("p", delete_request(["a"])).result(30)
-        environment = store._environment
-        with environment.writing() as txn:
-            txn.drop(environment.tables.removed, delete=False)
+        engine = store._engine
+        with engine.writing(number=1) as txn:
+            for key, _ in list(keys.entries(txn, engine.tables.removed, keys.project_prefix(1))):
+                txn.delete(key, db=engine.tables.removed)
         assert store.memory_events("p", after, full=False) == EventPage(events=(), seq=2, is_reset=True)
         put(store, "p", Entry(id="b"))
         assert [event.memory_id for event in store.memory_events("p", 2, full=False).events] == ["b"]

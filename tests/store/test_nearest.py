@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hummock.core.memory import Filter
-from hummock.store import EmbeddedStore, StoreLimits
+from hummock.store import StoreLimits, WritableStore
 from hummock.store.limits import PlanLimits
 from hummock.store.search.nearest import Plan, nearest, plan_for
 from hummock.store.views.columns import ROW, Columns
@@ -188,13 +188,13 @@ LIMITS = StoreLimits(delta_docs=8, dead_docs=4, dead_share=0.2, plans=PlanLimits
 EXACT = StoreLimits(delta_docs=8, dead_docs=4, dead_share=0.2, plans=SCAN)
 
 
-def view(store: EmbeddedStore) -> ProjectView:
+def view(store: WritableStore) -> ProjectView:
     found = store._views.view("p")
     assert found is not None
     return found
 
 
-def has_true_signs(store: EmbeddedStore) -> bool:
+def has_true_signs(store: WritableStore) -> bool:
     """Whether the bits of every row are those of its vector."""
     shown = view(store)
     return shown.signs is not None and np.array_equal(signs(shown.signs), shown.vectors.values >> 15)

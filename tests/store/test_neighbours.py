@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.memory import CodeFragment, MemoryKind, Payload
-from hummock.store.lmdb import record_codec
+from hummock.store.tables import record_codec
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import Entry

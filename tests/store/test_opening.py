@@ -22,8 +22,9 @@ from hummock.store.errors import (
     SchemaTooNew,
     SpaceDiffers,
 )
-from hummock.store.lmdb import environment, record_codec
+from hummock.store.lmdb import environment
 from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.tables import record_codec
 from hummock.text.analyzer import ANALYZER_VERSION
 from tests.ports.asking import ask, put
 from tests.store.opening import opened

@@ -15,9 +15,9 @@ from hummock.core.memory import Filter
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.learning.log import record
 from hummock.ports.store import ProjectRemoval, UnitOfWork
-from hummock.store import EmbeddedStore
-from hummock.store.lmdb.environment import Tables
-from hummock.store.lmdb.project_removal import Remains
+from hummock.store import WritableStore
+from hummock.store.tables.engine import Tables
+from hummock.store.write.project_removal import Remains
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import Blocker, opened
@@ -41,7 +41,7 @@ def talk(unit: UnitOfWork) -> None:
     record(unit.learning, TurnObserved(scope="s", turn=1, user_text="tide", assistant_hash=b"", used_ids=("a",)))
 
 
-def fill(store: EmbeddedStore, project: str = "p") -> None:
+def fill(store: WritableStore, project: str = "p") -> None:
     """Something in every table that a project has rows in."""
     some = [Entry(id=f"m{number}", words=("tide", f"w{number}"), seeds=(number, number + 1)) for number in range(20)]
     put(store, project, Entry(id="a", words=("tide",), session_id="s", tags=("code",)), *some)
@@ -52,12 +52,12 @@ def fill(store: EmbeddedStore, project: str = "p") -> None:
     store.write(project, write_request(lambda unit: unit.delete("m3"))).result(30)
 
 
-def rows(store: EmbeddedStore, number: int) -> dict[str, int]:
+def rows(store: WritableStore, number: int) -> dict[str, int]:
     """Entries of each table that begin with a project's number."""
     prefix = number.to_bytes(4, "big")
-    tables = store._environment.tables
+    tables = store._engine.tables
     found = {}
-    with store._environment.reading() as txn:
+    with store._engine.reading() as txn:
         for field in fields(Tables):
             if field.name in ("meta", "project", "retired", "retired_age", "by_digest", "project_removed"):
                 continue
@@ -68,9 +68,9 @@ def rows(store: EmbeddedStore, number: int) -> dict[str, int]:
     return found
 
 
-def cleared(store: EmbeddedStore) -> None:
+def cleared(store: WritableStore) -> None:
     """Clears what is left, beside the writer, which does so as well."""
-    remains = Remains(store._environment)
+    remains = Remains(store._engine)
     while remains.clear_some():
         pass
 
@@ -199,7 +199,7 @@ def test_clearing_goes_on_where_a_process_left_it(tmp_path: Path, slices: int, m
         store.remove_project("p", removal()).result(30)
         store._writer.close()
         patched.undo()
-        remains = Remains(store._environment, entries_at_once=7)
+        remains = Remains(store._engine, entries_at_once=7)
         assert all(remains.clear_some() for _ in range(slices))
         assert rows(store, 1)
     with opened(tmp_path) as store:
@@ -216,7 +216,7 @@ def test_slices_are_small_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         store.remove_project("p", removal()).result(30)
         store._writer.close()
         patched.undo()
-        remains, counts = Remains(store._environment, entries_at_once=10), [sum(rows(store, 1).values())]
+        remains, counts = Remains(store._engine, entries_at_once=10), [sum(rows(store, 1).values())]
         while remains.clear_some():
             counts.append(sum(rows(store, 1).values()))
         assert counts[-1] == 0

@@ -22,7 +22,7 @@ from hummock.core.memory import (
 from hummock.memories.learn import Learn, Preparation
 from hummock.store import recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable
-from hummock.store.lmdb import reanalyse
+from hummock.store.write import reanalyse
 from hummock.text import terms
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.terms import Piece

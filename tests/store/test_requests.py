@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hummock.store import EmbeddedStore, StoreLimits
+from hummock.store import StoreLimits, WritableStore
 from tests.fakes import FakeClock
 from tests.store.opening import opened
 from tests.strategies import Entry, put_request
@@ -16,14 +16,14 @@ from tests.strategies import Entry, put_request
 DAY_S = 24 * 3600.0
 
 
-def remembered(store: EmbeddedStore) -> tuple[int, int]:
+def remembered(store: WritableStore) -> tuple[int, int]:
     """Entries of the tables of requests and of their ages."""
-    tables = store._environment.tables
-    with store._environment.reading() as txn:
-        return txn.stat(tables.request)["entries"], txn.stat(tables.request_age)["entries"]
+    tables = store._engine.tables
+    with store._engine.reading() as txn:
+        return store._engine.count(txn, tables.request), store._engine.count(txn, tables.request_age)
 
 
-def write(store: EmbeddedStore, request_id: str) -> None:
+def write(store: WritableStore, request_id: str) -> None:
     store.write("p", put_request([Entry(id="a")], request_id)).result(30)
 
 

@@ -13,7 +13,7 @@ import pytest
 from hummock.core.errors import StorageFull
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import WriteRequest
-from hummock.store import EmbeddedStore, StoreLimits
+from hummock.store import StoreLimits, WritableStore
 from hummock.store.errors import DiskFull
 from hummock.store.lmdb import environment
 from tests.ports.asking import ask, ids, put
@@ -27,7 +27,7 @@ def removal(memory_id: str, request_id: str) -> WriteRequest[int]:
     return write_request(lambda unit: unit.delete(memory_id), request_id)
 
 
-def fill(store: EmbeddedStore) -> int:
+def fill(store: WritableStore) -> int:
     """Puts large memories until there is no room; the number that went in."""
     for number in range(10_000):
         try:

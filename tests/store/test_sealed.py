@@ -18,9 +18,9 @@ from hummock.learning.redact import Redaction
 from hummock.learning.references import Entries
 from hummock.learning.state import Learning
 from hummock.ports.store import UnitOfWork
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from hummock.store.errors import EntryDamaged
-from hummock.store.lmdb import keys, sealed, sessions
+from hummock.store.tables import keys, sealed, sessions
 from hummock.store.upkeep import check
 from tests.ports.asking import put
 from tests.store.damage import MESSAGES, SESSIONS, talk
@@ -74,7 +74,7 @@ def observed(scope: str) -> LearningEvent:
     return TurnObserved(scope=scope, turn=2, user_text="", assistant_hash=b"", used_ids=())
 
 
-def of_sessions(store: EmbeddedStore) -> set[str]:
+def of_sessions(store: WritableStore) -> set[str]:
     archived = [store.sessions.page("p", None, 99, archived=archived).sessions for archived in (True, False)]
     assert {one.id for one in store.sessions.all("p")} == {one.id for page in archived for one in page}
     return {one.id for page in archived for one in page}
@@ -322,8 +322,8 @@ def archive(unit: UnitOfWork) -> None:
     unit.sessions.change(session)
 
 
-def is_sealed(store: EmbeddedStore, key: bytes) -> bool:
-    environment = store._environment
+def is_sealed(store: WritableStore, key: bytes) -> bool:
+    environment = store._engine
     with environment.reading() as txn:
         stored = txn.get(key, b"", db=environment.tables.session_record)
     return sealed.opened(key, stored) != stored

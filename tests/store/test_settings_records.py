@@ -18,7 +18,7 @@ from hummock.core.settings import (
     ReviewSettings,
     SecretSettings,
 )
-from hummock.store.lmdb.record_codec import pack, unpack
+from hummock.store.tables.record_codec import pack, unpack
 from tests.strategies import project_settings
 
 PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None, None, None]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.store.lmdb import keys
+from hummock.store.tables import keys
 
 COUNTS = st.tuples(*[st.integers(0, 9)] * 3)
 

@@ -10,7 +10,7 @@ import pytest
 
 from hummock.core.stars import Stars
 from hummock.ports.store import Store
-from hummock.store import EmbeddedStore
+from hummock.store import WritableStore
 from hummock.store.views import places
 from hummock.store.views.view import ProjectView
 from tests.ports.asking import put
@@ -44,7 +44,7 @@ def where(store: Store, limit: int = 7) -> Where:
     }
 
 
-def view_of(store: EmbeddedStore) -> ProjectView:
+def view_of(store: WritableStore) -> ProjectView:
     view = store._views.view("p")
     assert view is not None
     return view

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.memory import Memory, Payload
-from hummock.store.lmdb import record_codec
 from hummock.store.search.filters import SubstringScan
+from hummock.store.tables import record_codec
 from tests.strategies import Entry, domain, fragment, record
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hummock.store.lmdb.term_dictionary import TermDictionaries, TermNumbers
+from hummock.store.tables.term_dictionary import TermDictionaries, TermNumbers
 from hummock.store.views.forward_lists import TermDictionary
 from hummock_kernels.vocabulary import UNKNOWN
 from tests.ports.asking import ask, ids, put
@@ -54,10 +54,10 @@ def test_numbers_in_memory_are_those_on_disk_and_of_their_project(tmp_path: Path
         numbers = TermNumbers(tables)
         for terms in (["tide", "还款", "nothing"], ["还款", "loan"], ["tide"]):
             for project in (1, 2, 1):
-                with store._environment.reading() as txn:
+                with store._engine.reading() as txn:
                     fresh = TermNumbers(tables).numbers_of(txn, project, terms)
                     assert numbers.numbers_of(txn, project, terms) == fresh
-        with store._environment.reading() as txn:
+        with store._engine.reading() as txn:
             assert numbers.numbers_of(txn, 1, ["loan"]) == [None]
 
 
@@ -74,7 +74,7 @@ def test_as_many_are_kept_as_there_is_room_for(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a", words=words))
         few = TermNumbers(store._tables, most_terms=4)
-        with store._environment.reading() as txn:
+        with store._engine.reading() as txn:
             numbers = [few.numbers_of(txn, 1, [word])[0] for word in words]
             assert numbers == TermNumbers(store._tables).numbers_of(txn, 1, words)
             assert sum(map(len, few._known.values())) <= 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hummock.store import WritableStore
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
-from hummock.store.lmdb.store import EmbeddedStore
 from tests.fakes import FakeClock
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, embedding, learned_request, put_request
@@ -14,12 +14,12 @@ from tests.strategies import Entry, delete_request, embedding, learned_request, 
 DAY_S = 24 * 3600.0
 
 
-def write(store: EmbeddedStore, *, put: tuple[Entry, ...] = (), delete: tuple[str, ...] = ()) -> None:
+def write(store: WritableStore, *, put: tuple[Entry, ...] = (), delete: tuple[str, ...] = ()) -> None:
     store.write("p", put_request(put)).result()
     store.write("p", delete_request(delete)).result()
 
 
-def known(store: EmbeddedStore, *seeds: int) -> list[bool]:
+def known(store: WritableStore, *seeds: int) -> list[bool]:
     return [found is not None for found in store.vectors([embedding(seed).digest for seed in seeds])]
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from hummock.store.lmdb import writer
 from hummock.store.lmdb.data_file import DATA_FILE
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.upkeep import HELD_S, READERS_S
+from hummock.store.write import writer
 from tests.fakes import FakeClock
 from tests.ports.asking import put
 from tests.store.opening import opened
@@ -78,19 +78,19 @@ def test_the_process_that_keeps_pages_is_named(tmp_path: Path, caplog: pytest.Lo
         put(store, "p", Entry(id="a"))
         with reading(tmp_path) as process:
             put(store, "p", Entry(id="b"), Entry(id="c"))
-            store._upkeep.look()
+            store._health.look()
             for _ in range(int(HELD_S / READERS_S)):
                 clock.move(READERS_S)
                 assert caplog.text == ""
-                store._upkeep.look()
+                store._health.look()
             clock.move(READERS_S)
-            store._upkeep.look()
+            store._health.look()
             assert f"process {process.pid} has read from the database for 60 s and 1 writes" in caplog.text
         caplog.clear()
-        with store._environment.reading():
+        with store._engine.reading():
             for _ in range(8):
                 clock.move(READERS_S)
-                store._upkeep.look()
+                store._health.look()
         assert f"process {os.getpid()} (this service) has read" in caplog.text
 
 
@@ -101,12 +101,12 @@ def test_a_file_that_is_gone_is_trouble_until_it_is_back_and_is_logged_once(
         assert store.trouble() == ""
         (tmp_path / DATA_FILE).rename(tmp_path / "away")
         for _ in range(3):
-            store._upkeep.look()
+            store._health.look()
             assert "data.mdb was moved" in store.trouble()
             assert store.status().write_fault == store.trouble()
         assert caplog.text.count("nothing is written any more") == 1
         (tmp_path / "away").rename(tmp_path / DATA_FILE)
-        store._upkeep.look()
+        store._health.look()
         assert (store.trouble(), store.status().write_fault) == ("", "")
         assert "as it was" in caplog.text
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from hummock.core.candidates import GroupQuery
 from hummock.core.errors import Unavailable
 from hummock.core.memory import Filter, MemoryKind
-from hummock.store import DEFAULT_LIMITS, EmbeddedStore, StoreLimits
-from hummock.store.lmdb import keys
+from hummock.store import DEFAULT_LIMITS, StoreLimits, WritableStore
+from hummock.store.tables import keys
 from hummock.store.views.growing import Growing
 from hummock.store.views.view import ProjectView
 from tests.ports.asking import ask, gather, ids, put
@@ -129,7 +129,7 @@ def test_a_memory_whose_parts_do_not_fit_is_left_out_rather_than_misread(tmp_pat
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a", seeds=(1, 2)), Entry(id="c"))
         put(store, "q", Entry(id="b"))
-        with store._environment.writing() as txn:
+        with store._engine.writing() as txn:
             txn.delete(keys.chunk_key(1, 1, 1, 0), db=store._tables.vector)
         assert ids(ask(store, "p", seed=1)) == {"c"}
         assert store.damaged("p") == 1
@@ -141,8 +141,8 @@ def test_operations_and_requests_do_not_pile_up(tmp_path: Path) -> None:
         for number in range(40):
             batch = [Entry(id=f"m{each}", words=(str(number),)) for each in range(6)]
             put(store, "p", *batch)
-        with store._environment.reading() as txn:
-            assert txn.stat(store._tables.ops)["entries"] <= 6 * 12 * 2
+        with store._engine.reading() as txn:
+            assert store._engine.count(txn, store._tables.ops) <= 6 * 12 * 2
 
 
 def test_every_key_begins_with_its_project(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_pages_of_all_memories_are_those_of_a_filter_that_all_pass(
             after = pages[0].next_after
 
 
-def edit_behind_the_next_view(store: EmbeddedStore, patch: pytest.MonkeyPatch, entry: Entry) -> None:
+def edit_behind_the_next_view(store: WritableStore, patch: pytest.MonkeyPatch, entry: Entry) -> None:
     """Puts an entry after the next read has taken its view, and before it looks into the tables."""
     find_view, edits = store._views.view, iter([entry])
 

@@ -14,8 +14,8 @@ from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.ports.store import UnitOfWork, WriteRequest, Written
 from hummock.store.errors import DataFileCut
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
-from hummock.store.lmdb.group import GroupCommit, Job, Outcome
-from hummock.store.lmdb.writer import BULK_SHARE, Writer
+from hummock.store.write.group import GroupCommit, Job, Outcome
+from hummock.store.write.writer import BULK_SHARE, Writer
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, put_request, write_request
@@ -85,7 +85,7 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counted.append(len(outcomes))
             return outcomes
 
-    monkeypatch.setattr("hummock.store.lmdb.store.GroupCommit", Counting)
+    monkeypatch.setattr("hummock.store.lmdb.opening.GroupCommit", Counting)
     return counted
 
 

@@ -1,15 +1,16 @@
-"""The embedded store: LMDB holds the truth, memory holds what can be rebuilt from it."""
+"""The store: an engine of tables holds the truth, memory holds what can be rebuilt from it."""
 
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.lmdb.environment import recorded_model
 from hummock.store.lmdb.lock import require_free
-from hummock.store.lmdb.store import EmbeddedStore, ReadOnlyStore, open_reads, open_store
+from hummock.store.lmdb.opening import open_reads, open_store
+from hummock.store.table_store import ReadOnlyStore, WritableStore
 
 __all__ = [
     "DEFAULT_LIMITS",
-    "EmbeddedStore",
     "ReadOnlyStore",
     "StoreLimits",
+    "WritableStore",
     "open_reads",
     "open_store",
     "recorded_model",

@@ -25,7 +25,7 @@ from hummock_kernels.analyzer import (
 )
 
 ANALYZER_VERSION: Final = 4
-"""Moves when the same memory gives other terms, names, traits or files: `store/lmdb/reanalyse.py` makes those of
+"""Moves when the same memory gives other terms, names, traits or files: `store/write/reanalyse.py` makes those of
 earlier versions anew."""
 
 MAX_TERM_CHARACTERS: Final = 64

@@ -16,7 +16,7 @@ from hummock.core.activity import Activity, ProcessLoad
 from hummock.models import OnnxEmbedder
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.admission import Load
-from hummock.store import EmbeddedStore, ReadOnlyStore
+from hummock.store import ReadOnlyStore, WritableStore
 
 
 class Ledgers:
@@ -48,7 +48,7 @@ def ledger_of_reader(descriptor: int | None) -> Ledger:
 
 
 def loading(
-    recall: CachedRecall, memories: EmbeddedStore | ReadOnlyStore, embedder: OnnxEmbedder
+    recall: CachedRecall, memories: WritableStore | ReadOnlyStore, embedder: OnnxEmbedder
 ) -> Callable[[], ProcessLoad]:
     """Says how busy these parts of a process are."""
 

@@ -318,7 +318,7 @@ def _counter(settings: Settings) -> TokenCounter:
         raise StartError(f"tokenizer_file: {error}") from error
 
 
-def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> store.EmbeddedStore:
+def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> store.WritableStore:
     return store.open_store(
         settings.data_dir,
         space=space,
@@ -348,7 +348,7 @@ def _advice(model: models.EmbeddingModel) -> str:
 @contextmanager
 def _background(
     settings: Settings,
-    opened: store.EmbeddedStore,
+    opened: store.WritableStore,
     learn_with: Callable[[KeywordLearner], LearnKeywords],
     clock: Clock,
     say: Say,

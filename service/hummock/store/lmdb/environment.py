@@ -1,13 +1,13 @@
-"""The LMDB environment: one directory, one process that writes, tables by name."""
+"""The LMDB environment: one directory, one process that writes, tables by name. An `Engine` of tables."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import cast
 
 import lmdb
 import msgspec
@@ -23,98 +23,16 @@ from hummock.store.errors import (
     SpaceDiffers,
 )
 from hummock.store.limits import MAX_READERS
-from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.damage import Damage
 from hummock.store.lmdb.data_file import DATA_FILE, RESTORE, DataFile, require_whole
 from hummock.store.lmdb.disk_faults import cause_of
 from hummock.store.lmdb.lock import DirectoryLock
-from hummock.store.views.stored import ProjectGone
+from hummock.store.tables import record_codec
+from hummock.store.tables.damage import Damage
+from hummock.store.tables.engine import TABLE_NAMES, Scope, Table, Tables, Transaction
+from hummock.store.tables.projects import DIRECTORY_KEY, active_space
 from hummock.text.analyzer import ANALYZER_VERSION
 
-DIRECTORY_KEY = b"directory"
 _ROOM_FOR_TABLES = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
-    """LMDB's sub-databases; each is named after its field.
-
-    Attributes:
-        meta: "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are
-            made anew (`reanalyse.py`), "reached" and a hash of a name to how far a removed project had come.
-        project: Name to number, number to ProjectRecord.
-        project_removed: Number to nothing, of a project that is removed and left something (`project_removal.py`).
-        memory: Doc to MemoryRecord.
-        payload: Doc to Payload.
-        checksum: Doc to the checksums of its parts (`checksums.py`).
-        vector: Chunk to float16 components.
-        token: Chunk to int8 token vectors.
-        by_digest: Digest of a text and chunk to nothing, where the chunk may be found by it (`text_vectors.py`).
-        retired: Digest to the time at which the last such chunk was removed, and its vectors.
-        retired_age: That time and digest to nothing.
-        terms: Doc to its forward list (`forward_lists.py`).
-        term: Term to its number in the project, little-endian u32.
-        column: Doc to its row of columns (`columns.py`).
-        by_id: Memory id to doc.
-        by_text: Text key and doc to nothing.
-        session: Session id to the number of memories it has had.
-        expiry: When a memory ends, and its doc, to nothing (`expiry.py`).
-        pending: Doc to nothing, where the vectors of a memory are still to be made.
-        settings: Project to ProjectSettings (`record_codec.py`).
-        review: Memory id to Held (`review.py`).
-        ops: Seq and number to an operation (`op_log.py`).
-        removed: Seq and number of an operation to the id of the memory that it removed.
-        request: Request id to RequestRecord.
-        request_age: Time and seq to request id.
-        learning: Project to LearningState.
-        event: Number to an event of the learning log (`learning_log.py`).
-        turn: Scope to its turn (`learning_log.py`).
-        usage: Scope and memory id to Usage.
-        usage_scope: Memory and scope, both hashed, to the scope's hash: what of `usage` is a memory's.
-        link: Memory id to Profile.
-        session_record: Session id to SessionRecord (`sessions.py`).
-        session_order: Whether archived, and how lately it moved, to a session's key; and the project's last number.
-        session_deleted: Session to nothing, where its messages are still to be removed.
-        message: Session and position to SessionMessage.
-        message_id: Session and message id to position.
-    """
-
-    meta: lmdb._Database
-    project: lmdb._Database
-    project_removed: lmdb._Database
-    memory: lmdb._Database
-    payload: lmdb._Database
-    checksum: lmdb._Database
-    vector: lmdb._Database
-    token: lmdb._Database
-    by_digest: lmdb._Database
-    retired: lmdb._Database
-    retired_age: lmdb._Database
-    terms: lmdb._Database
-    term: lmdb._Database
-    column: lmdb._Database
-    by_id: lmdb._Database
-    by_text: lmdb._Database
-    session: lmdb._Database
-    expiry: lmdb._Database
-    pending: lmdb._Database
-    settings: lmdb._Database
-    review: lmdb._Database
-    ops: lmdb._Database
-    removed: lmdb._Database
-    request: lmdb._Database
-    request_age: lmdb._Database
-    learning: lmdb._Database
-    event: lmdb._Database
-    turn: lmdb._Database
-    usage: lmdb._Database
-    usage_scope: lmdb._Database
-    link: lmdb._Database
-    session_record: lmdb._Database
-    session_order: lmdb._Database
-    session_deleted: lmdb._Database
-    message: lmdb._Database
-    message_id: lmdb._Database
 
 
 class Environment:
@@ -122,6 +40,9 @@ class Environment:
 
     Beside the process that holds the lock others may read, each with an environment that is read only.
     """
+
+    failures: tuple[type[Exception], ...] = (lmdb.Error,)
+    fatal: tuple[type[Exception], ...] = (lmdb.PanicError,)
 
     def __init__(self, directory: Path, space: EmbeddingSpace, map_bytes: int, *, is_read_only: bool = False) -> None:
         """Opens or makes the directory; one that is read only takes no lock, and is there already.
@@ -144,20 +65,25 @@ class Environment:
             # What was put there in the meantime has not been looked at.
             self._file.require_path()
             self.tables = _tables(self._env, directory, is_read_only=is_read_only)
-            self._every_table = [getattr(self.tables, field.name) for field in fields(Tables)]
+            self._every_table = [getattr(self.tables, name) for name in TABLE_NAMES]
             self.space_number = self._record_space()
             if self._lock is not None:
                 self._lock.note_use()
             opened.pop_all()
 
-    def reading(self) -> lmdb.Transaction[bytes]:
+    @property
+    def place(self) -> str:
+        """The directory."""
+        return str(self.directory)
+
+    def reading(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
         """A read transaction, to be used in a `with` and ended soon: while it lives, no page it sees is reused."""
         self._require_usable()
         self._file.require_size()
-        return self._env.begin()
+        return cast("AbstractContextManager[Transaction]", self._env.begin())
 
     @contextmanager
-    def answering(self) -> Iterator[lmdb.Transaction[bytes]]:
+    def answering(self, scope: Scope = None) -> Iterator[Transaction]:
         """A read transaction for a caller. Raises: DatabaseDamaged, once it has met pages that are none."""
         try:
             with self.reading() as txn:
@@ -167,14 +93,17 @@ class Environment:
             self.damage.of_database = damaged
             raise damaged from error
 
-    def writing(self, parent: lmdb.Transaction[bytes] | None = None) -> lmdb.Transaction[bytes]:
-        """A write transaction; leaving its `with` commits, an exception aborts.
+    def writing(
+        self, parent: Transaction | None = None, projects: Sequence[str] = (), number: int | None = None
+    ) -> AbstractContextManager[Transaction]:
+        """A write transaction; leaving its `with` commits, an exception aborts. It is the only one, of all projects.
 
         Raises: DataFileCut, DirectoryReplaced.
         """
         self._require_usable()
         self.require_files()
-        return self._env.begin(parent=parent, write=True)
+        begun = self._env.begin(parent=None if parent is None else _own(parent), write=True)
+        return cast("AbstractContextManager[Transaction]", begun)
 
     def require_files(self) -> None:
         """Raises: DataFileCut, DirectoryReplaced: what is written would not be found again."""
@@ -183,22 +112,28 @@ class Environment:
         if self._lock is not None:
             self._lock.require_path()
 
-    def touch(self, txn: lmdb.Transaction[bytes]) -> None:
+    def touch(self, txn: Transaction) -> None:
         """Writes what is there, so that the transaction has something to commit."""
         txn.put(DIRECTORY_KEY, txn.get(DIRECTORY_KEY, b"", db=self.tables.meta), db=self.tables.meta)
 
-    def project_record(self, txn: lmdb.Transaction[bytes], number: int) -> record_codec.ProjectRecord:
-        """What is recorded of a project. Raises: ProjectGone: it was removed."""
-        value = txn.get(keys.project_number_key(number), db=self.tables.project)
-        if value is None:
-            raise ProjectGone
-        return record_codec.decode_project(value)
+    def count(self, txn: Transaction, table: Table) -> int:
+        """The entries of a table."""
+        return int(_own(txn).stat(table)["entries"])
 
-    def used_bytes(self, txn: lmdb.Transaction[bytes]) -> int:
+    def table_bytes(self, txn: Transaction, table: Table) -> int:
+        """Bytes of the pages that a table's values take."""
+        stat = _own(txn).stat(table)
+        return int((stat["leaf_pages"] + stat["overflow_pages"]) * stat["psize"])
+
+    def used_bytes(self, txn: Transaction) -> int:
         """Bytes of the pages in use, as the transaction sees them; freed pages do not count."""
-        stats = [txn.stat(table) for table in self._every_table]
+        stats = [_own(txn).stat(table) for table in self._every_table]
         pages = sum([stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats])
         return int(pages * stats[0]["psize"])
+
+    def unusable(self, error: Exception) -> DirectoryUnusable:
+        """What is said at the start of a failure."""
+        return unusable(self.directory, error)
 
     def last_commit(self) -> int:
         """The number of the newest transaction, of whatever process."""
@@ -245,7 +180,7 @@ class Environment:
             recorded = _read_directory(txn, self.tables.meta, self.directory)
         if recorded is None:
             return self._record_first_space()
-        active = _active_space(recorded)
+        active = active_space(recorded)
         if active.id != self.space.id:
             raise SpaceDiffers(self.directory, (active.model, active.id), (self.space.model, self.space.id))
         if self._lock is not None and recorded.schema < record_codec.SCHEMA:
@@ -274,12 +209,6 @@ class Environment:
             raise unusable(self.directory, error) from error
 
 
-def project_number(txn: lmdb.Transaction[bytes], environment: Environment, project: str) -> int | None:
-    """The number of a project."""
-    value = txn.get(keys.project_name_key(project), db=environment.tables.project)
-    return None if value is None else keys.unpack_project(value)
-
-
 def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
     """Name of the model whose vectors a directory holds; None when it holds none yet. Writes nothing.
 
@@ -305,7 +234,7 @@ def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
         return None
     except (lmdb.Error, OSError) as error:
         raise unusable(directory, error) from error
-    return None if recorded is None else _active_space(recorded).model
+    return None if recorded is None else active_space(recorded).model
 
 
 def _locked(directory: Path) -> DirectoryLock:
@@ -380,7 +309,7 @@ def _sync(folder: Path) -> None:
 
 
 def _tables(env: lmdb.Environment, directory: Path, *, is_read_only: bool) -> Tables:
-    names = [field.name for field in fields(Tables)]
+    names = TABLE_NAMES
     try:
         if is_read_only:
             return Tables(**{name: env.open_db(name.encode(), create=False) for name in names})
@@ -412,8 +341,9 @@ def _read_directory(
     return record
 
 
-def _active_space(record: record_codec.DirectoryRecord) -> record_codec.SpaceRecord:
-    return next(space for space in record.spaces if space.number == record.active_space)
+def _own(txn: Transaction) -> lmdb.Transaction[bytes]:
+    """A transaction of an environment as LMDB knows it."""
+    return cast("lmdb.Transaction[bytes]", txn)
 
 
 def unusable(directory: Path, error: Exception) -> DirectoryUnusable:

@@ -11,7 +11,7 @@ import lmdb
 from hummock.core.errors import HummockError
 from hummock.ports.models import Clock
 from hummock.store.lmdb.environment import Environment
-from hummock.store.lmdb.group import GroupCommit
+from hummock.store.lmdb.room import DiskRoom
 
 READERS_S = 10.0
 """Between two looks at LMDB's table of readers."""
@@ -32,9 +32,9 @@ class Held(NamedTuple):
 class Upkeep:
     """Looks, now and then. The writer's alone, but for what it says."""
 
-    def __init__(self, environment: Environment, group: GroupCommit, clock: Clock) -> None:
+    def __init__(self, environment: Environment, room: DiskRoom, clock: Clock) -> None:
         self._environment = environment
-        self._group = group
+        self._room = room
         self._clock = clock
         self._file_fault: HummockError | None = None
         self._looked_s = clock.monotonic()
@@ -50,14 +50,14 @@ class Upkeep:
     @property
     def write_fault(self) -> str:
         """Why writes are refused, for people; empty while they are stored."""
-        fault = self._file_fault or self._group.fault
+        fault = self._file_fault or self._room.fault
         return "" if fault is None else str(fault)
 
     def look(self) -> None:
         """Looks at all of it."""
         self._look_at_files()
         if self._file_fault is None:
-            self._group.probe()
+            self._room.probe()
         now_s = self._clock.monotonic()
         if now_s - self._looked_s >= READERS_S:
             self._looked_s = now_s

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.group import NEXT_PROJECT_KEY
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.engine import TABLE_NAMES
 from hummock.store.upkeep.check_history import HistoryCheck
 from hummock.store.upkeep.check_memories import UNREADABLE, MemoriesCheck
-from hummock.store.upkeep.inspection import TABLES, Snapshot, inspected
+from hummock.store.upkeep.inspection import Snapshot, inspected
 from hummock.store.upkeep.problems import Problem, Problems
+from hummock.store.write.group import NEXT_PROJECT_KEY
 
 _OF_NO_PROJECT = {"meta", "project", "by_digest", "retired", "retired_age", "expiry"}
 """Tables whose keys do not begin with a project's number."""
@@ -97,7 +98,7 @@ def _names(snapshot: Snapshot, projects: dict[int, record_codec.ProjectRecord], 
 def _strangers(snapshot: Snapshot, numbers: set[int], problems: Problems) -> None:
     """Entries under numbers that nobody has, and that are not about to be cleared."""
     removed = {keys.unpack_project(key) for key, _ in snapshot.entries("project_removed")}
-    for table in TABLES:
+    for table in TABLE_NAMES:
         if table in _OF_NO_PROJECT:
             continue
         known = numbers | removed | ({0} if table in _REQUESTS else set())

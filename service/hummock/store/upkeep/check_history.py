@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.learning_log import decode_event, decode_profile, decode_state, decode_turn, decode_usage
-from hummock.store.lmdb.op_log import is_removal
-from hummock.store.lmdb.sessions import (
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.learning_log import decode_event, decode_profile, decode_state, decode_turn, decode_usage
+from hummock.store.tables.op_log import is_removal
+from hummock.store.tables.sessions import (
     SessionRecord,
     clock_key,
     decode_message,

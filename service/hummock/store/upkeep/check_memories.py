@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from hummock.core.errors import HummockError
-from hummock.store.lmdb import checksums, keys, record_codec
-from hummock.store.lmdb.environment import Tables
+from hummock.store.tables import checksums, keys, record_codec
+from hummock.store.tables.engine import Tables
 from hummock.store.upkeep.inspection import Snapshot
 from hummock.store.upkeep.problems import Problems
 from hummock.store.views.columns import unpack_rows

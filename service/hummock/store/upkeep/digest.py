@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from hashlib import sha256
 
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.tables import keys, record_codec
 from hummock.store.upkeep.inspection import Snapshot
 
 _OF_MESSAGES = ("message", "message_id")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import lmdb
 
 from hummock.store.errors import DirectoryUnusable
-from hummock.store.lmdb import keys, record_codec, sealed
-from hummock.store.lmdb.environment import DIRECTORY_KEY, Tables, unusable
+from hummock.store.lmdb.environment import unusable
+from hummock.store.tables import keys, record_codec, sealed
+from hummock.store.tables.engine import TABLE_NAMES
+from hummock.store.tables.projects import DIRECTORY_KEY, active_space
 
 DATA_FILE = "data.mdb"
-TABLES = tuple(field.name for field in fields(Tables))
 _ROOM_FOR_TABLES = 64
 _OF_NUMBERS = ("by_id", "session", "message_id")
 _OF_RECORDS = (
@@ -73,8 +74,7 @@ class Snapshot:
 
     def space(self) -> record_codec.SpaceRecord:
         """Of the vectors that are in use."""
-        active = self.directory.active_space
-        return next(space for space in self.directory.spaces if space.number == active)
+        return active_space(self.directory)
 
 
 def _value(table: str, key: bytes, stored: bytes) -> bytes:
@@ -112,7 +112,7 @@ def _opened(path: Path) -> lmdb.Environment:
 
 def _tables(env: lmdb.Environment) -> dict[str, lmdb._Database]:
     found = {}
-    for name in TABLES:
+    for name in TABLE_NAMES:
         try:
             found[name] = env.open_db(name.encode(), create=False)
         except lmdb.NotFoundError:

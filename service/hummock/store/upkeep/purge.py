@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.tables import keys, record_codec
 from hummock.store.upkeep import durable
 from hummock.store.upkeep.inspection import Snapshot
 from hummock.store.upkeep.known_backups import KnownBackup, known_backups

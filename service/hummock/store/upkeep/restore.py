@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from hummock.store.errors import AnalyzerTooNew, BackupDamaged, DirectoryUnusable, SchemaTooNew
-from hummock.store.lmdb import record_codec
 from hummock.store.lmdb.lock import LOCK_FILE, DirectoryLock
+from hummock.store.tables import record_codec
 from hummock.store.upkeep import durable
 from hummock.store.upkeep.backup import FORMAT, Backups, Manifest, Progress
 from hummock.store.upkeep.digest import digests

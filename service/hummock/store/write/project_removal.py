@@ -13,13 +13,12 @@ from hashlib import blake2b
 from heapq import merge
 from itertools import islice
 
-import lmdb
 import msgspec
 
 from hummock.core.project import DeletedProject, ids_digest
-from hummock.store.lmdb import keys, record_codec, sealed, text_vectors
-from hummock.store.lmdb.environment import Environment, Tables
-from hummock.store.lmdb.sessions import clock_key, sessions_of
+from hummock.store.tables import keys, record_codec, sealed, text_vectors
+from hummock.store.tables.engine import Engine, Table, Tables, Transaction
+from hummock.store.tables.sessions import clock_key, sessions_of
 
 _ENTRIES_AT_ONCE = 2048
 """Of one slice: some ten milliseconds, for which a write waits at most."""
@@ -40,12 +39,12 @@ class _Reached(msgspec.Struct, array_like=True, frozen=True):
 
 
 def remove_project(
-    environment: Environment, txn: lmdb.Transaction[bytes], number: int, record: record_codec.ProjectRecord
+    engine: Engine, txn: Transaction, number: int, record: record_codec.ProjectRecord
 ) -> tuple[int, DeletedProject]:
     """Makes a project disappear; what it had is left to `Remains`.
 
     Args:
-        environment: Of the directory.
+        engine: Of the directory.
         txn: The write's.
         number: The project's.
         record: The project's, as the requests before this one left it.
@@ -53,7 +52,7 @@ def remove_project(
     Returns:
         The seq of this write, and what the project had.
     """
-    tables, prefix = environment.tables, keys.project_prefix(number)
+    tables, prefix = engine.tables, keys.project_prefix(number)
     deleted = _counted(txn, tables, number, record)
     reached = _Reached(
         seq=record.seq + 1,
@@ -69,7 +68,7 @@ def remove_project(
 
 
 def first_record(
-    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: record_codec.ProjectRecord
+    txn: Transaction, tables: Tables, number: int, record: record_codec.ProjectRecord
 ) -> record_codec.ProjectRecord:
     """The record of a new project; one whose name was another's before goes on where that one ended."""
     value = txn.get(_reached_key(record.name), db=tables.meta)
@@ -89,9 +88,7 @@ def first_record(
     )
 
 
-def _counted(
-    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: record_codec.ProjectRecord
-) -> DeletedProject:
+def _counted(txn: Transaction, tables: Tables, number: int, record: record_codec.ProjectRecord) -> DeletedProject:
     sessions = messages = 0
     for session in sessions_of(txn, tables, number):
         sessions += 1
@@ -107,16 +104,16 @@ def _counted(
     )
 
 
-def _ids(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes) -> Iterator[bytes]:
+def _ids(txn: Transaction, table: Table, prefix: bytes) -> Iterator[bytes]:
     """The ids that a table's keys are made of, in order."""
     return (key[len(prefix) :] for key, _ in keys.entries(txn, table, prefix))
 
 
-def _count(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes) -> int:
+def _count(txn: Transaction, table: Table, prefix: bytes) -> int:
     return sum(1 for _ in keys.entries(txn, table, prefix))
 
 
-def _clock(txn: lmdb.Transaction[bytes], tables: Tables, number: int) -> bytes:
+def _clock(txn: Transaction, tables: Tables, number: int) -> bytes:
     """The last number that one of a project's sessions was given; empty where none was."""
     stored = txn.get(clock_key(number), b"", db=tables.session_order)
     return stored and sealed.number("the clock of sessions", clock_key(number), stored)
@@ -130,9 +127,9 @@ def _reached_key(name: str) -> bytes:
 class Remains:
     """Clears what removed projects have left. The writer's alone."""
 
-    def __init__(self, environment: Environment, entries_at_once: int = _ENTRIES_AT_ONCE) -> None:
-        self._environment = environment
-        self._tables = environment.tables
+    def __init__(self, engine: Engine, entries_at_once: int = _ENTRIES_AT_ONCE) -> None:
+        self._engine = engine
+        self._tables = engine.tables
         self._entries_at_once = entries_at_once
         self._are_any = True
 
@@ -145,24 +142,24 @@ class Remains:
         if not self._are_any:
             return False
         try:
-            with self._environment.reading() as txn:
+            with self._engine.reading() as txn:
                 number = next(self._numbers(txn), None)
             if number is not None:
-                with self._environment.writing() as txn:
+                with self._engine.writing(number=number) as txn:
                     self._clear(txn, number)
-        except lmdb.PanicError:
+        except self._engine.fatal:
             raise
-        except lmdb.Error:
+        except self._engine.failures:
             # A disk that is full takes no removal either; the next project that goes, or the next start, tries again.
             _log.exception("what a removed project left could not be cleared; it is out of reach and takes room")
             number = None
         self._are_any = number is not None
         return self._are_any
 
-    def _numbers(self, txn: lmdb.Transaction[bytes]) -> Iterator[int]:
+    def _numbers(self, txn: Transaction) -> Iterator[int]:
         return (keys.unpack_project(key) for key, _ in keys.entries(txn, self._tables.project_removed, b""))
 
-    def _clear(self, txn: lmdb.Transaction[bytes], number: int) -> None:
+    def _clear(self, txn: Transaction, number: int) -> None:
         prefix = keys.project_prefix(number)
         left = self._entries_at_once - self._clear_memories(txn, number)
         for table in self._of_projects():
@@ -172,9 +169,9 @@ class Remains:
         if left > 0:
             txn.delete(prefix, db=self._tables.project_removed)
 
-    def _clear_memories(self, txn: lmdb.Transaction[bytes], number: int) -> int:
+    def _clear_memories(self, txn: Transaction, number: int) -> int:
         """Clears some memories, and by what texts their vectors are found; how many entries that were."""
-        space, cleared = self._environment.space_number, 0
+        space, cleared = self._engine.space_number, 0
         found = keys.entries(txn, self._tables.memory, keys.project_prefix(number))
         for key, value in list(islice(found, self._entries_at_once)):
             if cleared >= self._entries_at_once:
@@ -191,7 +188,7 @@ class Remains:
             cleared += 1
         return cleared
 
-    def _of_projects(self) -> tuple[lmdb._Database, ...]:
+    def _of_projects(self) -> tuple[Table, ...]:
         """All tables whose keys begin with a project's number, but for the memories; what is counted comes first."""
         tables = self._tables
         return (
@@ -204,7 +201,7 @@ class Remains:
         )  # fmt: skip # a list of names
 
 
-def _cleared(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, limit: int) -> int:
+def _cleared(txn: Transaction, table: Table, prefix: bytes, limit: int) -> int:
     """Removes at most `limit` entries whose keys begin so; how many it were."""
     count = 0
     with txn.cursor(table) as cursor:

@@ -7,22 +7,21 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-import lmdb
 import msgspec
 
 from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound, StorageFull
 from hummock.core.project import MAX_PROJECT_BYTES, DeletedProject
 from hummock.ports.models import Clock
 from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
-from hummock.store.errors import DiskReserveReached, MapFull
 from hummock.store.limits import StoreLimits
-from hummock.store.lmdb import idempotency, keys, op_log, record_codec, text_vectors
-from hummock.store.lmdb.disk_faults import fault_of
-from hummock.store.lmdb.environment import Environment, project_number
-from hummock.store.lmdb.project_removal import REQUESTS, first_record, remove_project
-from hummock.store.lmdb.term_dictionary import TermDictionaries
-from hummock.store.lmdb.unit_of_work import Unit
-from hummock.store.lmdb.write_batch import WriteBatch
+from hummock.store.tables import keys, op_log, record_codec, text_vectors
+from hummock.store.tables.engine import Engine, Room, Transaction
+from hummock.store.tables.projects import project_number, project_record
+from hummock.store.tables.term_dictionary import TermDictionaries
+from hummock.store.write import idempotency
+from hummock.store.write.project_removal import REQUESTS, first_record, remove_project
+from hummock.store.write.unit_of_work import Unit
+from hummock.store.write.write_batch import WriteBatch
 
 NEXT_PROJECT_KEY = b"next_project"
 
@@ -51,14 +50,14 @@ class GroupTransaction:
 
     def __init__(
         self,
-        environment: Environment,
-        txn: lmdb.Transaction[bytes],
+        engine: Engine,
+        txn: Transaction,
         dictionaries: TermDictionaries,
         clock: Clock,
         limits: StoreLimits,
     ) -> None:
-        self._environment = environment
-        self._tables = environment.tables
+        self._engine = engine
+        self._tables = engine.tables
         self._txn = txn
         self._dictionaries = dictionaries
         self._clock = clock
@@ -81,7 +80,7 @@ class GroupTransaction:
         if earlier is not None:
             return idempotency.written(earlier, request.reply_type)
         record = msgspec.structs.replace(opened.record, seq=opened.record.seq + 1, kinds=dict(opened.record.kinds))
-        unit = Unit(self._environment, self._txn, opened.number, record, opened.batch, self._begin, now)
+        unit = Unit(self._engine, self._txn, opened.number, record, opened.batch, self._begin, now)
         reply = request.apply(unit)
         self._begin()
         unit.finish()
@@ -107,13 +106,13 @@ class GroupTransaction:
         )
         if earlier is not None:
             return idempotency.written(earlier, DeletedProject)
-        number = project_number(self._txn, self._environment, project)
+        number = project_number(self._txn, self._engine, project)
         if number is None:
             raise ProjectNotFound(project)
         self._begin()
         opened = self._projects.pop(project, None)
-        record = self._environment.project_record(self._txn, number) if opened is None else opened.record
-        seq, deleted = remove_project(self._environment, self._txn, number, record)
+        record = project_record(self._txn, self._engine, number) if opened is None else opened.record
+        seq, deleted = remove_project(self._engine, self._txn, number, record)
         # Its numbers of terms are nobody's any more.
         self._dictionaries.forget(project)
         if request.request_id:
@@ -126,7 +125,7 @@ class GroupTransaction:
         """Writes what waits, forgets what is outdated, and stores the records of the projects."""
         now = self._clock.now()
         oldest = now - self._limits.request_kept_s
-        text_vectors.trim(self._txn, self._tables, now, self._limits)
+        text_vectors.trim(self._txn, self._engine, now, self._limits)
         for opened in self._projects.values():
             if not opened.is_written_to:
                 continue
@@ -144,7 +143,7 @@ class GroupTransaction:
     def _open(self, name: str, now: float, *, creates: bool) -> _OpenProject:
         is_new = self._txn.get(keys.project_name_key(name), db=self._tables.project) is None
         number, record = self._number_and_record(name, now, creates=creates)
-        batch = WriteBatch(self._environment, self._txn, number, self._dictionaries.of(name))
+        batch = WriteBatch(self._engine, self._txn, number, self._dictionaries.of(name))
         opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch, is_new=is_new)
         return opened
 
@@ -153,7 +152,7 @@ class GroupTransaction:
         known = self._txn.get(keys.project_name_key(name), db=self._tables.project)
         if known is not None:
             number = keys.unpack_project(known)
-            return number, self._environment.project_record(self._txn, number)
+            return number, project_record(self._txn, self._engine, number)
         if not creates:
             raise ProjectNotFound(name)
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
@@ -162,7 +161,7 @@ class GroupTransaction:
         number = int.from_bytes(self._txn.get(NEXT_PROJECT_KEY, b"\x01", db=self._tables.meta), "big")
         self._txn.put(NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self._tables.meta)
         self._txn.put(keys.project_name_key(name), keys.pack_project(number), db=self._tables.project)
-        space = self._environment.space_number
+        space = self._engine.space_number
         record = record_codec.ProjectRecord(name=name, create_time=now, active_space=space)
         return number, first_record(self._txn, self._tables, number, record)
 
@@ -208,22 +207,14 @@ class Outcome:
 
 
 class GroupCommit:
-    """Commits jobs together.
+    """Commits jobs together."""
 
-    Attributes:
-        fault: Why the disk takes no writes, all or those that need room; None while it does.
-    """
-
-    def __init__(self, environment: Environment, clock: Clock, quota_bytes: int, limits: StoreLimits) -> None:
-        self._environment = environment
+    def __init__(self, engine: Engine, room: Room, clock: Clock, limits: StoreLimits) -> None:
+        self._engine = engine
+        self._room = room
         self._clock = clock
         self._dictionaries = TermDictionaries(limits.dictionary_bytes)
         self._limits = limits
-        # Even a removal needs pages before it frees some.
-        most = int(environment.map_bytes * (1 - limits.map_reserve_share))
-        self.quota_bytes = min(quota_bytes, most)
-        self._is_map_the_limit = quota_bytes > most
-        self.fault: HummockError | None = None
 
     def commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool] = lambda: False) -> list[Outcome]:
         """Applies as many of the jobs as one transaction takes, at least one, and makes them durable.
@@ -237,53 +228,38 @@ class GroupCommit:
             Outcomes of the first jobs, in order. Where the commit itself finds no room, each job is tried alone, so
             that only those that need room fail.
 
-        Raises: lmdb.PanicError: LMDB gave up; it takes nothing any more until it is opened again.
+        Raises: One of the engine's fatal failures: it takes nothing any more until it is opened again.
         """
         try:
             return self._commit(jobs, is_awaited)
-        except lmdb.PanicError:
+        except self._engine.fatal:
             raise
         except HummockError as error:
             # A file that is not the open one any more, or not whole: nobody's write is taken.
             return [Outcome(job=job, error=error) for job in jobs]
-        except lmdb.Error as error:
+        except self._engine.failures as error:
             self._dictionaries.clear()
-            failure = self._of_disk(error)
+            failure = self._room.failure_of(error)
             if not isinstance(failure, StorageFull):
                 return [Outcome(job=job, error=failure) for job in jobs]
             if len(jobs) == 1:
                 return [Outcome(job=jobs[0], error=failure)]
             return [outcome for job in jobs for outcome in self.commit([job], is_awaited)]
 
-    def probe(self) -> None:
-        """Looks whether the disk takes writes again, where it did not: by one that changes nothing."""
-        if self.fault is None:
-            return
-        try:
-            with self._environment.writing() as txn:
-                self._environment.touch(txn)
-                self._require_disk(self._environment.used_bytes(txn))
-        except lmdb.PanicError:
-            raise
-        except (HummockError, lmdb.Error, OSError):
-            return
-        self.fault = None
-
     def _commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
         """Tries without nested transactions first: they copy every page that they touch, and are seldom needed."""
+        projects = sorted({job.project for job in jobs})
         try:
-            with self._environment.writing() as txn:
+            with self._engine.writing(projects=projects) as txn:
                 return self._together(txn, jobs, is_awaited)
         except _Spoilt as spoilt:
             self._dictionaries.clear()
             if len(jobs) == 1:
                 return [self._failed(jobs[0], spoilt.error)]
-        with self._environment.writing() as txn:
+        with self._engine.writing(projects=projects) as txn:
             return self._apart(txn, jobs, is_awaited)
 
-    def _together(
-        self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job], is_awaited: Callable[[], bool]
-    ) -> list[Outcome]:
+    def _together(self, txn: Transaction, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
         """In the group's own transaction. Raises: _Spoilt: something was written that cannot stay."""
         group = self._group(txn)
         outcomes: list[Outcome] = []
@@ -304,16 +280,14 @@ class GroupCommit:
             raise _Spoilt(error) from error
         return outcomes
 
-    def _apart(
-        self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job], is_awaited: Callable[[], bool]
-    ) -> list[Outcome]:
+    def _apart(self, txn: Transaction, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
         """Each in a transaction of its own inside the group's."""
         outcomes: list[Outcome] = []
         put_bytes = 0
         for job in jobs:
             known = len(self._dictionaries.of(job.project))
             try:
-                with self._environment.writing(txn) as nested:
+                with self._engine.writing(txn) as nested:
                     group = self._group(nested)
                     written = job.apply(group)
                     self._finish(group, nested)
@@ -333,59 +307,20 @@ class GroupCommit:
         """After which a transaction ends behind this job: what is interactive waits for the one that is written."""
         return self._limits.bulk_group_bytes if job.is_bulk else self._limits.group_bytes
 
-    def _group(self, txn: lmdb.Transaction[bytes]) -> GroupTransaction:
-        return GroupTransaction(self._environment, txn, self._dictionaries, self._clock, self._limits)
+    def _group(self, txn: Transaction) -> GroupTransaction:
+        return GroupTransaction(self._engine, txn, self._dictionaries, self._clock, self._limits)
 
-    def _finish(self, group: GroupTransaction, txn: lmdb.Transaction[bytes]) -> None:
+    def _finish(self, group: GroupTransaction, txn: Transaction) -> None:
         """Writes what the group holds. Raises: StorageFull: it would fill the store; removals are never too much."""
         group.finish()
         if group.has_grown:
-            self._require_room(txn)
+            self._room.require(txn)
         self._dictionaries.keep_within_budget()
 
-    def _require_room(self, txn: lmdb.Transaction[bytes]) -> None:
-        used = self._environment.used_bytes(txn)
-        if used > self.quota_bytes:
-            raise self._map_full(used) if self._is_map_the_limit else StorageFull(used, self.quota_bytes)
-        try:
-            self._require_disk(used)
-        except HummockError as error:
-            self.fault = error
-            raise
-
-    def _require_disk(self, used: int) -> None:
-        try:
-            free = self._environment.free_disk_bytes()
-        except OSError as error:
-            raise fault_of(error, self._environment.directory, 0, used) or error from error
-        if free < self._limits.disk_reserve_bytes:
-            raise DiskReserveReached(free, self._limits.disk_reserve_bytes, used)
-
     def _failed(self, job: Job, error: Exception) -> Outcome:
-        return Outcome(job=job, error=self._of_disk(error) if isinstance(error, lmdb.Error) else error)
-
-    def _of_disk(self, cause: lmdb.Error) -> Exception:
-        """What callers are told where the map or the disk is at fault; the error itself where neither is."""
-        with self._environment.reading() as txn:
-            used = self._environment.used_bytes(txn)
-        error: HummockError | None
-        if isinstance(cause, lmdb.MapFullError):
-            error = self._map_full(used)
-        else:
-            error = self.fault = fault_of(cause, self._environment.directory, self._free_bytes(), used)
-        if error is None:
-            return cause
-        error.__cause__ = cause
-        return error
-
-    def _map_full(self, used: int) -> MapFull:
-        return MapFull(used, self.quota_bytes, self._environment.map_bytes - self.quota_bytes)
-
-    def _free_bytes(self) -> int:
-        try:
-            return self._environment.free_disk_bytes()
-        except OSError:
-            return 0
+        return Outcome(
+            job=job, error=self._room.failure_of(error) if isinstance(error, self._engine.failures) else error
+        )
 
 
 class _Spoilt(Exception):

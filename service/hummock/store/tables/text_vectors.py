@@ -10,15 +10,17 @@ import struct
 from collections.abc import Iterator
 from itertools import islice, takewhile
 
-import lmdb
 import msgspec
 
 from hummock.core.embedding import DIGEST_BYTES
 from hummock.store.limits import StoreLimits
-from hummock.store.lmdb import checksums, keys, record_codec, sealed
-from hummock.store.lmdb.environment import Tables
+from hummock.store.tables import checksums, keys, record_codec, sealed
+from hummock.store.tables.engine import Engine, Tables, Transaction
 
 _TIME = struct.Struct(">Q")
+
+_MOST_CHUNKS = 16
+"""Of one text that are looked at: more are there where many are damaged."""
 
 Parts = tuple[bytes, bytes]
 """A vector and its token vectors as they are stored."""
@@ -29,13 +31,21 @@ def split(digests: bytes) -> Iterator[bytes]:
     return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
 
 
-def find(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes) -> Parts | None:
+def find(engine: Engine, digest: bytes) -> Parts | None:
     """The vectors of a text; None where nobody has it, or has removed it long ago."""
-    for found, _ in keys.entries(txn, tables.by_digest, digest):
-        sound = _sound_parts(txn, tables, digest, found[DIGEST_BYTES:])
+    tables = engine.tables
+    with engine.answering() as txn:
+        chunk_keys = [
+            key[DIGEST_BYTES:] for key, _ in islice(keys.entries(txn, tables.by_digest, digest), _MOST_CHUNKS)
+        ]
+    for chunk_key in chunk_keys:
+        with engine.answering(keys.project_of_chunk_key(chunk_key)) as txn:
+            sound = _sound_parts(txn, tables, digest, chunk_key)
         if sound is not None:
             return sound
-    retired = sealed.opened(digest, txn.get(digest, b"", db=tables.retired))
+    # Behind them: what was removed meanwhile has left its vectors.
+    with engine.answering() as txn:
+        retired = sealed.opened(digest, txn.get(digest, b"", db=tables.retired))
     if retired is None:
         return None
     size = int.from_bytes(retired[_TIME.size : _TIME.size + 4], "big")
@@ -43,7 +53,7 @@ def find(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes) -> Parts |
     return parts[:size], parts[size:]
 
 
-def _sound_parts(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes, chunk_key: bytes) -> Parts | None:
+def _sound_parts(txn: Transaction, tables: Tables, digest: bytes, chunk_key: bytes) -> Parts | None:
     """The vectors of a chunk; None where they are not what was written, or it is not a chunk of this text."""
     _, doc, chunk = keys.of_chunk_key(chunk_key)
     doc_key = keys.doc_key(keys.unpack_project(chunk_key[:4]), doc)
@@ -64,7 +74,7 @@ def _sound_parts(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes, ch
     return (vector, tokens) if is_its_own else None
 
 
-def note(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest: bytes) -> None:
+def note(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> None:
     """A chunk has a text; what was retired of that text is there again."""
     txn.put(digest + chunk_key, b"", db=tables.by_digest)
     stored = txn.pop(digest, db=tables.retired)
@@ -73,7 +83,7 @@ def note(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest:
         txn.delete(retired[: _TIME.size] + digest, db=tables.retired_age)
 
 
-def retire(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest: bytes, now: float) -> None:
+def retire(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes, now: float) -> None:
     """A chunk is about to be removed, at `now` in Unix seconds: the last one with its text leaves its vectors."""
     if not txn.delete(digest + chunk_key, db=tables.by_digest):
         return
@@ -86,16 +96,15 @@ def retire(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, diges
     txn.put(time + digest, b"", db=tables.retired_age)
 
 
-def drop(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest: bytes) -> None:
+def drop(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> None:
     """A chunk is about to be removed, and leaves nothing."""
     txn.delete(digest + chunk_key, db=tables.by_digest)
 
 
-def trim(txn: lmdb.Transaction[bytes], tables: Tables, now: float, limits: StoreLimits) -> None:
+def trim(txn: Transaction, engine: Engine, now: float, limits: StoreLimits) -> None:
     """Forgets some vectors of removed texts: those that are too old, and the oldest where all take too much room."""
-    stat = txn.stat(tables.retired)
-    pages = stat["leaf_pages"] + stat["overflow_pages"]
-    is_too_much = pages * stat["psize"] > limits.retired_bytes
+    tables = engine.tables
+    is_too_much = engine.table_bytes(txn, tables.retired) > limits.retired_bytes
     oldest = _TIME.pack(max(int((now - limits.retired_kept_s) * 1000), 0))
     first = islice(keys.entries(txn, tables.retired_age, b""), limits.trimmed_entries)
     for key, _ in list(takewhile(lambda entry: is_too_much or entry[0][: _TIME.size] < oldest, first)):

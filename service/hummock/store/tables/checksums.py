@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 from zlib import crc32
 
-import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.errors import MemoryDamaged
-from hummock.store.lmdb import keys
-from hummock.store.lmdb.environment import Tables
+from hummock.store.tables import keys
+from hummock.store.tables.engine import Tables, Transaction
 
 _PARTS = ("memory", "payload", "column", "terms")
 _SUM_BYTES = 4
@@ -33,7 +32,7 @@ MEMORY, PAYLOAD, COLUMN, TERMS = range(4)
 """Places of the sums; those of each chunk's vector and token vectors follow."""
 
 
-def sums_of(txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, doc: int) -> bytes:
+def sums_of(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> bytes:
     """The sums of all parts of a document, as they are stored now; those of chunks end with the last chunk."""
     key = keys.doc_key(number, doc)
     seed = crc32(key)
@@ -44,13 +43,13 @@ def sums_of(txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: in
     return struct.pack(f"<{len(sums)}I", *sums)
 
 
-def is_sound(txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, doc: int) -> bool:
+def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> bool:
     """Whether all parts are what was written; also where no sums were kept."""
     kept = txn.get(keys.doc_key(number, doc), db=tables.checksum)
     return kept is None or kept == sums_of(txn, tables, number, space, doc)
 
 
-def seal(txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, doc: int) -> None:
+def seal(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> None:
     """Keeps the sums of a document that has been written."""
     txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc), db=tables.checksum)
 

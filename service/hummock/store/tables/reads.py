@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-import lmdb
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,13 @@ from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
 from hummock.store.errors import EntryDamaged, MemoryDamaged
-from hummock.store.lmdb import checksums, keys, op_log, record_codec, sealed
-from hummock.store.lmdb.checksums import KeptSums
-from hummock.store.lmdb.environment import Environment, Tables, project_number
-from hummock.store.lmdb.learning_log import StoredRows
-from hummock.store.lmdb.record_codec import read_settings
-from hummock.store.lmdb.term_dictionary import TermNumbers
+from hummock.store.tables import checksums, keys, op_log, record_codec, sealed
+from hummock.store.tables.checksums import KeptSums
+from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.tables.learning_log import StoredRows
+from hummock.store.tables.projects import project_number, project_record
+from hummock.store.tables.record_codec import read_settings
+from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
 from hummock.store.views.columns import ROW, unpack_rows
 from hummock.store.views.growing import Growing
@@ -31,54 +31,52 @@ from hummock.store.views.stored import Changes, Listed, Progress, Records, Store
 _log = logging.getLogger(__name__)
 
 
-class LmdbProjects:
-    """The `StoredProjects` of an environment."""
+class TableProjects:
+    """The `StoredProjects` of an engine."""
 
-    def __init__(self, environment: Environment, now: Callable[[], float]) -> None:
+    def __init__(self, engine: Engine, now: Callable[[], float]) -> None:
         """Args are the open directory, and what tells Unix seconds: what has expired by then is not there."""
-        self._environment = environment
+        self._engine = engine
         self.now = now
-        self._term_numbers = TermNumbers(environment.tables)
+        self._term_numbers = TermNumbers(engine.tables)
 
     def number_of(self, project: str) -> int | None:
         """A project's number; None when there is no such project."""
-        with self._environment.reading() as txn:
-            return project_number(txn, self._environment, project)
+        with self._engine.reading(project) as txn:
+            return project_number(txn, self._engine, project)
 
     def seq(self, number: int) -> int:
         """The writes that a project has accepted. Raises: ProjectGone."""
-        with self._environment.reading() as txn:
-            return self._environment.project_record(txn, number).seq
+        with self._engine.reading(number) as txn:
+            return project_record(txn, self._engine, number).seq
 
     @contextmanager
-    def reading(self, number: int) -> Iterator[LmdbProject]:
+    def reading(self, number: int) -> Iterator[TableProject]:
         """A project as it is now, to be left soon: meanwhile no page is reused."""
-        with self._environment.answering() as txn:
-            yield LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
+        with self._engine.answering(number) as txn:
+            yield TableProject(self._engine, txn, number, self._term_numbers, self.now)
 
     @contextmanager
-    def reading_by_name(self, project: str) -> Iterator[LmdbProject | None]:
+    def reading_by_name(self, project: str) -> Iterator[TableProject | None]:
         """The same; None when there is no such project."""
-        with self._environment.answering() as txn:
-            number = project_number(txn, self._environment, project)
-            yield (
-                None if number is None else LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
-            )
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
+            yield (None if number is None else TableProject(self._engine, txn, number, self._term_numbers, self.now))
 
     def last_commit(self) -> int:
         """The number of the newest transaction, of whatever process."""
-        return self._environment.last_commit()
+        return self._engine.last_commit()
 
 
-class LmdbProject:
+class TableProject:
     """A `StoredProject`; it lives no longer than its transaction."""
 
-    __slots__ = ("_environment", "_known_record", "_now", "_tables", "_term_numbers", "number", "txn")
+    __slots__ = ("_engine", "_known_record", "_now", "_tables", "_term_numbers", "number", "txn")
 
     def __init__(
         self,
-        environment: Environment,
-        txn: lmdb.Transaction[bytes],
+        engine: Engine,
+        txn: Transaction,
         number: int,
         term_numbers: TermNumbers,
         now: Callable[[], float],
@@ -86,20 +84,20 @@ class LmdbProject:
         self._now = now
         self.txn = txn
         self.number = number
-        self._environment = environment
-        self._tables = environment.tables
+        self._engine = engine
+        self._tables = engine.tables
         self._term_numbers = term_numbers
         self._known_record: record_codec.ProjectRecord | None = None
 
     @property
     def token_dim(self) -> int:
         """Components of a token vector."""
-        return self._environment.space.token_dim
+        return self._engine.space.token_dim
 
     def record(self) -> record_codec.ProjectRecord:
         """What is recorded of the project."""
         if self._known_record is None:
-            self._known_record = self._environment.project_record(self.txn, self.number)
+            self._known_record = project_record(self.txn, self._engine, self.number)
         return self._known_record
 
     def progress(self) -> Progress:
@@ -109,11 +107,11 @@ class LmdbProject:
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
-        return read_settings(self.txn, self._tables.settings, self.number, self._environment.damage)
+        return read_settings(self.txn, self._tables.settings, self.number, self._engine.damage)
 
     def memories(self, listed: Listed) -> StoredMemories:
         """All memories but those that are damaged; `listed` is given their rows and lists before the vectors."""
-        if not self._environment.damage.of(self.number):
+        if not self._engine.damage.of(self.number):
             try:
                 return self._all_memories(listed)
             except (_Unsound, ValueError, struct.error):  # the latter: parts that cannot be read
@@ -147,7 +145,7 @@ class LmdbProject:
 
     def _all_halves(self, rows: NDArray[np.void], kept: KeptSums) -> Growing[np.uint16]:
         """The vectors of all chunks. Raises: _Unsound, ValueError."""
-        dim, chunk_count = self._environment.space.dim, rows["chunk_count"].astype(np.int64)
+        dim, chunk_count = self._engine.space.dim, rows["chunk_count"].astype(np.int64)
         docs = np.repeat(rows["doc"], chunk_count)
         chunks = np.arange(len(docs)) - np.repeat(np.cumsum(chunk_count) - chunk_count, chunk_count)
         halves: Growing[np.uint16] = Growing.with_room(len(docs), (dim,), np.uint16)
@@ -174,7 +172,7 @@ class LmdbProject:
                 self._note_damage(doc)
                 damaged.append(doc)
         # Others that were known are gone, or were written again.
-        self._environment.damage.settle(self.number, damaged)
+        self._engine.damage.settle(self.number, damaged)
         return sound
 
     def is_sound(self, doc: int) -> bool:
@@ -197,7 +195,7 @@ class LmdbProject:
             return False
 
     def _note_damage(self, doc: int) -> None:
-        if self._environment.damage.note(self.number, doc):
+        if self._engine.damage.note(self.number, doc):
             _log.error("a memory is damaged on the disk and left out: project number %d, document %d", self.number, doc)
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
@@ -213,7 +211,7 @@ class LmdbProject:
             chunks = keys.chunks_prefix(self.number, space, doc)
             vectors.extend(value for _, value in keys.entries(self.txn, self._tables.vector, chunks))
         rows, ids = unpack_rows(columns)
-        halves = Growing.of(_halves(vectors, self._environment.space.dim))
+        halves = Growing.of(_halves(vectors, self._engine.space.dim))
         return StoredMemories(rows=rows, ids=ids, lists=[forward_lists.join(lists)], halves=halves)
 
     def changes(self, after_seq: int) -> Changes:
@@ -292,7 +290,7 @@ class LmdbProject:
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """The titles and keywords of at most so many memories that have keywords, by their ids."""
-        profiles = StoredRows(self.txn, self._tables, self._environment.damage, self.number).profiles()
+        profiles = StoredRows(self.txn, self._tables, self._engine.damage, self.number).profiles()
         with_keywords = ((memory_id, profile.keywords) for memory_id, profile in profiles if profile.keywords)
         found: list[tuple[str, ...]] = []
         for memory_id, keywords in islice(with_keywords, limit):
@@ -310,7 +308,7 @@ class LmdbProject:
 
         Nothing of one that a write removed: it is missed when the memory is loaded.
         """
-        space = self._environment.space_number
+        space = self._engine.space_number
         wanted = [keys.chunk_key(self.number, space, doc, chunk) for doc, chunk in chunks]
         with self.txn.cursor(self._tables.token) as cursor:
             found = dict(cursor.getmulti(wanted))
@@ -318,7 +316,7 @@ class LmdbProject:
 
 
 def doc_of(
-    txn: lmdb.Transaction[bytes],
+    txn: Transaction,
     tables: Tables,
     number: int,
     memory_id: str,
@@ -334,7 +332,7 @@ def doc_of(
     return None
 
 
-def find_by_text(txn: lmdb.Transaction[bytes], tables: Tables, number: int, key: TextKey) -> str | None:
+def find_by_text(txn: Transaction, tables: Tables, number: int, key: TextKey) -> str | None:
     """The id of the oldest memory that was put with this key, and is sound."""
     text = keys.text_bytes(key)
     for found, _ in keys.entries(txn, tables.by_text, keys.text_prefix(number, text)):

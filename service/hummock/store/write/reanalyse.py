@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-import lmdb
 import msgspec
 
 from hummock.core.memory import Memory
-from hummock.store.lmdb import checksums, keys, record_codec
-from hummock.store.lmdb.environment import DIRECTORY_KEY, Environment, unusable
-from hummock.store.lmdb.learning_log import StoredRows
-from hummock.store.lmdb.write_batch import WriteBatch
+from hummock.store.tables import checksums, keys, record_codec
+from hummock.store.tables.engine import Engine, Transaction
+from hummock.store.tables.learning_log import StoredRows
+from hummock.store.tables.projects import DIRECTORY_KEY, project_record
 from hummock.store.views import forward_lists
 from hummock.store.views.columns import reanalysed
 from hummock.store.views.forward_lists import TermDictionary, with_learned
+from hummock.store.write.write_batch import WriteBatch
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.template import as_draft, pieces_of
 from hummock.text.terms import learned_terms, terms_of
@@ -37,33 +37,34 @@ _MEMORIES_A_LINE = 20_000
 Say = Callable[[str], None]
 
 
-def reanalyse(environment: Environment, say: Say) -> None:
+def reanalyse(engine: Engine, say: Say) -> None:
     """Bring the terms of all memories up to this analyzer; nothing is done where they are.
 
     Args:
-        environment: Of a directory that nobody reads yet.
+        engine: Of a directory that nobody reads yet.
         say: Takes a line for people at the start, at the end, and now and then between.
 
     Raises: DirectoryUnusable: a record cannot be read, or there is no room.
     """
+    failures: tuple[type[Exception], ...] = (*engine.failures, OSError, msgspec.MsgspecError)
     try:
-        start = _begun(environment)
+        start = _begun(engine)
         if start is not None:
-            _Reanalysis(environment, say).run(start)
-    except (lmdb.Error, OSError, msgspec.MsgspecError) as error:
-        raise unusable(environment.directory, error) from error
+            _Reanalysis(engine, say).run(start)
+    except failures as error:
+        raise engine.unusable(error) from error
 
 
-def _begun(environment: Environment) -> record_codec.Reanalysed | None:
+def _begun(engine: Engine) -> record_codec.Reanalysed | None:
     """Where to go on; None where all terms are of this analyzer."""
-    meta = environment.tables.meta
-    with environment.reading() as txn:
+    meta = engine.tables.meta
+    with engine.reading() as txn:
         record = record_codec.decode_directory(txn.get(DIRECTORY_KEY, b"", db=meta))
         noted = txn.get(_REANALYSED_KEY, db=meta)
     if record.analyzer == ANALYZER_VERSION:
         return None if noted is None else record_codec.decode_reanalysed(noted)
     start = record_codec.Reanalysed(project=0, doc=0)
-    with environment.writing() as txn:
+    with engine.writing() as txn:
         txn.put(DIRECTORY_KEY, record_codec.encode(msgspec.structs.replace(record, analyzer=ANALYZER_VERSION)), db=meta)
         txn.put(_REANALYSED_KEY, record_codec.encode(start), db=meta)
     return start
@@ -73,15 +74,15 @@ def _begun(environment: Environment) -> record_codec.Reanalysed | None:
 class _Reanalysis:
     """One run over a directory."""
 
-    environment: Environment
+    engine: Engine
     say: Say
     done: int = 0
 
     def run(self, start: record_codec.Reanalysed) -> None:
         """Projects in the order of their numbers, memories in theirs."""
-        tables = self.environment.tables
-        with self.environment.reading() as txn:
-            left = txn.stat(tables.memory)["entries"]
+        tables = self.engine.tables
+        with self.engine.reading() as txn:
+            left = self.engine.count(txn, tables.memory)
             numbers = [
                 keys.unpack_project(value) for _, value in keys.entries(txn, tables.project, keys.project_name_key(""))
             ]
@@ -89,7 +90,7 @@ class _Reanalysis:
         for number in sorted(numbers):
             if number >= start.project:
                 self._project(number, start.doc if number == start.project else 0)
-        with self.environment.writing() as txn:
+        with self.engine.writing() as txn:
             txn.delete(_REANALYSED_KEY, db=tables.meta)
         self.say(f"the words of {self.done} memories are made anew")
 
@@ -97,19 +98,19 @@ class _Reanalysis:
         dictionary = TermDictionary()
         next_doc: int | None = doc
         while next_doc is not None:
-            with self.environment.writing() as txn:
+            with self.engine.writing(number=number) as txn:
                 next_doc = self._some(txn, number, next_doc, dictionary)
 
-    def _some(self, txn: lmdb.Transaction[bytes], number: int, doc: int, dictionary: TermDictionary) -> int | None:
+    def _some(self, txn: Transaction, number: int, doc: int, dictionary: TermDictionary) -> int | None:
         """Makes the terms of some memories from this one on; gives the next one, None where there is none."""
-        tables = self.environment.tables
-        memories = list(_memories(txn, self.environment, number, doc))
+        tables = self.engine.tables
+        memories = list(_memories(txn, self.engine, number, doc))
         if not memories:
             return None
-        record = self.environment.project_record(txn, number)
+        record = project_record(txn, self.engine, number)
         made = terms_of([pieces_of(as_draft(memory)) for _, memory in memories])
-        batch = WriteBatch(self.environment, txn, number, dictionary)
-        learning = StoredRows(txn, tables, self.environment.damage, number)
+        batch = WriteBatch(self.engine, txn, number, dictionary)
+        learning = StoredRows(txn, tables, self.engine.damage, number)
         lists = batch.forward_lists(made, record)
         for (key, memory), one, stored in zip(memories, made, lists, strict=True):
             profile = learning.profile(memory.id)
@@ -139,11 +140,9 @@ class _Reanalysis:
             self.say(f"the words of {self.done} memories are made anew so far")
 
 
-def _memories(
-    txn: lmdb.Transaction[bytes], environment: Environment, number: int, doc: int
-) -> Iterator[tuple[bytes, Memory]]:
+def _memories(txn: Transaction, engine: Engine, number: int, doc: int) -> Iterator[tuple[bytes, Memory]]:
     """Keys and memories of a project from this one on, in their order, as many as are made at once."""
-    tables = environment.tables
+    tables = engine.tables
     found = keys.entries(txn, tables.memory, keys.project_prefix(number), keys.doc_key(number, doc))
     read_bytes = 0
     for key, value in islice(found, _MEMORIES_AT_ONCE):

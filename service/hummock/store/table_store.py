@@ -1,4 +1,4 @@
-"""The store over LMDB: reads of views and tables, and, in the process that may write, the writer."""
+"""The store over an engine of tables: reads of views and tables, and, in a process that may write, the writer."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
-from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import NO_NAMES, DeletedProject, GivenNames, Project, StoreStatus
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
-from hummock.ports.models import Clock
 from hummock.ports.store import (
     Generation,
     LearningReader,
@@ -32,30 +30,26 @@ from hummock.ports.store import (
     Written,
 )
 from hummock.store.errors import MemoryDamaged
-from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
-from hummock.store.lmdb import keys, record_codec, text_vectors
-from hummock.store.lmdb.environment import Environment, project_number
-from hummock.store.lmdb.expiry import expired
-from hummock.store.lmdb.group import GroupCommit
-from hummock.store.lmdb.idempotency import RequestReads
-from hummock.store.lmdb.learning_log import StoredLearning
-from hummock.store.lmdb.op_log import events_behind, export_behind
-from hummock.store.lmdb.project_removal import Remains
-from hummock.store.lmdb.reads import LmdbProject, LmdbProjects, doc_of, find_by_text
-from hummock.store.lmdb.reanalyse import Say, reanalyse
-from hummock.store.lmdb.review import ReviewReads
-from hummock.store.lmdb.sessions import SessionReads
-from hummock.store.lmdb.upkeep import Upkeep
-from hummock.store.lmdb.writer import Writer
 from hummock.store.search.crossing import foreign_count
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search, held_behind, holders, rarest
 from hummock.store.search.star_map import stars_behind, stars_of
+from hummock.store.tables import keys, record_codec, text_vectors
+from hummock.store.tables.engine import Engine, Health, Room
+from hummock.store.tables.expiry import expired
+from hummock.store.tables.learning_log import StoredLearning
+from hummock.store.tables.op_log import events_behind, export_behind
+from hummock.store.tables.projects import project_number, project_record
+from hummock.store.tables.reads import TableProject, TableProjects, doc_of, find_by_text
+from hummock.store.tables.review import ReviewReads
+from hummock.store.tables.sessions import SessionReads
 from hummock.store.views.stored import Outdated, all_present
 from hummock.store.views.view import ProjectView
-from hummock.store.views.view_cache import FollowingViews, ViewCache
+from hummock.store.views.view_cache import ViewCache
+from hummock.store.write.idempotency import RequestReads
+from hummock.store.write.writer import Writer
 
 _ALL = Filter()
 
@@ -78,14 +72,14 @@ class ViewsLoad:
 class StoreReads:
     """The reads of `ports.Store`, each at one moment."""
 
-    def __init__(self, environment: Environment, projects: LmdbProjects, views: ViewCache) -> None:
-        self._environment = environment
-        self._tables = environment.tables
+    def __init__(self, engine: Engine, projects: TableProjects, views: ViewCache) -> None:
+        self._engine = engine
+        self._tables = engine.tables
         self._projects = projects
         self._views = views
         self._halves = Halves()
-        self.sessions = SessionReads(environment)
-        self.review = ReviewReads(environment)
+        self.sessions = SessionReads(engine)
+        self.review = ReviewReads(engine)
 
     def views_load(self) -> ViewsLoad:
         """The indexes in memory, and how far behind they are."""
@@ -95,7 +89,7 @@ class StoreReads:
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment."""
 
-        def gathered(view: ProjectView, stored: LmdbProject) -> Gathered:
+        def gathered(view: ProjectView, stored: TableProject) -> Gathered:
             _require_seq(min_seq, view.seq)
             return Search(view, stored, self._halves).gather(queries)
 
@@ -103,7 +97,7 @@ class StoreReads:
         if found is not None:
             return found
         _require_seq(min_seq, 0)
-        empty = tuple(Candidates.empty(query.name, self._environment.space.dim) for query in queries)
+        empty = tuple(Candidates.empty(query.name, self._engine.space.dim) for query in queries)
         return Gathered(seq=0, content_seq=0, groups=empty)
 
     def rarest(self, project: str, terms: Sequence[str], most: int) -> tuple[str, ...]:
@@ -123,7 +117,7 @@ class StoreReads:
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
         """Where one memory stands among all that pass the query's filter; see `ports.Store`."""
 
-        def read(view: ProjectView, stored: LmdbProject) -> Standing | None:
+        def read(view: ProjectView, stored: TableProject) -> Standing | None:
             doc = doc_of(stored.txn, self._tables, stored.number, memory_id)
             if doc is None:
                 return None
@@ -141,7 +135,7 @@ class StoreReads:
         with self._projects.reading_by_name(project) as stored:
             return [None if stored is None else self._sound(project, stored, doc, full=full) for doc in docs]
 
-    def _sound(self, project: str, stored: LmdbProject, doc: int, *, full: bool) -> Memory | None:
+    def _sound(self, project: str, stored: TableProject, doc: int, *, full: bool) -> Memory | None:
         """None also of a memory that is damaged, which the next view of the project leaves out."""
         try:
             return stored.memory(doc, full=full)
@@ -151,17 +145,17 @@ class StoreReads:
 
     def damaged(self, project: str) -> int:
         """How many memories of a project are known to be damaged; see `ports.Recallable`."""
-        if not self._environment.damage.is_any:
+        if not self._engine.damage.is_any:
             return 0
         number = self._projects.number_of(project)
-        return 0 if number is None else len(self._environment.damage.of(number))
+        return 0 if number is None else len(self._engine.damage.of(number))
 
     def neighbours(
         self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
     ) -> list[Neighbours]:
         """At most `count` memories on either side of each of these numbers; see `ports.Store`."""
 
-        def read(view: ProjectView, stored: LmdbProject) -> list[Neighbours]:
+        def read(view: ProjectView, stored: TableProject) -> list[Neighbours]:
             return neighbours_of(view, stored, docs, count, full=full, most_bytes=most_bytes)
 
         return self._read(project, read) or [Neighbours()] * len(docs)
@@ -174,7 +168,7 @@ class StoreReads:
                 return [None] * len(memory_ids)
             return [self._named(stored, memory_id, full=full) for memory_id in memory_ids]
 
-    def _named(self, stored: LmdbProject, memory_id: str, *, full: bool) -> Memory | None:
+    def _named(self, stored: TableProject, memory_id: str, *, full: bool) -> Memory | None:
         """Raises: MemoryDamaged."""
         doc = doc_of(stored.txn, self._tables, stored.number, memory_id)
         try:
@@ -192,7 +186,7 @@ class StoreReads:
             if stored is None or not stored.record().has_superseding:
                 return {}
 
-        def read(view: ProjectView, stored: LmdbProject) -> dict[str, tuple[str, ...]]:
+        def read(view: ProjectView, stored: TableProject) -> dict[str, tuple[str, ...]]:
             superseded, ids = view.superseded(stored), view.columns.ids
             wanted = set(memory_ids)
             by = {} if superseded is None else superseded.by
@@ -220,9 +214,8 @@ class StoreReads:
 
     def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
         """What texts were embedded as, in any project; see `ports.Store`."""
-        token_dim = self._environment.space.token_dim
-        with self._environment.answering() as txn:
-            found = [text_vectors.find(txn, self._tables, digest) for digest in digests]
+        token_dim = self._engine.space.token_dim
+        found = [text_vectors.find(self._engine, digest) for digest in digests]
         return [
             parts
             and Embedding(
@@ -246,7 +239,7 @@ class StoreReads:
     ) -> Page:
         """Memories behind position `after`, a document's number; see `ports.Store`."""
 
-        def read(view: ProjectView, stored: LmdbProject) -> Page:
+        def read(view: ProjectView, stored: TableProject) -> Page:
             docs = view.columns.doc.values[np.flatnonzero(passing(view, where, stored))]
             scan = scan_for([contains], stored) if contains else None
             found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
@@ -272,7 +265,7 @@ class StoreReads:
     def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
         """The ids of the first memories that pass, and how many do; see `ports.Store`."""
 
-        def read(view: ProjectView, stored: LmdbProject) -> tuple[tuple[str, ...], int]:
+        def read(view: ProjectView, stored: TableProject) -> tuple[tuple[str, ...], int]:
             found = np.flatnonzero(passing(view, where, stored))
             return tuple(view.columns.ids[ordinal] for ordinal in found[:limit].tolist()), len(found)
 
@@ -285,7 +278,7 @@ class StoreReads:
     def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
         """These memories in the star map; see `ports.Store`."""
 
-        def read(view: ProjectView, stored: LmdbProject) -> Stars:
+        def read(view: ProjectView, stored: TableProject) -> Stars:
             docs = [doc_of(stored.txn, self._tables, stored.number, memory_id) for memory_id in memory_ids]
             found = [doc for doc in docs if doc is not None]
             present = [doc for doc in found if self._sound(project, stored, doc, full=False) is not None]
@@ -299,7 +292,7 @@ class StoreReads:
             if stored is None:
                 return EventPage(events=(), seq=0, is_reset=after > 0)
             now = self._projects.now()
-            return events_behind(self._environment, stored.txn, stored.number, after, now, full=full)
+            return events_behind(self._engine, stored.txn, stored.number, after, now, full=full)
 
     def export(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> ExportPage:
         """All memories whole, page by page; see `ports.Store`."""
@@ -308,7 +301,7 @@ class StoreReads:
                 return ExportPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
             now = self._projects.now()
             return export_behind(
-                self._environment,
+                self._engine,
                 stored.txn,
                 stored.number,
                 after,
@@ -364,10 +357,10 @@ class StoreReads:
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """What is read of a project's learning at one moment."""
-        with self._environment.answering() as txn:
+        with self._engine.answering(project) as txn:
             # Numbers begin at 1: nothing is anybody's under 0.
-            number = project_number(txn, self._environment, project) or 0
-            return read(StoredLearning(txn, self._tables, self._environment.damage, number))
+            number = project_number(txn, self._engine, project) or 0
+            return read(StoredLearning(txn, self._tables, self._engine.damage, number))
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""
@@ -378,15 +371,15 @@ class StoreReads:
         """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
         found: list[Project] = []
         start = keys.project_name_key(after)
-        with self._environment.answering() as txn:
+        with self._engine.answering() as txn:
             for key, value in keys.entries(txn, self._tables.project, keys.project_name_key(""), start):
                 if len(found) >= limit:
                     break
                 if key != start:
-                    found.append(self._project(self._environment.project_record(txn, keys.unpack_project(value))))
+                    found.append(self._project(project_record(txn, self._engine, keys.unpack_project(value))))
         return found
 
-    def _read(self, project: str, read: Callable[[ProjectView, LmdbProject], Read]) -> Read | None:
+    def _read(self, project: str, read: Callable[[ProjectView, TableProject], Read]) -> Read | None:
         """What is read with the project's view and a transaction that began after it; None when there is no project.
 
         A write in between may have removed what the view names, perhaps to put a newer version of it: then it is read
@@ -408,7 +401,7 @@ class StoreReads:
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
     def _project(self, record: record_codec.ProjectRecord) -> Project:
-        return record_codec.project_of(record, self._environment.space.id)
+        return record_codec.project_of(record, self._engine.space.id)
 
 
 def _generation(view: ProjectView) -> Generation:
@@ -420,109 +413,34 @@ def _require_seq(min_seq: int, seq: int) -> None:
         raise SeqNotReached(min_seq, seq)
 
 
-def open_store(
-    directory: Path,
-    *,
-    space: EmbeddingSpace,
-    clock: Clock,
-    map_bytes: int = MAP_BYTES,
-    quota_bytes: int,
-    memory_budget_bytes: int,
-    limits: StoreLimits = DEFAULT_LIMITS,
-    say: Say = lambda line: None,
-) -> EmbeddedStore:
-    """A store that is ready for use.
-
-    Args:
-        directory: Made when it is not there.
-        space: Of all vectors; a directory keeps the first one that it was opened with.
-        clock: The time.
-        map_bytes: Most that the data file may ever take; address space only, the file grows as it is needed.
-        quota_bytes: Most that live data may take.
-        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
-        limits: The rest.
-        say: Takes a line for people where opening takes long: terms of an earlier analyzer are made anew.
-
-    Raises: StartError: the directory is in use, unusable, of another space, or of a newer version or analyzer.
-    """
-    environment = Environment(directory, space, map_bytes)
-    try:
-        reanalyse(environment, say)
-        projects = LmdbProjects(environment, clock.now)
-        views = ViewCache(projects, memory_budget_bytes, limits)
-        group = GroupCommit(environment, clock, quota_bytes, limits)
-        requests = RequestReads(environment, clock, limits.request_kept_s)
-        remains = Remains(environment)
-
-        def idle() -> bool:
-            return views.catch_up_one() or remains.clear_some()
-
-        def removed(project: str) -> None:
-            views.forget(project)
-            remains.come()
-
-        upkeep = Upkeep(environment, group, clock)
-        writer = Writer(group, views.publish, idle, limits.group_jobs, removed, upkeep.look)
-        return EmbeddedStore(environment, projects, views, writer, requests, group.quota_bytes, upkeep)
-    except BaseException:
-        environment.close()
-        raise
-
-
-def open_reads(
-    directory: Path,
-    *,
-    space: EmbeddingSpace,
-    clock: Clock,
-    map_bytes: int = MAP_BYTES,
-    memory_budget_bytes: int,
-    limits: StoreLimits = DEFAULT_LIMITS,
-) -> ReadOnlyStore:
-    """The reads of a store that another process of this machine has open. Every read sees what that one has committed.
-
-    Args:
-        directory: Where that store is.
-        space: Of all its vectors.
-        clock: The time.
-        map_bytes: As that process has it.
-        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
-        limits: As that process has them.
-
-    Raises: StartError: the directory is unusable, or of another space.
-    """
-    environment = Environment(directory, space, map_bytes, is_read_only=True)
-    projects = LmdbProjects(environment, clock.now)
-    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits))
-
-
 class ReadOnlyStore(StoreReads):
-    """What `open_reads` makes."""
+    """The reads of a store that another process of this machine writes; `lmdb.opening.open_reads` makes it."""
 
     def close(self) -> None:
         """Lets go of the directory. Reads must have ended."""
         self._halves.close()
         self._views.close()
-        self._environment.close()
+        self._engine.close()
 
 
-class EmbeddedStore(StoreReads):
-    """The embedded implementation of `ports.Store`; `open_store` makes it."""
+class WritableStore(StoreReads):
+    """The implementation of `ports.Store`; the opening of each engine makes it."""
 
     def __init__(
         self,
-        environment: Environment,
-        projects: LmdbProjects,
+        engine: Engine,
+        projects: TableProjects,
         views: ViewCache,
         writer: Writer,
         requests: RequestReads,
-        quota_bytes: int,
-        upkeep: Upkeep,
+        room: Room,
+        health: Health,
     ) -> None:
-        super().__init__(environment, projects, views)
-        self._upkeep = upkeep
+        super().__init__(engine, projects, views)
+        self._health = health
         self._writer = writer
         self._requests = requests
-        self._quota_bytes = quota_bytes
+        self._room = room
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; see `ports.Store`."""
@@ -544,36 +462,35 @@ class EmbeddedStore(StoreReads):
 
     def expired(self, limit: int) -> list[tuple[str, str]]:
         """Memories that have expired and are to be removed; see `ports.Store`."""
-        with self._environment.reading() as txn:
-            return expired(txn, self._environment, self._projects.now(), limit)
+        return expired(self._engine, self._projects.now(), limit)
 
     def status(self) -> StoreStatus:
         """How full the store is."""
-        with self._environment.answering() as txn:
-            used_bytes = self._environment.used_bytes(txn)
+        with self._engine.answering() as txn:
+            used_bytes = self._engine.used_bytes(txn)
             # Each project has a name and a record.
-            project_count = txn.stat(self._tables.project)["entries"] // 2
-            pending_count = txn.stat(self._tables.pending)["entries"]
+            project_count = self._engine.count(txn, self._tables.project) // 2
+            pending_count = self._engine.count(txn, self._tables.pending)
         loaded_project_count, loaded_bytes = self._views.usage()
         return StoreStatus(
-            directory=str(self._environment.directory),
+            directory=self._engine.place,
             used_bytes=used_bytes,
-            quota_bytes=self._quota_bytes,
+            quota_bytes=self._room.quota_bytes,
             project_count=project_count,
             loaded_project_count=loaded_project_count,
             loaded_bytes=loaded_bytes,
             pending_count=pending_count,
-            damaged_count=self._environment.damage.count,
-            write_fault=self._writer.stopped or self._upkeep.write_fault,
+            damaged_count=self._engine.damage.count,
+            write_fault=self._writer.stopped or self._health.write_fault,
         )
 
     def trouble(self) -> str:
         """Why the service cannot be relied on; see `ports.Store`."""
-        return self._writer.stopped or self._upkeep.trouble
+        return self._writer.stopped or self._health.trouble
 
     def close(self) -> None:
         """Finishes the queued writes and releases the directory. Reads must have ended."""
         self._writer.close()
         self._halves.close()
         self._views.close()
-        self._environment.close()
+        self._engine.close()

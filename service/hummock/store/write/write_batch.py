@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import lmdb
 import msgspec
 import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
-from hummock.store.lmdb import checksums, keys, record_codec, sealed, text_vectors
-from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.tables import checksums, keys, record_codec, sealed, text_vectors
+from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.views.columns import TokenSign, embedded, pack_row, renumbered
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
 
 
 def move_doc(
-    txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, old: int, new: int, forward_list: bytes
+    txn: Transaction, tables: Tables, number: int, space: int, old: int, new: int, forward_list: bytes
 ) -> Memory:
     """Puts all of a document under a new number, with another forward list, and gives its memory without a payload.
 
@@ -113,12 +112,10 @@ class Waiting:
 class WriteBatch:
     """What one transaction will write of a project's memories. NumPy's calls and LMDB's cost less by the dozen."""
 
-    def __init__(
-        self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, dictionary: TermDictionary
-    ) -> None:
+    def __init__(self, engine: Engine, txn: Transaction, number: int, dictionary: TermDictionary) -> None:
         """`number` and `dictionary` are the project's."""
-        self._environment = environment
-        self._tables = environment.tables
+        self._engine = engine
+        self._tables = engine.tables
         self._txn = txn
         self._number = number
         self._dictionary = dictionary
@@ -132,7 +129,7 @@ class WriteBatch:
             self._write(waiting.puts, record)
         waiting.clear()
 
-    def put(self, table: lmdb._Database, entries: Iterable[Entry]) -> None:
+    def put(self, table: Table, entries: Iterable[Entry]) -> None:
         """Puts entries into a table."""
         entries = list(entries)
         if len(entries) == 1:
@@ -209,7 +206,7 @@ class WriteBatch:
 
     def put_embeddings(self, docs: Iterable[tuple[int, Sequence[Embedding]]], space: int) -> None:
         """Puts the vectors of these documents, which ascend."""
-        dim = self._environment.space.dim
+        dim = self._engine.space.dim
         chunks = [
             (keys.chunk_key(self._number, space, doc, chunk), embedding)
             for doc, embeddings in docs

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import lmdb
-
-from hummock.store.lmdb import keys
-from hummock.store.lmdb.environment import Tables
 from hummock.store.lru import Lru
+from hummock.store.tables import keys
+from hummock.store.tables.engine import Tables, Transaction
 from hummock.store.views.forward_lists import TermDictionary
 
 MOST_TERMS = 32_768
@@ -66,19 +64,19 @@ class TermNumbers:
         self._known: dict[int, dict[str, int]] = {}
         self._held = 0
 
-    def numbers_of(self, txn: lmdb.Transaction[bytes], project: int, terms: Sequence[str]) -> list[int | None]:
+    def numbers_of(self, txn: Transaction, project: int, terms: Sequence[str]) -> list[int | None]:
         """The numbers of terms, in order; what is not known yet is read, what nothing has ever held is asked again."""
         known = self._known.get(project, {})
         unknown = [term for term in terms if term not in known]
         found = self._read(txn, project, unknown) if unknown else {}
         return [known[term] if term in known else found.get(term) for term in terms]
 
-    def has_any(self, txn: lmdb.Transaction[bytes], project: int, terms: Sequence[str]) -> bool:
+    def has_any(self, txn: Transaction, project: int, terms: Sequence[str]) -> bool:
         """Whether one of the terms has a number; nothing is read where that is known of one."""
         known = self._known.get(project, {})
         return any(term in known for term in terms) or bool(self._read(txn, project, terms))
 
-    def _read(self, txn: lmdb.Transaction[bytes], project: int, terms: Sequence[str]) -> dict[str, int]:
+    def _read(self, txn: Transaction, project: int, terms: Sequence[str]) -> dict[str, int]:
         """The numbers of those that have one."""
         asked = dict(zip(keys.name_keys(project, terms), terms, strict=True))
         with txn.cursor(self._tables.term) as cursor:

@@ -8,17 +8,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 
-import lmdb
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.store.errors import EntryDamaged
-from hummock.store.lmdb import keys, sealed
-from hummock.store.lmdb.damage import Damage
-from hummock.store.lmdb.environment import Environment, Tables, project_number
-from hummock.store.lmdb.record_codec import Fields, decode_array, encode
+from hummock.store.tables import keys, sealed
+from hummock.store.tables.damage import Damage
+from hummock.store.tables.engine import Engine, Table, Tables, Transaction
+from hummock.store.tables.projects import project_number
+from hummock.store.tables.record_codec import Fields, decode_array, encode
 
 _NUMBER = struct.Struct(">Q")
 _ORDER = struct.Struct(">BQ")
@@ -120,9 +120,7 @@ def read_number(key: bytes, stored: bytes) -> int:
     return number_of(sealed.number("a number of a session", key, stored))
 
 
-def _found(
-    txn: lmdb.Transaction[bytes], table: lmdb._Database, key: bytes, what: str, is_lost: sealed.Lost
-) -> bytes | None:
+def _found(txn: Transaction, table: Table, key: bytes, what: str, is_lost: sealed.Lost) -> bytes | None:
     """What is stored under a key; None where nothing is. Raises: EntryDamaged: it is lost."""
     stored = txn.get(key, db=table)
     if stored is None and is_lost(txn, table, key):
@@ -131,7 +129,7 @@ def _found(
 
 
 def _in_order(
-    txn: lmdb.Transaction[bytes], tables: Tables, damage: Damage, prefix: bytes, start: bytes = b""
+    txn: Transaction, tables: Tables, damage: Damage, prefix: bytes, start: bytes = b""
 ) -> Iterator[SessionRecord]:
     """Sessions by their places; those that are damaged, or whose places are, are noted and left out."""
     for place, key in sealed.entries(txn, tables.session_order, prefix, start):
@@ -148,7 +146,7 @@ def _in_order(
 class _Opened:
     """A session's record in a read transaction."""
 
-    txn: lmdb.Transaction[bytes]
+    txn: Transaction
     project: int
     record: SessionRecord
 
@@ -156,10 +154,10 @@ class _Opened:
 class SessionReads:
     """The store's `ports.Sessions`."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self._tables = environment.tables
-        self._damage = environment.damage
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._tables = engine.tables
+        self._damage = engine.damage
 
     def get(self, project: str, session_id: str) -> Session:
         """One session."""
@@ -168,8 +166,8 @@ class SessionReads:
 
     def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
         """At most `limit` sessions, the one that moved last first."""
-        with self._environment.answering() as txn:
-            number = project_number(txn, self._environment, project)
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
             if number is None:
                 return SessionPage(sessions=(), next_behind=None)
             prefix = order_prefix(number, archived=archived)
@@ -182,8 +180,8 @@ class SessionReads:
 
     def all(self, project: str) -> tuple[Session, ...]:
         """All sessions as they are at one moment."""
-        with self._environment.answering() as txn:
-            number = project_number(txn, self._environment, project)
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
             if number is None:
                 return ()
             prefixes = [order_prefix(number, archived=archived) for archived in (True, False)]
@@ -220,8 +218,8 @@ class SessionReads:
 
     @contextmanager
     def _opened(self, project: str, session_id: str) -> Iterator[_Opened]:
-        with self._environment.answering() as txn:
-            number = project_number(txn, self._environment, project)
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
             key = b"" if number is None else session_key(number, session_id)
             if number is None:
                 raise SessionNotFound(session_id)
@@ -266,7 +264,7 @@ def _fitting(messages: Iterator[tuple[SessionMessage, int]], limit: int, most_by
     return found
 
 
-def sessions_of(txn: lmdb.Transaction[bytes], tables: Tables, project: int) -> Iterator[Session]:
+def sessions_of(txn: Transaction, tables: Tables, project: int) -> Iterator[Session]:
     """All sessions of a project but those that are damaged, in no particular order."""
     for key, value in keys.entries(txn, tables.session_record, keys.project_prefix(project)):
         with suppress(EntryDamaged):
@@ -278,7 +276,7 @@ class SessionUnit:
 
     def __init__(
         self,
-        txn: lmdb.Transaction[bytes],
+        txn: Transaction,
         tables: Tables,
         damage: Damage,
         number: int,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import itertools
 
-import lmdb
 import msgspec
 
 from hummock.core.errors import RequestIdReused
 from hummock.ports.models import Clock
 from hummock.ports.store import Reply, Written
 from hummock.store.limits import StoreLimits
-from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.environment import Environment, Tables, project_number
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.tables.projects import project_number
 
 
 class RequestReads:
     """Reads what was answered before. Safe to call from several threads."""
 
-    def __init__(self, environment: Environment, clock: Clock, kept_s: float) -> None:
+    def __init__(self, engine: Engine, clock: Clock, kept_s: float) -> None:
         """Args are the open directory, the time, and how long answers are remembered."""
-        self._environment = environment
+        self._engine = engine
         self._clock = clock
         self._kept_s = kept_s
 
@@ -29,11 +29,11 @@ class RequestReads:
     ) -> Written[Reply] | None:
         """The answer that the request had before; see `ports.Store`."""
         oldest = self._clock.now() - self._kept_s
-        with self._environment.answering() as txn:
-            number = project_number(txn, self._environment, project)
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
             if number is None:
                 return None
-            record = earlier(txn, self._environment.tables, number, request_id, fingerprint, oldest)
+            record = earlier(txn, self._engine.tables, number, request_id, fingerprint, oldest)
         return None if record is None else written(record, reply_type)
 
 
@@ -43,7 +43,7 @@ def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Writ
 
 
 def earlier(
-    txn: lmdb.Transaction[bytes], tables: Tables, number: int, request_id: str, fingerprint: bytes, oldest: float
+    txn: Transaction, tables: Tables, number: int, request_id: str, fingerprint: bytes, oldest: float
 ) -> record_codec.RequestRecord | None:
     """The answer that the request had before.
 
@@ -69,7 +69,7 @@ def earlier(
 
 
 def remember(
-    txn: lmdb.Transaction[bytes], tables: Tables, number: int, request_id: str, record: record_codec.RequestRecord
+    txn: Transaction, tables: Tables, number: int, request_id: str, record: record_codec.RequestRecord
 ) -> None:
     """Keeps an answer."""
     key = keys.name_key(number, request_id)
@@ -77,7 +77,7 @@ def remember(
     txn.put(_age_key(number, record), key, db=tables.request_age)
 
 
-def trim(txn: lmdb.Transaction[bytes], tables: Tables, number: int, oldest: float, limits: StoreLimits) -> None:
+def trim(txn: Transaction, tables: Tables, number: int, oldest: float, limits: StoreLimits) -> None:
     """Forgets some answers that are older than `oldest` (Unix seconds)."""
     prefix = keys.project_prefix(number)
     first = itertools.islice(keys.entries(txn, tables.request_age, prefix), limits.trimmed_entries)

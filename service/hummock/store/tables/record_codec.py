@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeGuard, TypeVar
 
-import lmdb
 import msgspec
 from msgspec.structs import astuple, fields
 
@@ -20,8 +19,9 @@ from hummock.core.review import Held, ReviewPolicy
 from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.store.errors import EntryDamaged
-from hummock.store.lmdb import keys, sealed
-from hummock.store.lmdb.damage import Damage
+from hummock.store.tables import keys, sealed
+from hummock.store.tables.damage import Damage
+from hummock.store.tables.engine import Table, Transaction
 
 SCHEMA = 3
 """2: memories have checksums. 3: so has whatever else is asked for (`sealed.py`)."""
@@ -254,7 +254,7 @@ _POLICIES = {
 _DECAY_MODE = PresetSettings.__struct_fields__.index("decay_mode")
 
 
-def read_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: int, damage: Damage) -> ProjectSettings:
+def read_settings(txn: Transaction, table: Table, number: int, damage: Damage) -> ProjectSettings:
     """The settings of a project; `NO_SETTINGS` where it has none, and where they are damaged, which is noted."""
     key, what = keys.project_prefix(number), "the settings of a project"
     value = txn.get(key, db=table)
@@ -268,7 +268,7 @@ def read_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: i
         return NO_SETTINGS
 
 
-def write_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: int, settings: ProjectSettings) -> None:
+def write_settings(txn: Transaction, table: Table, number: int, settings: ProjectSettings) -> None:
     """Replaces the settings of a project."""
     key = keys.project_prefix(number)
     if settings == NO_SETTINGS:

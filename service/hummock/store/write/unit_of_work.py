@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import lmdb
 import msgspec
 
 from hummock.core.embedding import Embedding
@@ -13,16 +12,16 @@ from hummock.core.project import ProjectInfo
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.ports.store import LearningUnit, TextKey
 from hummock.store.errors import MemoryDamaged
-from hummock.store.lmdb import checksums, keys, op_log, record_codec, sealed, text_vectors
-from hummock.store.lmdb.environment import Environment
-from hummock.store.lmdb.learning_log import LearningWriting
-from hummock.store.lmdb.reads import doc_of, find_by_text
-from hummock.store.lmdb.record_codec import read_settings, write_settings
-from hummock.store.lmdb.review import ReviewUnit
-from hummock.store.lmdb.sessions import SessionUnit
-from hummock.store.lmdb.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
+from hummock.store.tables import checksums, keys, op_log, record_codec, sealed, text_vectors
+from hummock.store.tables.engine import Engine, Transaction
+from hummock.store.tables.learning_log import LearningWriting
+from hummock.store.tables.reads import doc_of, find_by_text
+from hummock.store.tables.record_codec import read_settings, write_settings
+from hummock.store.tables.review import ReviewUnit
+from hummock.store.tables.sessions import SessionUnit
 from hummock.store.views.columns import NOBODY, judged
 from hummock.store.views.forward_lists import learned_of, with_learned
+from hummock.store.write.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
 from hummock.text.normalise import short_hash
 from hummock.text.terms import learned_terms
 
@@ -35,8 +34,8 @@ class Unit:
 
     def __init__(
         self,
-        environment: Environment,
-        txn: lmdb.Transaction[bytes],
+        engine: Engine,
+        txn: Transaction,
         number: int,
         record: record_codec.ProjectRecord,
         batch: WriteBatch,
@@ -44,8 +43,8 @@ class Unit:
         now: float,
     ) -> None:
         """`record` has the write's seq; `begin` is called before anything is changed; `now` is in Unix seconds."""
-        self._tables = tables = environment.tables
-        self._damage = environment.damage
+        self._tables = tables = engine.tables
+        self._damage = engine.damage
         self._txn = txn
         self._number = number
         self._record = record

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice, repeat
 
-import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.ports.store import TextKey
+from hummock.store.tables.engine import Cursor, Table, Transaction
 
 _PROJECT = struct.Struct(">I")
 _DOC = struct.Struct(">IQ")
@@ -95,6 +95,11 @@ def of_chunk_key(key: bytes) -> tuple[int, int, int]:
     """The space, the document and the chunk in a `chunk_key`."""
     _, space, doc, chunk = _CHUNK.unpack(key)
     return int(space), int(doc), int(chunk)
+
+
+def project_of_chunk_key(key: bytes) -> int:
+    """The number of the project whose chunk it is."""
+    return unpack_project(key[: _PROJECT.size])
 
 
 def name_key(project: int, name: str) -> bytes:
@@ -198,9 +203,7 @@ def memory_of_usage_key(key: bytes) -> str:
 _SLICE_ENTRIES = 1024
 
 
-def entries(
-    txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, start: bytes = b""
-) -> Iterator[tuple[bytes, bytes]]:
+def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
     """Keys that begin with the prefix, and their values, in order.
 
     Args:
@@ -218,9 +221,7 @@ def entries(
             yield key, value
 
 
-def docs_behind(
-    txn: lmdb.Transaction[bytes], table: lmdb._Database, project: int, after: int, *, descending: bool
-) -> Iterator[int]:
+def docs_behind(txn: Transaction, table: Table, project: int, after: int, *, descending: bool) -> Iterator[int]:
     """The documents of a table of memories behind one of them, upwards or downwards; 0: from the first, or the last."""
     prefix = project_prefix(project)
     with txn.cursor(table) as cursor:
@@ -237,7 +238,7 @@ def docs_behind(
             yield doc_of_doc_key(key)
 
 
-def slices(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, expected: int) -> Iterator[list[bytes]]:
+def slices(txn: Transaction, table: Table, prefix: bytes, expected: int) -> Iterator[list[bytes]]:
     """The values of all keys that begin with the prefix, in order, some thousands at a time.
 
     Args:
@@ -258,7 +259,7 @@ def slices(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, e
             expected -= len(found)
 
 
-def _strangers(cursor: lmdb.Cursor[bytes], prefix: bytes, count: int) -> int:
+def _strangers(cursor: Cursor, prefix: bytes, count: int) -> int:
     """How many of the `count` entries up to the cursor have another prefix; it goes back to the last that has this one.
 
     Keys are looked at where a range ends alone: to read all of them would take as long as the values do.

@@ -7,7 +7,6 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-import lmdb
 import numpy as np
 from msgspec.structs import replace
 
@@ -15,8 +14,9 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Memory, MemoryEvent, MemoryEventType
 from hummock.core.transfer import ExportedMemory, ExportPage
 from hummock.store.limits import EVENT_PAGE_BYTES, EXPORT_PAGE_BYTES
-from hummock.store.lmdb import checksums, keys, record_codec
-from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.tables import checksums, keys, record_codec
+from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.tables.projects import project_record
 from hummock.store.views.forward_lists import unpack_terms
 from hummock.store.views.stored import Changes
 
@@ -86,7 +86,7 @@ def net(operations: Iterable[bytes]) -> Changes:
 
 
 def trim(
-    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: record_codec.ProjectRecord, kept: int, most: int
+    txn: Transaction, tables: Tables, number: int, record: record_codec.ProjectRecord, kept: int, most: int
 ) -> None:
     """Removes operations that no view in memory is likely to lack, and moves `ops_after` behind them.
 
@@ -112,8 +112,8 @@ def trim(
 
 
 def export_behind(
-    environment: Environment,
-    txn: lmdb.Transaction[bytes],
+    engine: Engine,
+    txn: Transaction,
     number: int,
     after: int,
     after_seq: int,
@@ -126,25 +126,25 @@ def export_behind(
 
     What has expired at `now`, in Unix seconds, is not among them; nor are documents that are not sound.
     """
-    record = environment.project_record(txn, number)
-    removed_ids = _removed(environment, txn, number, record, after, after_seq)
+    record = project_record(txn, engine, number)
+    removed_ids = _removed(engine, txn, number, record, after, after_seq)
     if removed_ids is None:
         return ExportPage(memories=(), removed_ids=(), next_after=None, seq=record.seq, is_reset=True)
     memories: list[ExportedMemory] = []
     read_bytes, last = 0, after
     start = keys.doc_key(number, after + 1)
-    for key, value in keys.entries(txn, environment.tables.memory, keys.project_prefix(number), start):
+    for key, value in keys.entries(txn, engine.tables.memory, keys.project_prefix(number), start):
         if read_bytes >= EXPORT_PAGE_BYTES:
             return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
         last = keys.doc_of_doc_key(key)
         if not is_sound(last):
-            environment.damage.note(number, last)
+            engine.damage.note(number, last)
             continue
         stored = record_codec.decode_memory(value)
         if stored.memory.is_over(now):
             continue
-        payload = txn.get(key, b"", db=environment.tables.payload)
-        embeddings = _embeddings(environment, txn, number, record.active_space, last) if with_vectors else ()
+        payload = txn.get(key, b"", db=engine.tables.payload)
+        embeddings = _embeddings(engine, txn, number, record.active_space, last) if with_vectors else ()
         memories.append(
             ExportedMemory(
                 memory=replace(stored.memory, payload=record_codec.decode_payload(payload)),
@@ -157,8 +157,8 @@ def export_behind(
 
 
 def _removed(
-    environment: Environment,
-    txn: lmdb.Transaction[bytes],
+    engine: Engine,
+    txn: Transaction,
     number: int,
     record: record_codec.ProjectRecord,
     after: int,
@@ -169,26 +169,24 @@ def _removed(
         return None
     ids: dict[str, None] = {}
     start = keys.op_key(number, after_seq + 1, 0)
-    for key, value in keys.entries(txn, environment.tables.ops, keys.project_prefix(number), start):
+    for key, value in keys.entries(txn, engine.tables.ops, keys.project_prefix(number), start):
         action, doc = _HEAD.unpack_from(value)
         if action == _REMOVE and doc <= after:
-            memory_id = txn.get(key, db=environment.tables.removed)
+            memory_id = txn.get(key, db=engine.tables.removed)
             if memory_id is None:  # written by a version that did not keep it
                 return None
             ids[memory_id.decode()] = None
     return tuple(ids)
 
 
-def _embeddings(
-    environment: Environment, txn: lmdb.Transaction[bytes], number: int, space: int, doc: int
-) -> tuple[Embedding, ...]:
+def _embeddings(engine: Engine, txn: Transaction, number: int, space: int, doc: int) -> tuple[Embedding, ...]:
     """Of the chunks of a document, in their order."""
-    token_dim = environment.space.token_dim
-    found = keys.entries(txn, environment.tables.vector, keys.chunks_prefix(number, space, doc))
+    token_dim = engine.space.token_dim
+    found = keys.entries(txn, engine.tables.vector, keys.chunks_prefix(number, space, doc))
     return tuple(
         Embedding(
             vector=np.frombuffer(value, "<f2").astype(np.float32),
-            tokens=np.frombuffer(txn.get(key, b"", db=environment.tables.token), np.int8).reshape(-1, token_dim),
+            tokens=np.frombuffer(txn.get(key, b"", db=engine.tables.token), np.int8).reshape(-1, token_dim),
         )
         for key, value in found
     )
@@ -198,19 +196,17 @@ _KEY_BYTES = 64
 """About what an operation without a memory costs whoever reads it."""
 
 
-def events_behind(
-    environment: Environment, txn: lmdb.Transaction[bytes], number: int, after: int, now: float, *, full: bool
-) -> EventPage:
+def events_behind(engine: Engine, txn: Transaction, number: int, after: int, now: float, *, full: bool) -> EventPage:
     """The events of the first writes behind `after`; whole writes, until they fill a page.
 
     What has expired at `now`, in Unix seconds, is told of when it is removed.
     """
-    record = environment.project_record(txn, number)
+    record = project_record(txn, engine, number)
     if not record.ops_after <= after <= record.seq:
         return EventPage(events=(), seq=record.seq, is_reset=True)
     told, seq = _Told(), after
     start = keys.op_key(number, after + 1, 0)
-    for key, value in keys.entries(txn, environment.tables.ops, keys.project_prefix(number), start):
+    for key, value in keys.entries(txn, engine.tables.ops, keys.project_prefix(number), start):
         op_seq = keys.seq_of_op_key(key)
         if op_seq != seq and told.read_bytes >= EVENT_PAGE_BYTES:
             return EventPage(events=tuple(told.events()), seq=seq, is_newest=False)
@@ -219,10 +215,10 @@ def events_behind(
         if action in (_EMBED, _JUDGE):  # what the memory says is what it said
             continue
         if action == _PUT:
-            memory, size = _memory(environment, txn, number, doc, full=full)
+            memory, size = _memory(engine, txn, number, doc, full=full)
             told.put(seq, doc, None if memory is None or memory.is_over(now) else memory, size)
             continue
-        memory_id = txn.get(key, db=environment.tables.removed)
+        memory_id = txn.get(key, db=engine.tables.removed)
         if memory_id is None:  # written by a version that did not keep it
             return EventPage(events=(), seq=record.seq, is_reset=True)
         told.remove(seq, doc, memory_id.decode())
@@ -273,19 +269,17 @@ class _Told:
         self.latest[memory_id] = (seq, memory)
 
 
-def _memory(
-    environment: Environment, txn: lmdb.Transaction[bytes], number: int, doc: int, *, full: bool
-) -> tuple[Memory | None, int]:
+def _memory(engine: Engine, txn: Transaction, number: int, doc: int, *, full: bool) -> tuple[Memory | None, int]:
     """A document's memory, None when it was removed, and its stored bytes."""
     key = keys.doc_key(number, doc)
-    value = txn.get(key, db=environment.tables.memory)
+    value = txn.get(key, db=engine.tables.memory)
     if value is None:
         return None, _KEY_BYTES
-    payload = txn.get(key, b"", db=environment.tables.payload) if full else b""
-    kept = txn.get(key, db=environment.tables.checksum)
+    payload = txn.get(key, b"", db=engine.tables.payload) if full else b""
+    kept = txn.get(key, db=engine.tables.checksum)
     if not checksums.matches(kept, checksums.MEMORY, key, value) or (
         full and not checksums.matches(kept, checksums.PAYLOAD, key, payload)
     ):
-        environment.damage.note(number, doc)
+        engine.damage.note(number, doc)
         return None, _KEY_BYTES
     return record_codec.memory_of(value, payload if full else None), len(value) + len(payload)

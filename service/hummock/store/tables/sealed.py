@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar
 from zlib import crc32
 
-import lmdb
 import msgspec
 
 from hummock.store.errors import EntryDamaged
+from hummock.store.tables.engine import Cursor, Table, Transaction
 
 _MARK = 0xC1
 _HEAD = struct.Struct("<BI")
@@ -29,7 +29,7 @@ UNREADABLE = (msgspec.MsgspecError, struct.error, ValueError, TypeError, KeyErro
 Value = TypeVar("Value")
 Open = Callable[[bytes, bytes], bytes | None]
 """`opened` or `opened_number`."""
-Lost: TypeAlias = "Callable[[lmdb.Transaction[bytes], lmdb._Database, bytes], bool]"
+Lost: TypeAlias = "Callable[[Transaction, Table, bytes], bool]"
 """`is_lost` for who writes, so that nobody is kept from writing beside what is damaged; else `may_be_lost`."""
 
 
@@ -78,19 +78,19 @@ def number(what: str, key: bytes, stored: bytes) -> bytes:
     return value
 
 
-def is_lost(txn: lmdb.Transaction[bytes], table: lmdb._Database, key: bytes) -> bool:
+def is_lost(txn: Transaction, table: Table, key: bytes) -> bool:
     """Whether a key that is looked for in vain is there, and damaged: a seal beside its place is that of its value."""
     return any(not is_in_order or _is_of(key, stored) for _, stored, is_in_order in _beside(txn, table, key))
 
 
-def may_be_lost(txn: lmdb.Transaction[bytes], table: lmdb._Database, key: bytes, open_: Open = opened) -> bool:
+def may_be_lost(txn: Transaction, table: Table, key: bytes, open_: Open = opened) -> bool:
     """Whether a key that is looked for in vain may be there: beside its place lies one that is not what was written."""
     return any(
         not is_in_order or open_(found, stored) is None for found, stored, is_in_order in _beside(txn, table, key)
     )
 
 
-def number_may_be_lost(txn: lmdb.Transaction[bytes], table: lmdb._Database, key: bytes) -> bool:
+def number_may_be_lost(txn: Transaction, table: Table, key: bytes) -> bool:
     """The same in a table of numbers."""
     return may_be_lost(txn, table, key, opened_number)
 
@@ -99,7 +99,7 @@ def _is_of(key: bytes, stored: bytes) -> bool:
     return bool(stored) and stored[0] == _MARK and _fits(key, stored)
 
 
-def _beside(txn: lmdb.Transaction[bytes], table: lmdb._Database, key: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
+def _beside(txn: Transaction, table: Table, key: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
     """The entries before and behind the place of a key that is not there, and whether they are so by their keys."""
     with txn.cursor(table) as cursor:
         is_behind = cursor.set_range(key)
@@ -109,9 +109,7 @@ def _beside(txn: lmdb.Transaction[bytes], table: lmdb._Database, key: bytes) -> 
             yield cursor.key(), cursor.value(), cursor.key() < key
 
 
-def entries(
-    txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, start: bytes = b""
-) -> Iterator[tuple[bytes, bytes | None]]:
+def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes | None]]:
     """Keys that begin with the prefix, in order, and their values: None where one is not what was written.
 
     What is damaged beside them is given as well, for it may have been one of them. Without a seal that is also what
@@ -142,7 +140,7 @@ def entries(
             before = key
 
 
-def _go_before(cursor: lmdb.Cursor[bytes], first: bytes) -> bool:
+def _go_before(cursor: Cursor, first: bytes) -> bool:
     """Goes to the first of these keys, or to what is damaged before it; False where there is neither."""
     if not (cursor.prev() if cursor.set_range(first) else cursor.last()):
         return bool(cursor.first())

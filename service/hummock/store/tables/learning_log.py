@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-import lmdb
 import msgspec
 
 from hummock.core.learning import (
@@ -29,10 +28,10 @@ from hummock.core.learning import (
     forgetting,
 )
 from hummock.store.errors import EntryDamaged
-from hummock.store.lmdb import keys, record_codec, sealed
-from hummock.store.lmdb.damage import Damage
-from hummock.store.lmdb.environment import Tables
-from hummock.store.lmdb.record_codec import Fields, decode_array, encode
+from hummock.store.tables import keys, record_codec, sealed
+from hummock.store.tables.damage import Damage
+from hummock.store.tables.engine import Table, Tables, Transaction
+from hummock.store.tables.record_codec import Fields, decode_array, encode
 
 _EVENTS: Final[dict[int, Fields[Any]]] = {
     1: Fields(TurnObserved),
@@ -115,7 +114,7 @@ class StoredRows:
     they do not follow from is an error.
     """
 
-    def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, damage: Damage, number: int) -> None:
+    def __init__(self, txn: Transaction, tables: Tables, damage: Damage, number: int) -> None:
         """Args are the transaction, the store's tables, what is damaged of them, and the project's number."""
         self._txn = txn
         self._tables = tables
@@ -194,7 +193,7 @@ class StoredRows:
             return None
 
     def _all(
-        self, table: lmdb._Database, prefix: bytes, what: str, decode: Callable[[bytes], Value]
+        self, table: Table, prefix: bytes, what: str, decode: Callable[[bytes], Value]
     ) -> Iterator[tuple[bytes, Value]]:
         """All that is stored under keys that begin so; what is damaged is noted and left out."""
         for key, value in sealed.entries(self._txn, table, prefix):
@@ -207,7 +206,7 @@ class StoredRows:
             else:
                 yield key, decoded
 
-    def _require_absent(self, table: lmdb._Database, key: bytes, what: str) -> None:
+    def _require_absent(self, table: Table, key: bytes, what: str) -> None:
         """Raises: EntryDamaged: what is looked for in vain is lost."""
         if sealed.is_lost(self._txn, table, key):
             raise EntryDamaged(what)
@@ -231,7 +230,7 @@ class LearningWriting(StoredRows):
 
     def __init__(
         self,
-        txn: lmdb.Transaction[bytes],
+        txn: Transaction,
         tables: Tables,
         damage: Damage,
         number: int,
@@ -301,7 +300,7 @@ class LearningWriting(StoredRows):
         if self._txn.replace(key, sealed.seal(key, encode_usage(usage)), db=self._tables.usage) is None:
             self._txn.put(keys.usage_scope_key(self._number, memory_id, scope), scope, db=self._tables.usage_scope)
 
-    def _put(self, table: lmdb._Database, key: bytes, value: bytes) -> None:
+    def _put(self, table: Table, key: bytes, value: bytes) -> None:
         self._txn.put(key, sealed.seal(key, value), db=table)
 
     def _forget(self, memory_id: str) -> None:

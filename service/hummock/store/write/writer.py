@@ -17,7 +17,7 @@ from typing import Any
 from hummock.core.errors import HummockError, Unavailable
 from hummock.core.project import DeletedProject
 from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
-from hummock.store.lmdb.group import GroupCommit, Job, Outcome
+from hummock.store.write.group import GroupCommit, Job, Outcome
 
 _GROUPS_A_PAUSE = 16
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-import lmdb
-
 from hummock.core.review import Held, HeldPage
-from hummock.store.lmdb import keys, sealed
-from hummock.store.lmdb.environment import Environment, Tables, project_number
-from hummock.store.lmdb.record_codec import decode_held, encode
+from hummock.store.tables import keys, sealed
+from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.tables.projects import project_number
+from hummock.store.tables.record_codec import decode_held, encode
 
 _HELD = "what is held for review under an id"
 
@@ -18,7 +17,7 @@ _HELD = "what is held for review under an id"
 class ReviewUnit:
     """The `ReviewWork` of a unit of work."""
 
-    def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, number: int, begin: Callable[[], None]) -> None:
+    def __init__(self, txn: Transaction, tables: Tables, number: int, begin: Callable[[], None]) -> None:
         """Args as for the unit of work; `begin` is called before anything is changed."""
         self._txn = txn
         self._table = tables.review
@@ -51,14 +50,14 @@ class ReviewUnit:
 class ReviewReads:
     """The `Review` of the store."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self._table = environment.tables.review
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._table = engine.tables.review
 
     def get(self, project: str, ids: Sequence[str]) -> list[Held | None]:
         """What is held under these ids, in order; see `ports.Review`."""
-        with self._environment.answering() as txn:
-            number = project_number(txn, self._environment, project)
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
             if number is None:
                 return [None] * len(ids)
             values = [(key, txn.get(key, db=self._table)) for key in keys.name_keys(number, ids)]
@@ -66,13 +65,13 @@ class ReviewReads:
 
     def page(self, project: str, after: str, limit: int) -> HeldPage:
         """At most `limit` of what is held behind an id; see `ports.Review`."""
-        with self._environment.answering() as txn:
+        with self._engine.answering(project) as txn:
             found = list(islice(self._behind(txn, project, after), limit + 1))
         held = tuple(found[:limit])
         return HeldPage(held=held, next_after=held[-1].memory.id if len(found) > limit else "")
 
-    def _behind(self, txn: lmdb.Transaction[bytes], project: str, after: str) -> Iterator[Held]:
-        number = project_number(txn, self._environment, project)
+    def _behind(self, txn: Transaction, project: str, after: str) -> Iterator[Held]:
+        number = project_number(txn, self._engine, project)
         if number is None:
             return
         start = keys.name_key(number, after) if after else b""
@@ -84,6 +83,6 @@ class ReviewReads:
             except sealed.UNREADABLE:
                 held = None
             if held is None:
-                self._environment.damage.note_entry(_HELD, key)
+                self._engine.damage.note_entry(_HELD, key)
             else:
                 yield held

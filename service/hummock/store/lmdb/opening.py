@@ -1,0 +1,96 @@
+"""Opens the store over LMDB: for the one process that writes a directory, and for those beside it that read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hummock.core.embedding import EmbeddingSpace
+from hummock.ports.models import Clock
+from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
+from hummock.store.lmdb.environment import Environment
+from hummock.store.lmdb.room import DiskRoom
+from hummock.store.lmdb.upkeep import Upkeep
+from hummock.store.table_store import ReadOnlyStore, WritableStore
+from hummock.store.tables.reads import TableProjects
+from hummock.store.views.view_cache import FollowingViews, ViewCache
+from hummock.store.write.group import GroupCommit
+from hummock.store.write.idempotency import RequestReads
+from hummock.store.write.project_removal import Remains
+from hummock.store.write.reanalyse import Say, reanalyse
+from hummock.store.write.writer import Writer
+
+
+def open_store(
+    directory: Path,
+    *,
+    space: EmbeddingSpace,
+    clock: Clock,
+    map_bytes: int = MAP_BYTES,
+    quota_bytes: int,
+    memory_budget_bytes: int,
+    limits: StoreLimits = DEFAULT_LIMITS,
+    say: Say = lambda line: None,
+) -> WritableStore:
+    """A store that is ready for use.
+
+    Args:
+        directory: Made when it is not there.
+        space: Of all vectors; a directory keeps the first one that it was opened with.
+        clock: The time.
+        map_bytes: Most that the data file may ever take; address space only, the file grows as it is needed.
+        quota_bytes: Most that live data may take.
+        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
+        limits: The rest.
+        say: Takes a line for people where opening takes long: terms of an earlier analyzer are made anew.
+
+    Raises: StartError: the directory is in use, unusable, of another space, or of a newer version or analyzer.
+    """
+    environment = Environment(directory, space, map_bytes)
+    try:
+        reanalyse(environment, say)
+        projects = TableProjects(environment, clock.now)
+        views = ViewCache(projects, memory_budget_bytes, limits)
+        room = DiskRoom(environment, quota_bytes, limits)
+        group = GroupCommit(environment, room, clock, limits)
+        requests = RequestReads(environment, clock, limits.request_kept_s)
+        remains = Remains(environment)
+
+        def idle() -> bool:
+            return views.catch_up_one() or remains.clear_some()
+
+        def removed(project: str) -> None:
+            views.forget(project)
+            remains.come()
+
+        upkeep = Upkeep(environment, room, clock)
+        writer = Writer(group, views.publish, idle, limits.group_jobs, removed, upkeep.look)
+        return WritableStore(environment, projects, views, writer, requests, room, upkeep)
+    except BaseException:
+        environment.close()
+        raise
+
+
+def open_reads(
+    directory: Path,
+    *,
+    space: EmbeddingSpace,
+    clock: Clock,
+    map_bytes: int = MAP_BYTES,
+    memory_budget_bytes: int,
+    limits: StoreLimits = DEFAULT_LIMITS,
+) -> ReadOnlyStore:
+    """The reads of a store that another process of this machine has open. Every read sees what that one has committed.
+
+    Args:
+        directory: Where that store is.
+        space: Of all its vectors.
+        clock: The time.
+        map_bytes: As that process has it.
+        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
+        limits: As that process has them.
+
+    Raises: StartError: the directory is unusable, or of another space.
+    """
+    environment = Environment(directory, space, map_bytes, is_read_only=True)
+    projects = TableProjects(environment, clock.now)
+    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits))
