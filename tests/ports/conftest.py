@@ -8,7 +8,7 @@ import pytest
 from hummock.ports.store import Store
 from hummock.store import DEFAULT_LIMITS
 from tests.fakes import FakeClock
-from tests.store.opening import EAGER, opened
+from tests.store.opening import EAGER, opened, opened_shared
 
 
 @pytest.fixture
@@ -16,8 +16,12 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture(params=["embedded", "embedded, rebuilding often"])
+@pytest.fixture(params=["lmdb", "lmdb, rebuilding often", "postgresql, rebuilding often"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
-    limits = DEFAULT_LIMITS if request.param == "embedded" else EAGER
+    limits = EAGER if "often" in request.param else DEFAULT_LIMITS
+    if request.param.startswith("postgresql"):
+        with opened_shared(request.getfixturevalue("database"), clock=clock, limits=limits) as shared:
+            yield shared
+        return
     with opened(tmp_path, clock=clock, limits=limits) as made:
         yield made

@@ -1,4 +1,4 @@
-"""Opening embedded stores for tests."""
+"""Opening stores for tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.models import Clock
 from hummock.ports.store import UnitOfWork
 from hummock.store import StoreLimits, WritableStore, open_store
+from hummock.store.postgresql.opening import SharedStore, open_shared_store
 from tests.fakes import FakeClock
 from tests.strategies import SPACE, write_request
 
@@ -42,6 +43,32 @@ def opened(
         memory_budget_bytes=memory_budget_bytes,
         limits=limits,
         say=say,
+    )
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def opened_shared(
+    dsn: str,
+    *,
+    clock: Clock | None = None,
+    space: EmbeddingSpace = SPACE,
+    quota_bytes: int = 1024 * MIB,
+    memory_budget_bytes: int = 64 * MIB,
+    limits: StoreLimits = EAGER,
+) -> Iterator[SharedStore]:
+    """A store over PostgreSQL that is closed at the end."""
+    store = open_shared_store(
+        dsn,
+        space=space,
+        clock=clock or FakeClock(),
+        quota_bytes=quota_bytes,
+        memory_budget_bytes=memory_budget_bytes,
+        readers=4,
+        limits=limits,
     )
     try:
         yield store

@@ -7,6 +7,11 @@ from pathlib import Path
 from hummock.core.errors import DataLoss, HummockError, NotReady, StartError, StorageFull, Unavailable
 
 
+def _named(place: Path | str) -> str:
+    """A data directory, or a database that needs no other word, for people."""
+    return f"data directory {place}" if isinstance(place, Path) else place
+
+
 class DirectoryInUse(StartError):
     """Another process has the directory."""
 
@@ -76,13 +81,13 @@ class SpaceDiffers(StartError):
 
     reason = "EMB_SPACE_MISMATCH"
 
-    def __init__(self, directory: Path, recorded: tuple[str, str], given: tuple[str, str]) -> None:
+    def __init__(self, place: Path | str, recorded: tuple[str, str], given: tuple[str, str]) -> None:
         """`recorded` and `given` are each a model's name and its emb_space."""
         super().__init__(
-            f"data directory {directory} was made with model {recorded[0]} (emb_space {recorded[1]}); this start uses "
+            f"{_named(place)} was made with model {recorded[0]} (emb_space {recorded[1]}); this start uses "
             f"model {given[0]} (emb_space {given[1]}); choose model {recorded[0]} as it was then, or another directory"
         )
-        self.directory = str(directory)
+        self.directory = str(place)
         self.recorded_model, self.recorded_emb_space = recorded
         self.given_model, self.given_emb_space = given
 
@@ -92,13 +97,13 @@ class AnalyzerTooNew(StartError):
 
     reason = "ANALYZER_TOO_NEW"
 
-    def __init__(self, directory: Path, recorded: int, known: int) -> None:
+    def __init__(self, place: Path | str, recorded: int, known: int) -> None:
         super().__init__(
-            f"data directory {directory} has the terms of analyzer version {recorded}; this version of Hummock has "
+            f"{_named(place)} has the terms of analyzer version {recorded}; this version of Hummock has "
             f"analyzer version {known}, whose words would not find its memories; start it with the version of Hummock "
             "that wrote it, or a later one"
         )
-        self.directory = str(directory)
+        self.directory = str(place)
         self.recorded = recorded
         self.known = known
 
@@ -108,12 +113,12 @@ class SchemaTooNew(StartError):
 
     reason = "SCHEMA_TOO_NEW"
 
-    def __init__(self, directory: Path, schema: int, known: int) -> None:
+    def __init__(self, place: Path | str, schema: int, known: int) -> None:
         super().__init__(
-            f"data directory {directory} has schema {schema}; this version knows schemas up to {known}; "
+            f"{_named(place)} has schema {schema}; this version knows schemas up to {known}; "
             "start it with the version of Hummock that wrote it, or a newer one"
         )
-        self.directory = str(directory)
+        self.directory = str(place)
         self.schema = schema
         self.known = known
 

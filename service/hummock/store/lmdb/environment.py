@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import cast
@@ -26,12 +26,13 @@ from hummock.store.limits import MAX_READERS
 from hummock.store.lmdb.data_file import DATA_FILE, RESTORE, DataFile, require_whole
 from hummock.store.lmdb.disk_faults import cause_of
 from hummock.store.lmdb.lock import DirectoryLock
-from hummock.store.tables import record_codec
+from hummock.store.tables import keys, record_codec
 from hummock.store.tables.damage import Damage
 from hummock.store.tables.engine import TABLE_NAMES, Scope, Table, Tables, Transaction
 from hummock.store.tables.projects import DIRECTORY_KEY, active_space
 from hummock.text.analyzer import ANALYZER_VERSION
 
+NEXT_PROJECT_KEY = b"next_project"
 _ROOM_FOR_TABLES = 64
 
 
@@ -115,6 +116,18 @@ class Environment:
     def touch(self, txn: Transaction) -> None:
         """Writes what is there, so that the transaction has something to commit."""
         txn.put(DIRECTORY_KEY, txn.get(DIRECTORY_KEY, b"", db=self.tables.meta), db=self.tables.meta)
+
+    def next_number(self, txn: Transaction) -> int:
+        """A number for a new project, which none has or had."""
+        number = int.from_bytes(txn.get(NEXT_PROJECT_KEY, b"\x01", db=self.tables.meta), "big")
+        txn.put(NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self.tables.meta)
+        return number
+
+    def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]]) -> None:
+        """Nothing: what is mapped need not be fetched."""
+
+    def tell(self, txn: Transaction, project: str, seq: int) -> None:
+        """Nothing: those who read beside the writer look at what is committed."""
 
     def count(self, txn: Transaction, table: Table) -> int:
         """The entries of a table."""

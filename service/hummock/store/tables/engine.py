@@ -7,7 +7,7 @@ recalled stand on this page and know nothing else of the database below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self, TypeAlias, overload
@@ -70,9 +70,6 @@ class Cursor(Protocol):
     def putmulti(self) -> Callable[[Sequence[tuple[bytes, bytes]]], object]:
         """Puts all of some entries."""
 
-    def delete(self) -> bool:
-        """Removes the entry at the cursor, which goes to the next one; False where the cursor is nowhere."""
-
 
 class Transaction(Protocol):
     """Reads at one moment, or writes that happen together or not at all."""
@@ -89,8 +86,8 @@ class Transaction(Protocol):
     def put(self, key: bytes, value: bytes, /, *, db: Table) -> object:
         """Gives a key a value, in the place of what it had."""
 
-    def delete(self, key: bytes, /, *, db: Table) -> bool:
-        """Removes a key; whether it was there."""
+    def delete(self, key: bytes, /, *, db: Table) -> object:
+        """Removes a key, if it is there."""
 
     def pop(self, key: bytes, /, *, db: Table) -> bytes | None:
         """Removes a key; what it had."""
@@ -229,6 +226,18 @@ class Engine(Protocol):
 
         Raises: HummockError: nothing can be written.
         """
+
+    def next_number(self, txn: Transaction, /) -> int:
+        """A number for a new project, which none has or had; the transaction may write under it."""
+
+    def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]], /) -> None:
+        """Says what a transaction will `get` soon, by the names of tables, so that it is read in one go.
+
+        All keys are of one project. Nothing happens where each takes a moment anyway.
+        """
+
+    def tell(self, txn: Transaction, project: str, seq: int, /) -> None:
+        """Lets whoever else has the database open know of a write to a project, once it is durable."""
 
     def count(self, txn: Transaction, table: Table, /) -> int:
         """The entries of a table, of all projects."""

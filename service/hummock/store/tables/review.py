@@ -42,7 +42,7 @@ class ReviewUnit:
     def delete(self, memory_id: str) -> bool:
         """Removes what is held under an id. False where nothing is."""
         self._begin()
-        is_there = self._txn.delete(keys.name_key(self._number, memory_id), db=self._table)
+        is_there = self._txn.pop(keys.name_key(self._number, memory_id), db=self._table) is not None
         self.has_removed |= is_there
         return is_there
 

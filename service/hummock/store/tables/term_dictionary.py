@@ -18,12 +18,16 @@ class TermDictionaries:
 
     def __init__(self, budget_bytes: int) -> None:
         self._by_project: dict[str, TermDictionary] = {}
+        self._numbers: dict[str, int] = {}
         self._recent = Lru(budget_bytes)
         # Whose sizes may have changed, so that a group costs the same however many there are.
         self._used: set[str] = set()
 
-    def of(self, project: str) -> TermDictionary:
-        """The project's, which may be empty."""
+    def of(self, project: str, number: int) -> TermDictionary:
+        """The project's, which may be empty; one of its name that had another number was another project."""
+        if self._numbers.get(project, number) != number:
+            self.forget(project)
+        self._numbers[project] = number
         dictionary = self._by_project.get(project)
         if dictionary is None:
             dictionary = self._by_project[project] = TermDictionary()
@@ -35,7 +39,12 @@ class TermDictionaries:
     def forget(self, project: str) -> None:
         """Drops the project's, since a write that was undone may have added to it."""
         self._by_project.pop(project, None)
+        self._numbers.pop(project, None)
         self._recent.drop(project)
+
+    def size_of(self, project: str) -> int:
+        """How many terms of the project are known."""
+        return len(self._by_project.get(project, ()))
 
     def clear(self) -> None:
         """Drops all."""

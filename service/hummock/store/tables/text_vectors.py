@@ -85,7 +85,7 @@ def note(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> N
 
 def retire(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes, now: float) -> None:
     """A chunk is about to be removed, at `now` in Unix seconds: the last one with its text leaves its vectors."""
-    if not txn.delete(digest + chunk_key, db=tables.by_digest):
+    if txn.pop(digest + chunk_key, db=tables.by_digest) is None:
         return
     if next(keys.entries(txn, tables.by_digest, digest), None) is not None:
         return

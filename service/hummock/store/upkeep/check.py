@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hummock.store.lmdb.environment import NEXT_PROJECT_KEY
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import TABLE_NAMES
 from hummock.store.upkeep.check_history import HistoryCheck
 from hummock.store.upkeep.check_memories import UNREADABLE, MemoriesCheck
 from hummock.store.upkeep.inspection import Snapshot, inspected
 from hummock.store.upkeep.problems import Problem, Problems
-from hummock.store.write.group import NEXT_PROJECT_KEY
 
 _OF_NO_PROJECT = {"meta", "project", "by_digest", "retired", "retired_age", "expiry"}
 """Tables whose keys do not begin with a project's number."""

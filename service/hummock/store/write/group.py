@@ -23,8 +23,6 @@ from hummock.store.write.project_removal import REQUESTS, first_record, remove_p
 from hummock.store.write.unit_of_work import Unit
 from hummock.store.write.write_batch import WriteBatch
 
-NEXT_PROJECT_KEY = b"next_project"
-
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _OpenProject:
@@ -119,6 +117,7 @@ class GroupTransaction:
             kept = record_codec.RequestRecord(request.fingerprint, seq, record_codec.encode(deleted), now)
             idempotency.remember(self._txn, self._tables, REQUESTS, request.request_id, kept)
         idempotency.trim(self._txn, self._tables, REQUESTS, oldest, self._limits)
+        self._engine.tell(self._txn, project, seq)
         return Written(seq=seq, reply=deleted)
 
     def finish(self) -> None:
@@ -126,7 +125,7 @@ class GroupTransaction:
         now = self._clock.now()
         oldest = now - self._limits.request_kept_s
         text_vectors.trim(self._txn, self._engine, now, self._limits)
-        for opened in self._projects.values():
+        for name, opened in self._projects.items():
             if not opened.is_written_to:
                 continue
             opened.batch.write(opened.record)
@@ -136,6 +135,7 @@ class GroupTransaction:
             self._txn.put(
                 keys.project_number_key(opened.number), record_codec.encode(opened.record), db=self._tables.project
             )
+            self._engine.tell(self._txn, name, opened.record.seq)
 
     def _begin(self) -> None:
         self.has_begun = True
@@ -143,7 +143,7 @@ class GroupTransaction:
     def _open(self, name: str, now: float, *, creates: bool) -> _OpenProject:
         is_new = self._txn.get(keys.project_name_key(name), db=self._tables.project) is None
         number, record = self._number_and_record(name, now, creates=creates)
-        batch = WriteBatch(self._engine, self._txn, number, self._dictionaries.of(name))
+        batch = WriteBatch(self._engine, self._txn, number, self._dictionaries.of(name, number))
         opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch, is_new=is_new)
         return opened
 
@@ -158,8 +158,7 @@ class GroupTransaction:
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
             raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
         self._begin()
-        number = int.from_bytes(self._txn.get(NEXT_PROJECT_KEY, b"\x01", db=self._tables.meta), "big")
-        self._txn.put(NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self._tables.meta)
+        number = self._engine.next_number(self._txn)
         self._txn.put(keys.project_name_key(name), keys.pack_project(number), db=self._tables.project)
         space = self._engine.space_number
         record = record_codec.ProjectRecord(name=name, create_time=now, active_space=space)
@@ -285,7 +284,7 @@ class GroupCommit:
         outcomes: list[Outcome] = []
         put_bytes = 0
         for job in jobs:
-            known = len(self._dictionaries.of(job.project))
+            known = self._dictionaries.size_of(job.project)
             try:
                 with self._engine.writing(txn) as nested:
                     group = self._group(nested)
@@ -293,7 +292,7 @@ class GroupCommit:
                     self._finish(group, nested)
             except Exception as error:
                 # Numbers that an undone write gave to terms are given again, to others.
-                if len(self._dictionaries.of(job.project)) != known:
+                if self._dictionaries.size_of(job.project) != known:
                     self._dictionaries.forget(job.project)
                 outcomes.append(self._failed(job, error))
             else:

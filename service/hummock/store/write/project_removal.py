@@ -180,7 +180,8 @@ class Remains:
             stored = record_codec.decode_memory(value)
             if stored.memory.expire_time is not None:
                 ends = keys.expiry_key(stored.memory.expire_time, number, doc)
-                cleared += txn.delete(ends, db=self._tables.expiry)
+                txn.delete(ends, db=self._tables.expiry)
+                cleared += 1
             for chunk, digest in enumerate(text_vectors.split(stored.digests)):
                 txn.delete(digest + keys.chunk_key(number, space, doc, chunk), db=self._tables.by_digest)
                 cleared += 1
@@ -203,10 +204,7 @@ class Remains:
 
 def _cleared(txn: Transaction, table: Table, prefix: bytes, limit: int) -> int:
     """Removes at most `limit` entries whose keys begin so; how many it were."""
-    count = 0
-    with txn.cursor(table) as cursor:
-        is_there = cursor.set_range(prefix)
-        while is_there and count < limit and cursor.key().startswith(prefix):
-            is_there = cursor.delete() and bool(cursor.key())
-            count += 1
-    return count
+    found = [key for key, _ in islice(keys.entries(txn, table, prefix), limit)]
+    for key in found:
+        txn.delete(key, db=table)
+    return len(found)

@@ -1,0 +1,168 @@
+"""Connections to PostgreSQL: a pool of them, each of which gives up on a server that does not answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import conninfo
+from psycopg.abc import PQGen
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from hummock.core.errors import Unavailable
+from hummock.store.postgresql.schema import become_service
+
+PATIENCE_S = 2.0
+"""For an answer to one statement of a read, or to a new connection: a server that is frozen says nothing at all."""
+
+WRITE_PATIENCE_S = 10.0
+"""For a commit, which waits for a synchronous standby."""
+
+LOAD_PATIENCE_S = 30.0
+"""For a statement of thousands of rows."""
+
+_KEEPALIVE = {
+    "connect_timeout": "2", "keepalives": "1", "keepalives_idle": "2", "keepalives_interval": "1",
+    "keepalives_count": "2", "tcp_user_timeout": "2000",
+}  # fmt: skip # pairs
+
+_log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+
+class DatabaseUnreachable(Unavailable):
+    """PostgreSQL does not answer, or has no server that takes writes at the moment."""
+
+    reason = "STORE_UNREACHABLE"
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(
+            f"{place} does not answer ({why}); what was not acknowledged may be tried again, and calls are answered as "
+            "soon as a server takes over"
+        )
+        self.place = place
+
+
+class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that is closed where an answer does not come in time.
+
+    Attributes:
+        patience_s: How long it waits for any answer.
+    """
+
+    patience_s = PATIENCE_S
+
+    def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
+        """Waits for an answer. Raises: psycopg.OperationalError: none has come."""
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, self.patience_s)
+        except psycopg.errors._WaitTimeout as error:
+            self.pgconn.finish()
+            raise psycopg.OperationalError(f"no answer in {self.patience_s:g} s") from error
+
+
+def place_of(dsn: str) -> str:
+    """A connection string without its secrets, for people."""
+    parts = conninfo.conninfo_to_dict(dsn)
+    hosts = str(parts.get("host") or "localhost")
+    ports = str(parts.get("port") or "5432").split(",")
+    names = hosts.split(",")
+    if len(ports) == 1:
+        ports *= len(names)
+    where = ",".join(f"{name}:{port}" for name, port in zip(names, ports, strict=False))
+    return f"postgresql://{where}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def is_dsn(store: str) -> bool:
+    """Whether a setting names a database of PostgreSQL."""
+    return urlsplit(store).scheme in ("postgresql", "postgres")
+
+
+class Connections:
+    """A pool of connections that work as the service's role. Safe to use from several threads."""
+
+    def __init__(self, dsn: str, most: int) -> None:
+        """Connects when it is first asked to.
+
+        Args:
+            dsn: A connection string; with several hosts it should say `target_session_attrs=read-write`.
+            most: Connections at once.
+        """
+        self.place = place_of(dsn)
+        self._dsn = conninfo.make_conninfo(dsn, **_missing(dsn))
+        self._pool: ConnectionPool[PatientConnection] = ConnectionPool(
+            self._dsn,
+            connection_class=PatientConnection,
+            kwargs={"autocommit": True, "prepare_threshold": 1, "application_name": "hummock"},
+            min_size=1,
+            max_size=most,
+            configure=self._configure,
+            reset=_require_idle,
+            timeout=PATIENCE_S,
+            reconnect_timeout=PATIENCE_S,
+            max_lifetime=3600,
+            name="hummock-postgresql",
+            open=False,
+        )
+
+    def open(self) -> None:
+        """Begins to connect."""
+        self._pool.open()
+
+    @contextmanager
+    def alone(self) -> Iterator[PatientConnection]:
+        """A connection of its own, as the role of the connection string. Raises: DatabaseUnreachable."""
+        try:
+            connection = PatientConnection.connect(self._dsn, autocommit=True)
+        except psycopg.OperationalError as error:
+            raise self.unreachable(error) from error
+        with connection:
+            connection.patience_s = LOAD_PATIENCE_S
+            yield connection
+
+    @contextmanager
+    def one(self) -> Iterator[PatientConnection]:
+        """A connection of the pool. Raises: psycopg.OperationalError."""
+        with self._pool.connection() as connection:
+            yield connection
+
+    def again(self) -> None:
+        """Looks which of the connections still answer: one has broken, and others may have with it."""
+        self._pool.check()
+
+    def unreachable(self, error: Exception) -> DatabaseUnreachable:
+        """What callers are told of a failure."""
+        lines = str(error).strip().splitlines()
+        return DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
+
+    def close(self) -> None:
+        """Closes all; those in use are closed when they come back."""
+        self._pool.close(timeout=1)
+
+    def _configure(self, connection: PatientConnection) -> None:
+        connection.patience_s = PATIENCE_S
+        become_service(connection, self.place)
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether a failure means that the server is gone, or takes no writes any more, rather than that it refuses one."""
+    return isinstance(error, PoolTimeout | psycopg.OperationalError | psycopg.errors.ReadOnlySqlTransaction)
+
+
+def _require_idle(connection: PatientConnection) -> None:
+    """A connection whose transaction did not end is no good to whoever is next."""
+    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        raise psycopg.OperationalError("the connection was left inside a transaction")
+
+
+def _missing(dsn: str) -> dict[str, str]:
+    """Settings of the network that the connection string leaves open."""
+    given = conninfo.conninfo_to_dict(dsn)
+    return {name: value for name, value in _KEEPALIVE.items() if name not in given}

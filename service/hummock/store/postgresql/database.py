@@ -1,0 +1,324 @@
+"""PostgreSQL as an engine of tables: any number of services may have one database open, and write to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from hummock.core.embedding import EmbeddingSpace
+from hummock.core.errors import HummockError, StartError, Unavailable
+from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
+from hummock.store.postgresql import schema
+from hummock.store.postgresql.connections import (
+    LOAD_PATIENCE_S,
+    WRITE_PATIENCE_S,
+    Connections,
+    PatientConnection,
+    is_lost,
+)
+from hummock.store.postgresql.transaction import RowTable, RowTransaction
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.damage import Damage
+from hummock.store.tables.engine import TABLE_NAMES, Scope, Tables, Transaction
+from hummock.store.tables.projects import DIRECTORY_KEY, active_space
+from hummock.text.analyzer import ANALYZER_VERSION
+
+CHANNEL = "hummock"
+"""On which every write is told: the project's seq after it, and its name."""
+
+_BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITING = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_ENTER = b"SELECT number, record FROM hummock.enter(%s)"
+_ENTER_NUMBER = b"SELECT set_config('hummock.scope', %s, true)"
+_ENTER_TO_WRITE = b"SELECT name_key, number, record FROM hummock.enter_to_write(%s)"
+_OWN_NUMBER = 2
+"""The class of locks on projects that have no name any more."""
+
+
+class DatabaseUnusable(StartError):
+    """The database cannot be opened."""
+
+    reason = "STORE_UNUSABLE"
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(f"{place} cannot be used: {why}")
+        self.place = place
+
+
+class Database:
+    """An `Engine`. Safe to use from several threads, each of which has a connection while it reads or writes."""
+
+    failures: tuple[type[Exception], ...] = (psycopg.Error,)
+    fatal: tuple[type[Exception], ...] = ()
+
+    def __init__(self, dsn: str, space: EmbeddingSpace, connections: int) -> None:
+        """Opens the database, and makes the tables where there are none.
+
+        Args:
+            dsn: Its connection string.
+            space: Of all vectors.
+            connections: Most at once.
+
+        Raises: StartError, Unavailable.
+        """
+        self.space = space
+        self.damage = Damage()
+        self._by_name = {name: RowTable.named(name) for name in TABLE_NAMES}
+        self.tables = Tables(**self._by_name)
+        self._connections = Connections(dsn, connections)
+        self._used_bytes = 0
+        try:
+            with self._connections.alone() as connection:
+                schema.bring_up(connection, self.place)
+                schema.become_service(connection, self.place)
+            self._connections.open()
+            self.space_number = self._record_space()
+            self.measure()
+        except BaseException:
+            self._connections.close()
+            raise
+
+    @property
+    def place(self) -> str:
+        """The database, without what is secret of its connection string."""
+        return self._connections.place
+
+    @contextmanager
+    def reading(self, scope: Scope = None) -> Iterator[RowTransaction]:
+        """A transaction that reads at one moment. Raises: psycopg.Error."""
+        with self._begun(scope) as txn:
+            yield txn
+
+    @contextmanager
+    def answering(self, scope: Scope = None) -> Iterator[RowTransaction]:
+        """The same for a caller. Raises: DatabaseUnreachable."""
+        try:
+            with self._begun(scope) as txn:
+                yield txn
+        except psycopg.Error as error:
+            raise self._connections.unreachable(error) from error
+
+    @contextmanager
+    def writing(
+        self, parent: Transaction | None = None, projects: Sequence[str] = (), number: int | None = None
+    ) -> Iterator[RowTransaction]:
+        """A transaction that writes to these projects, for which it waits its turn among all services."""
+        if parent is not None:
+            with self._part(parent) as part:
+                yield part
+            return
+        with self._connections.one() as connection:
+            connection.patience_s = WRITE_PATIENCE_S
+            txn = RowTransaction(connection, [], writes=True)
+            try:
+                connection.execute(_BEGIN_WRITING)
+                self._enter_to_write(txn, projects, number)
+                yield txn
+                txn.flush()
+                connection.execute(b"COMMIT")
+            except BaseException:
+                _give_up(connection)
+                raise
+            finally:
+                connection.patience_s = PatientConnection.patience_s
+
+    def next_number(self, txn: Transaction) -> int:
+        """A number for a new project, which none has or had."""
+        own = _own(txn)
+        row = own.connection.execute(b"SELECT hummock.new_project()").fetchone()
+        if row is None:
+            raise Unavailable("PostgreSQL gave no number")
+        own.numbers.append(int(row[0]))
+        return int(row[0])
+
+    def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]]) -> None:
+        """Reads in one go what will be asked for."""
+        _own(txn).prefetch({self._by_name[name]: some for name, some in wanted.items()})
+
+    def count(self, txn: Transaction, table: RowTable) -> int:
+        """The rows of a table that the transaction may see."""
+        row = _own(txn).connection.execute(table.count).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def table_bytes(self, txn: Transaction, table: RowTable) -> int:
+        """Of its rows and indexes, on the disk."""
+        statement = b"SELECT pg_total_relation_size(%s::regclass)"
+        row = _own(txn).connection.execute(statement, (f"hummock.{table.name}",)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def used_bytes(self, txn: Transaction) -> int:
+        """What all tables take, as of the last `measure`."""
+        return self._used_bytes
+
+    def measure(self) -> None:
+        """Looks what all tables take. Raises: DatabaseUnreachable."""
+        statement = (
+            b"SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n "
+            b"ON n.oid = c.relnamespace WHERE n.nspname = 'hummock' AND c.relkind = 'r'"
+        )
+        with self.answering() as txn:
+            row = txn.connection.execute(statement).fetchone()
+        self._used_bytes = 0 if row is None else int(row[0])
+
+    def seq(self, number: int) -> int | None:
+        """The writes that a project has accepted, by whatever service; None where it is gone."""
+        try:
+            value = self._one_value(keys.project_number_key(number), "project")
+        except psycopg.Error as error:
+            raise self._connections.unreachable(error) from error
+        return None if value is None else record_codec.decode_project(value).seq
+
+    def last_commit(self) -> int:
+        """A number that moves with every transaction that writes, of whatever service."""
+        with self._connections.one() as connection:
+            row = connection.execute(b"SELECT hashtext(pg_current_snapshot()::text)").fetchone()
+        return 0 if row is None else int(row[0])
+
+    def tell(self, txn: Transaction, project: str, seq: int) -> None:
+        """Lets all services know of a write, once it is durable."""
+        _own(txn).tell(CHANNEL, f"{seq} {project}")
+
+    @contextmanager
+    def listening(self) -> Iterator[PatientConnection]:
+        """A connection of its own that hears of all writes from now on. Raises: DatabaseUnreachable."""
+        with self._connections.alone() as connection:
+            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
+            yield connection
+
+    def unusable(self, error: Exception) -> HummockError:
+        """What is said at the start of a failure."""
+        if is_lost(error):
+            return self._connections.unreachable(error)
+        return DatabaseUnusable(self.place, str(error).strip())
+
+    def unreachable(self, error: Exception) -> HummockError:
+        """What callers are told of a failure."""
+        return self._connections.unreachable(error)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._connections.close()
+
+    @contextmanager
+    def _begun(self, scope: Scope) -> Iterator[RowTransaction]:
+        with self._connections.one() as connection:
+            txn = RowTransaction(connection, [], writes=False)
+            connection.patience_s = LOAD_PATIENCE_S
+            try:
+                connection.execute(_BEGIN_READING)
+                self._enter(txn, scope)
+                yield txn
+            finally:
+                _give_up(connection)
+                connection.patience_s = PatientConnection.patience_s
+
+    def _enter(self, txn: RowTransaction, scope: Scope) -> None:
+        """Lets a transaction see one project."""
+        if scope is None:
+            return
+        if isinstance(scope, int):
+            txn.connection.execute(_ENTER_NUMBER, (str(scope),))
+            txn.numbers.append(scope)
+            return
+        name_key = keys.project_name_key(scope)
+        row = txn.connection.execute(_ENTER, (name_key,), binary=True).fetchone()
+        number, record = (None, None) if row is None else row
+        self._entered(txn, name_key, number, record)
+
+    def _enter_to_write(self, txn: RowTransaction, projects: Sequence[str], number: int | None) -> None:
+        """Waits until nobody else writes to these projects, and lets the transaction see and write them."""
+        if number is not None:
+            txn.connection.execute(b"SELECT pg_advisory_xact_lock(%s, %s)", (_OWN_NUMBER, number))
+            self._enter(txn, number)
+        if projects:
+            # In one order, so that no two services wait for each other.
+            name_keys = sorted(map(keys.project_name_key, projects))
+            for name_key, found, record in txn.connection.execute(
+                _ENTER_TO_WRITE, (name_keys,), binary=True
+            ).fetchall():
+                self._entered(txn, name_key, found, record)
+
+    def _entered(self, txn: RowTransaction, name_key: bytes, number: bytes | None, record: bytes | None) -> None:
+        table = self._by_name["project"]
+        txn.know(table, name_key, number)
+        if number is not None:
+            txn.numbers.append(keys.unpack_project(number))
+            txn.know(table, keys.project_number_key(keys.unpack_project(number)), record)
+
+    @contextmanager
+    def _part(self, parent: Transaction) -> Iterator[RowTransaction]:
+        """A part of a transaction that is undone alone."""
+        own = _own(parent)
+        own.flush()
+        part = own.part()
+        own.connection.execute(b"SAVEPOINT part")
+        try:
+            yield part
+            part.flush()
+        except BaseException:
+            own.connection.execute(b"ROLLBACK TO SAVEPOINT part")
+            raise
+        own.connection.execute(b"RELEASE SAVEPOINT part")
+        own.take(part)
+
+    def _record_space(self) -> int:
+        """The number of the active space; a new database records the given one."""
+        with self.writing(number=0) as txn:
+            value = txn.get(DIRECTORY_KEY, db=self._by_name["meta"])
+            if value is not None:
+                return self._recorded_space(value)
+            space = record_codec.SpaceRecord(1, self.space.id, self.space.model, self.space.dim, self.space.token_dim)
+            record = record_codec.DirectoryRecord(
+                schema=record_codec.SCHEMA, active_space=space.number, spaces=(space,), analyzer=ANALYZER_VERSION
+            )
+            txn.put(DIRECTORY_KEY, record_codec.encode(record), db=self._by_name["meta"])
+            return space.number
+
+    def _recorded_space(self, value: bytes) -> int:
+        schema_of_records = record_codec.decode_schema(value).schema
+        if schema_of_records > record_codec.SCHEMA:
+            raise SchemaTooNew(self.place, schema_of_records, record_codec.SCHEMA)
+        try:
+            recorded = record_codec.decode_directory(value)
+        except msgspec.MsgspecError as error:
+            raise DatabaseUnusable(self.place, f"its record is damaged ({error}); restore it from a backup") from error
+        if recorded.analyzer > ANALYZER_VERSION:
+            raise AnalyzerTooNew(self.place, recorded.analyzer, ANALYZER_VERSION)
+        active = active_space(recorded)
+        if active.id != self.space.id:
+            raise SpaceDiffers(self.place, (active.model, active.id), (self.space.model, self.space.id))
+        return active.number
+
+    def _one_value(self, key: bytes, table: str) -> bytes | None:
+        with self._connections.one() as connection:
+            row = connection.execute(self._by_name[table].get, (0, key), binary=True).fetchone()
+        return None if row is None else row[0]
+
+
+def recorded_model(connection: PatientConnection) -> str | None:
+    """Name of the model whose vectors a database holds; None when it holds none yet. Writes nothing."""
+    if not schema.form_of(connection):
+        return None
+    row = connection.execute(RowTable.named("meta").get, (0, DIRECTORY_KEY), binary=True).fetchone()
+    return None if row is None else active_space(record_codec.decode_directory(row[0])).model
+
+
+def _own(txn: Transaction) -> RowTransaction:
+    """A transaction as this engine knows it."""
+    if not isinstance(txn, RowTransaction):
+        raise TypeError(f"{type(txn).__name__} is no transaction of PostgreSQL")
+    return txn
+
+
+def _give_up(connection: PatientConnection) -> None:
+    """Ends a transaction without its changes; a connection that is broken is thrown away by its pool."""
+    if connection.closed or connection.broken:
+        return
+    try:
+        connection.execute(b"ROLLBACK")
+    except psycopg.Error:
+        connection.close()

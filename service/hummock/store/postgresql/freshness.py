@@ -1,0 +1,70 @@
+"""How far projects have come, as the database has it: what every read asks first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Lock
+
+from hummock.store.postgresql.database import Database
+from hummock.store.tables.reads import TableProjects
+from hummock.store.views.stored import ProjectGone
+
+
+class _Look:
+    """A read of a project's seq that one reader makes for all who came before it began."""
+
+    __slots__ = ("error", "is_done", "seq")
+
+    def __init__(self) -> None:
+        self.is_done = Event()
+        self.seq: int | None = None
+        self.error: Exception | None = None
+
+
+class FreshProjects(TableProjects):
+    """The projects of a database that other services write to.
+
+    A reader must see what was acknowledged before it came, so that no look will do that began before. Those who come
+    while one is under way share the next one.
+    """
+
+    def __init__(self, database: Database, now: Callable[[], float]) -> None:
+        super().__init__(database, now)
+        self._database = database
+        self._gate = Lock()
+        self._running: dict[int, _Look] = {}
+        self._next: dict[int, _Look] = {}
+
+    def seq(self, number: int) -> int:
+        """The writes that a project has accepted, of all services. Raises: ProjectGone, DatabaseUnreachable."""
+        with self._gate:
+            before = self._running.get(number)
+            look = None if before is None else self._next.get(number)
+            is_first = look is None
+            if look is None:
+                look = _Look()
+                (self._running if before is None else self._next)[number] = look
+        if is_first:
+            self._look(number, look, before)
+        else:
+            look.is_done.wait()
+        if look.error is not None:
+            raise look.error
+        if look.seq is None:
+            raise ProjectGone
+        return look.seq
+
+    def _look(self, number: int, look: _Look, before: _Look | None) -> None:
+        if before is not None:
+            before.is_done.wait()
+            with self._gate:
+                self._running[number] = self._next.pop(number)
+        try:
+            look.seq = self._database.seq(number)
+        except Exception as error:
+            look.error = error
+        finally:
+            with self._gate:
+                if self._running.get(number) is look:
+                    del self._running[number]
+            look.is_done.set()

@@ -1,0 +1,117 @@
+"""Opens the store over PostgreSQL, which any number of services may have open and write to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hummock.core.embedding import EmbeddingSpace
+from hummock.ports.models import Clock
+from hummock.ports.store import Generation
+from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
+from hummock.store.postgresql.connections import Connections
+from hummock.store.postgresql.database import Database, recorded_model
+from hummock.store.postgresql.freshness import FreshProjects
+from hummock.store.postgresql.listener import Listener
+from hummock.store.postgresql.room import DatabaseRoom
+from hummock.store.table_store import WritableStore
+from hummock.store.views.view_cache import FollowingViews
+from hummock.store.write.group import GroupCommit
+from hummock.store.write.idempotency import RequestReads
+from hummock.store.write.project_removal import Remains
+from hummock.store.write.reanalyse import Say, reanalyse
+from hummock.store.write.writer import Writer
+
+_WRITERS = 4
+"""Connections besides those of the readers: the writer's, the follower's, and two to spare."""
+
+
+def open_shared_store(
+    dsn: str,
+    *,
+    space: EmbeddingSpace,
+    clock: Clock,
+    quota_bytes: int,
+    memory_budget_bytes: int,
+    readers: int,
+    limits: StoreLimits = DEFAULT_LIMITS,
+    say: Say = lambda line: None,
+) -> SharedStore:
+    """A store that is ready for use, over a database that other services may have open too.
+
+    Args:
+        dsn: A connection string, "postgresql://…"; with several hosts the one that takes writes is used.
+        space: Of all vectors; a database keeps the first one that it was opened with.
+        clock: The time.
+        quota_bytes: Most that the tables may take.
+        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
+        readers: Threads that read at once.
+        limits: The rest.
+        say: Takes a line for people where opening takes long.
+
+    Raises: StartError: the database is unusable, of another space, or of a newer version or analyzer.
+    """
+    database = Database(dsn, space, readers + _WRITERS)
+    try:
+        reanalyse(database, say)
+        projects = FreshProjects(database, clock.now)
+        views = FollowingViews(projects, memory_budget_bytes, limits)
+        room = DatabaseRoom(database, quota_bytes, clock)
+        group = GroupCommit(database, room, clock, limits)
+        requests = RequestReads(database, clock, limits.request_kept_s)
+        remains = Remains(database)
+
+        def idle() -> bool:
+            return views.catch_up_one() or remains.clear_some()
+
+        def removed(project: str) -> None:
+            views.forget(project)
+            remains.come()
+
+        writer = Writer(group, views.publish, idle, limits.group_jobs, removed, room.look)
+        return SharedStore(database, projects, views, writer, requests, room)
+    except BaseException:
+        database.close()
+        raise
+
+
+class SharedStore(WritableStore):
+    """What `open_shared_store` makes: a store whose database other services write to as well."""
+
+    def __init__(
+        self,
+        database: Database,
+        projects: FreshProjects,
+        views: FollowingViews,
+        writer: Writer,
+        requests: RequestReads,
+        room: DatabaseRoom,
+    ) -> None:
+        super().__init__(database, projects, views, writer, requests, room, room)
+        self._listener = Listener(database, self._seqs)
+
+    def inline_generation(self, project: str) -> Generation | None:
+        """None: whoever asks must not wait, and to know what others have written takes a round trip."""
+        return None
+
+    def follow(self, follower: Callable[[str, int], None]) -> None:
+        """Tells of every write of every service; of those of this one twice."""
+        super().follow(follower)
+        self._listener.follow(follower)
+
+    def close(self) -> None:
+        """Finishes the queued writes and closes the connections. Reads must have ended."""
+        self._listener.close()
+        super().close()
+
+    def _seqs(self) -> dict[str, int]:
+        """The seq of every project."""
+        return {one.name: one.seq for one in self.projects("", 1 << 30)}
+
+
+def recorded_model_of(dsn: str) -> str | None:
+    """Name of the model whose vectors a database holds; None when it holds none yet. Writes nothing.
+
+    Raises: StartError.
+    """
+    with Connections(dsn, 1).alone() as connection:
+        return recorded_model(connection)

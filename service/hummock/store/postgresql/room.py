@@ -1,0 +1,89 @@
+"""What the database may still take, and what is said while it takes nothing."""
+
+from __future__ import annotations
+
+import logging
+
+import psycopg
+
+from hummock.core.errors import HummockError, StorageFull
+from hummock.ports.models import Clock
+from hummock.store.errors import DiskFull
+from hummock.store.postgresql.connections import is_lost
+from hummock.store.postgresql.database import Database
+from hummock.store.tables.engine import Transaction
+
+MEASURED_S = 5.0
+"""Between two looks at what the tables take."""
+
+_log = logging.getLogger(__name__)
+
+
+class DatabaseRoom:
+    """The `Room` and the `Health` of a database.
+
+    Attributes:
+        quota_bytes: Most that the tables may take, with their indexes.
+        fault: Why nothing is written; None while writes are taken.
+        trouble: Empty: what cannot be read is said to whoever asks, and recalls may go on.
+    """
+
+    trouble = ""
+
+    def __init__(self, database: Database, quota_bytes: int, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._measured_s = clock.monotonic()
+        self.quota_bytes = quota_bytes
+        self.fault: HummockError | None = None
+
+    @property
+    def write_fault(self) -> str:
+        """Why writes are refused, for people; empty while they are stored."""
+        return "" if self.fault is None else str(self.fault)
+
+    def require(self, txn: Transaction) -> None:
+        """Raises: StorageFull: as of the last measure more is used than may be."""
+        used = self._database.used_bytes(txn)
+        if used > self.quota_bytes:
+            raise StorageFull(used, self.quota_bytes)
+
+    def failure_of(self, error: Exception) -> Exception:
+        """What callers are told of a failure."""
+        failure: HummockError
+        if isinstance(error, psycopg.errors.DiskFull):
+            failure = DiskFull(str(error).strip(), 0)
+        elif isinstance(error, psycopg.errors.OperationalError) or is_lost(error):
+            failure = self._database.unreachable(error)
+        else:
+            # A statement that the database does not take is a defect, and is said as one.
+            return error
+        failure.__cause__ = error
+        if self.fault is None:
+            _log.error("nothing is written: %s", failure)
+        self.fault = failure
+        return failure
+
+    def probe(self) -> None:
+        """Looks whether the database takes writes again, where it did not."""
+        if self.fault is not None:
+            self._measure()
+
+    def look(self) -> None:
+        """Looks what is used, now and then, and whether the database answers."""
+        now_s = self._clock.monotonic()
+        if self.fault is not None or now_s - self._measured_s >= MEASURED_S:
+            self._measured_s = now_s
+            self._measure()
+
+    def _measure(self) -> None:
+        try:
+            self._database.measure()
+        except HummockError as error:
+            if self.fault is None:
+                _log.error("nothing is written: %s", error)
+            self.fault = error
+            return
+        if self.fault is not None:
+            _log.warning("%s answers; writes are stored again", self._database.place)
+        self.fault = None

@@ -1,0 +1,213 @@
+"""Hummock's tables in PostgreSQL: how they are made, by which steps, and who may see what of them.
+
+All is in the schema `hummock`. Each table has a project's number, a key and a value; the key is the one that any engine
+has (`tables/keys.py`), and the project stands before it so that rows can be kept apart, and spread over servers, by it.
+What is no project's has the number 0.
+
+Rows are kept apart twice: every statement names its project, and row-level security lets a transaction see, and write,
+only the projects that it has entered (`hummock.enter…`). The role that the service works as owns nothing and cannot
+bypass that; owners are held to it too.
+"""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import sql
+
+from hummock.core.errors import StartError
+from hummock.store.tables.engine import TABLE_NAMES
+
+SERVICE_ROLE = "hummock_service"
+SHARED_TABLES = frozenset({"meta", "project", "project_removed", "expiry", "by_digest", "retired", "retired_age"})
+"""Whose keys do not begin with a project: which projects there are, what ends when, and vectors by their texts."""
+
+_UNCOMPRESSED = ("vector", "token", "retired")
+"""Values that no compression makes smaller."""
+
+_MIGRATION_LOCK = 0x68756D6D
+"""Held by whoever changes the schema."""
+
+_FUNCTIONS = """
+CREATE FUNCTION hummock.scope() RETURNS int[] LANGUAGE sql STABLE AS $$
+  SELECT coalesce(string_to_array(nullif(current_setting('hummock.scope', true), ''), ',')::int[], '{}')
+$$;
+
+CREATE FUNCTION hummock.number_of(value bytea) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+  SELECT ('x' || encode(value, 'hex'))::bit(32)::int
+$$;
+
+CREATE FUNCTION hummock.enter(name_key bytea) RETURNS TABLE (number bytea, record bytea) LANGUAGE plpgsql AS $$
+DECLARE found bytea;
+BEGIN
+  SELECT value INTO found FROM hummock.project WHERE project = 0 AND key = name_key;
+  PERFORM set_config('hummock.scope', coalesce(hummock.number_of(found)::text, ''), true);
+  RETURN QUERY SELECT found, (SELECT value FROM hummock.project WHERE project = 0 AND key = 'p'::bytea || found);
+END $$;
+
+CREATE FUNCTION hummock.enter_to_write(name_keys bytea[])
+RETURNS TABLE (name_key bytea, number bytea, record bytea) LANGUAGE plpgsql AS $$
+DECLARE one bytea; found bytea; numbers text[] := '{}';
+BEGIN
+  FOREACH one IN ARRAY name_keys LOOP
+    PERFORM pg_advisory_xact_lock(hashtextextended(encode(one, 'hex'), 0));
+  END LOOP;
+  FOREACH one IN ARRAY name_keys LOOP
+    SELECT value INTO found FROM hummock.project WHERE project = 0 AND key = one;
+    IF found IS NOT NULL THEN
+      numbers := numbers || hummock.number_of(found)::text;
+    END IF;
+    RETURN QUERY SELECT one, found,
+      (SELECT value FROM hummock.project WHERE project = 0 AND key = 'p'::bytea || found);
+  END LOOP;
+  PERFORM set_config('hummock.scope', array_to_string(numbers, ','), true);
+END $$;
+
+CREATE FUNCTION hummock.new_project() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE made int := nextval('hummock.project_number');
+BEGIN
+  PERFORM set_config('hummock.scope', array_to_string(hummock.scope() || made, ','), true);
+  RETURN made;
+END $$;
+"""
+
+_TABLE = """
+CREATE TABLE hummock.{table} (
+  project int NOT NULL, key bytea NOT NULL, value bytea NOT NULL, PRIMARY KEY (project, key)
+);
+ALTER TABLE hummock.{table} ENABLE ROW LEVEL SECURITY;
+ALTER TABLE hummock.{table} FORCE ROW LEVEL SECURITY;
+CREATE POLICY of_its_project ON hummock.{table}
+  USING (project = 0 OR project = ANY ((SELECT hummock.scope())::int[]));
+"""
+
+
+def _first() -> str:
+    """The first form."""
+    tables = "".join(_TABLE.format(table=name) for name in TABLE_NAMES)
+    storage = "".join(f"ALTER TABLE hummock.{name} ALTER COLUMN value SET STORAGE EXTERNAL;" for name in _UNCOMPRESSED)
+    return f"CREATE SEQUENCE hummock.project_number AS int;{_FUNCTIONS}{tables}{storage}"
+
+
+MIGRATIONS = (_first(),)
+"""Each brings the schema one form further, and lets a service of the form before go on. None is ever changed."""
+
+_GRANTS = f"""
+GRANT USAGE ON SCHEMA hummock TO {SERVICE_ROLE};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA hummock TO {SERVICE_ROLE};
+REVOKE INSERT, UPDATE, DELETE ON hummock.migration FROM {SERVICE_ROLE};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA hummock TO {SERVICE_ROLE};
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hummock TO {SERVICE_ROLE};
+"""
+
+
+class SchemaMissing(StartError):
+    """The database has no tables of Hummock's, or those of an earlier form, and this role may not make them."""
+
+    reason = "STORE_SCHEMA_MISSING"
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(
+            f"{place} has not the tables that this version needs, and they cannot be made: {why.strip()}; start the "
+            f"service once with a role that may create roles and a schema there, then GRANT {SERVICE_ROLE} to the "
+            "role that it is to use"
+        )
+        self.place = place
+
+
+class SchemaNewer(StartError):
+    """The tables are of a later form than this version can write."""
+
+    reason = "SCHEMA_TOO_NEW"
+
+    def __init__(self, place: str, form: int) -> None:
+        super().__init__(
+            f"{place} has tables of form {form}; this version knows forms up to {len(MIGRATIONS)}; start it with the "
+            "version of Hummock that made them, or a newer one"
+        )
+        self.place = place
+
+
+class RoleTooStrong(StartError):
+    """The service would work as a role that row-level security does not hold."""
+
+    reason = "STORE_ROLE_TOO_STRONG"
+
+    def __init__(self, place: str, role: str) -> None:
+        super().__init__(
+            f"{place}: role {role} owns tables or bypasses row-level security; GRANT {SERVICE_ROLE} to the role that "
+            "the service is to use"
+        )
+        self.place = place
+
+
+def bring_up(connection: psycopg.Connection, place: str) -> None:
+    """Makes the tables, or brings them up to this version's form, where they are not.
+
+    Args:
+        connection: In autocommit mode, as the role of the connection string.
+        place: The database, for people.
+
+    Raises: SchemaMissing, SchemaNewer.
+    """
+    form = form_of(connection)
+    if form > len(MIGRATIONS):
+        raise SchemaNewer(place, form)
+    if form == len(MIGRATIONS):
+        return
+    try:
+        with connection.transaction():
+            # Of several services that start together one makes them.
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
+            _bring_up(connection, form_of(connection))
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject) as error:
+        raise SchemaMissing(place, str(error)) from error
+
+
+def form_of(connection: psycopg.Connection) -> int:
+    """Which form the tables have; 0 where there are none."""
+    row = connection.execute("SELECT to_regclass('hummock.migration') IS NOT NULL").fetchone()
+    if row is None or not row[0]:
+        return 0
+    found = connection.execute("SELECT max(form) FROM hummock.migration").fetchone()
+    return int(found[0]) if found is not None and found[0] is not None else 0
+
+
+def _bring_up(connection: psycopg.Connection, form: int) -> None:
+    if form == 0:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS hummock")
+        connection.execute(
+            "CREATE TABLE hummock.migration (form int PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())"
+        )
+        _make_role(connection)
+    for number, migration in enumerate(MIGRATIONS[form:], start=form + 1):
+        connection.execute(migration.encode())
+        connection.execute("INSERT INTO hummock.migration (form) VALUES (%s)", (number,))
+    connection.execute(_GRANTS.encode())
+
+
+def _make_role(connection: psycopg.Connection) -> None:
+    """The role is the cluster's: it may be there for another database."""
+    role = sql.Identifier(SERVICE_ROLE)
+    known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (SERVICE_ROLE,)).fetchone()
+    if known is None:
+        try:
+            with connection.transaction():
+                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS").format(role))
+        except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            pass  # made for another database at the same moment
+    connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))
+
+
+def become_service(connection: psycopg.Connection, place: str) -> None:
+    """From now on the connection is the service's role, which owns nothing. Raises: SchemaMissing, RoleTooStrong."""
+    try:
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(SERVICE_ROLE)))
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise SchemaMissing(place, str(error)) from error
+    row = connection.execute(
+        "SELECT rolsuper OR rolbypassrls OR EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n "
+        "ON n.oid = c.relnamespace WHERE n.nspname = 'hummock' AND c.relowner = r.oid) "
+        "FROM pg_roles r WHERE rolname = current_user"
+    ).fetchone()
+    if row is None or row[0]:
+        raise RoleTooStrong(place, SERVICE_ROLE)
