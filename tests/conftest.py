@@ -19,6 +19,8 @@ from tests.shared import BGE_ZH, MINILM, find_shared, find_tokenizer, install_mi
 from tests.store.opening import opened
 from tests.workplace import Workplace, workplace
 
+pytest_plugins = ["tests.postgresql.fixtures"]
+
 # Tests set what they need themselves. A user's own service, his terminal and his proxy, which a call to 127.0.0.1 would
 # go through, have no part in them; and what a process says into a pipe must come out at once without PYTHONUNBUFFERED.
 _OF_THE_USER = {"PYTHONUNBUFFERED", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERM"}

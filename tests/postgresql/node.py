@@ -29,7 +29,7 @@ from tests.postgresql.programs import ProgramsMissing, find_programs
 
 SUPERUSER: Final = "postgres"
 ROLE: Final = "hummock"
-"""Owns what the service uses."""
+"""Owns what the service uses, and makes the role that it works as."""
 _PORT: Final = 5432
 """Nobody listens on it: it is part of the socket's name."""
 _MOST_SOCKET_BYTES: Final = 103
@@ -234,7 +234,7 @@ def _provide_role(node: Node) -> None:
     """Creates ROLE and its database, unless they are there."""
     with psycopg.connect(node.dsn, autocommit=True) as connection:
         if not connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE]).rowcount:
-            connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(ROLE)))
+            connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE").format(sql.Identifier(ROLE)))
         is_there = connection.execute("SELECT FROM pg_database WHERE datname = %s", [ROLE]).rowcount
     if not is_there:
         node.create_database(ROLE)
