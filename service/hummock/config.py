@@ -55,7 +55,7 @@ _OTHER_VARIABLES = frozenset(
     }
 )
 
-_SECRET = frozenset({"api_key", "llm", "learning_llm"})
+_SECRET = frozenset({"api_key", "llm", "learning_llm", "store"})
 """What is not shown when it is wrong."""
 
 _SHORT_NAMES: dict[tuple[str, ...], str] = {("data_dir",): "HUMMOCK_DATA", ("models_dir",): "HUMMOCK_MODELS"}
@@ -84,6 +84,12 @@ Directory = Annotated[Path, AfterValidator(_absolute)]
 
 def _words(given: object) -> object:
     return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
+
+
+def _postgresql(dsn: SecretStr) -> SecretStr:
+    if not dsn.get_secret_value().startswith(("postgresql://", "postgres://")):
+        raise ValueError("is no connection string of PostgreSQL (postgresql://…); LMDB's directory is data_dir")
+    return dsn
 
 
 def _http_url(url: str) -> str:
@@ -143,6 +149,10 @@ class Settings(BaseModel):
 
     data_dir: Directory
     """The store's directory; one process at a time. Unset means the platform's. `HUMMOCK_DATA`."""
+    store: Annotated[SecretStr, AfterValidator(_postgresql)] | None = None
+    """Where memories are kept: a database of PostgreSQL, `postgresql://…`, which any number of services may have open;
+    unset means LMDB in the data directory. It may hold a password: better in the environment than on the command line.
+    """
     host: str = Field(default="127.0.0.1", min_length=1)
     """Address to listen on."""
     port: int = Field(default=7420, ge=0, le=65535)
@@ -225,6 +235,8 @@ class Settings(BaseModel):
     def _has_a_port_to_share(cls, readers: int, known: ValidationInfo) -> int:
         if readers and known.data.get("unix_socket") is not None:
             raise ValueError("readers share a port, which a Unix socket has none of")
+        if readers and known.data.get("store") is not None:
+            raise ValueError("readers read LMDB beside its writer; over PostgreSQL start another service instead")
         return readers
 
     @field_validator("intent")
@@ -237,7 +249,7 @@ class Settings(BaseModel):
 
     def for_reader(self) -> str:
         """All of them as one line of JSON, secrets too: for a child's standard input and nowhere else."""
-        values = self.model_dump(mode="json")
+        values = self.model_dump(mode="json", exclude={"store"})
         for table, llm in (("llm", self.llm), ("learning_llm", self.learning_llm)):
             values[table]["api_key"] = llm.api_key.get_secret_value()
         return json.dumps(values)

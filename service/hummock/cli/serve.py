@@ -39,6 +39,10 @@ SERVING_ON = "serving on "
 
 def serve(
     data: DataOption = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="DSN", help="Keep memories in PostgreSQL, postgresql://…; LMDB if unset."),
+    ] = None,
     host: Annotated[str | None, typer.Option("--host", help="Address to listen on, 127.0.0.1 if unset.")] = None,
     port: Annotated[int | None, typer.Option("--port", help="Port, 7420 if unset; 0 takes a free one.")] = None,
     unix_socket: Annotated[Path | None, typer.Option("--unix-socket", help="Listen on this socket instead.")] = None,
@@ -81,6 +85,7 @@ def serve(
         from hummock.config import load_settings
     flags = {
         "data_dir": data,
+        "store": store,
         "host": host,
         "port": port,
         "unix_socket": unix_socket,
@@ -125,6 +130,9 @@ def _require_extras(settings: Settings) -> None:
     if settings.console_port is not None:
         with packages_of("console"):
             require_packages("jinja2", "starlette", "uvicorn")
+    if settings.store is not None:
+        with packages_of("postgresql"):
+            require_packages("psycopg", "psycopg_pool")
     if settings.traces.endpoint:
         with packages_of("traces"):
             require_packages("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.grpc")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import stat
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,6 @@ from hummock import models, store
 from hummock.access.audit import AuditLog
 from hummock.config import Settings
 from hummock.core.activity import Activity
-from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
 from hummock.core.project import LearnerStatus
 from hummock.learning.background import BackgroundLearner, LearnKeywords
@@ -57,6 +55,7 @@ from hummock.rpc.server import Access
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
+from hummock.wiring import stores
 from hummock.wiring.activity import counting, loading
 from hummock.wiring.console_process import console_beside
 from hummock.wiring.metrics import counting_together, metering
@@ -249,15 +248,13 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
     with ExitStack() as stack:
         # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
-        store.require_free(settings.data_dir)  # before a model is fetched and loaded in vain
-        recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
+        # First: a store that cannot be opened is said at once, before a model is fetched and loaded in vain.
+        recorded = stores.recorded_model(settings)
         counter = _counter(settings)
         model = choose_model(settings, recorded, say)
         embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers, say)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
-        opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock, say)))
-        say(f"store {settings.data_dir}, {opened.status().project_count} projects")
-        _warn_of_others(settings.data_dir, say)
+        opened = stack.enter_context(stores.opened(settings, embedder.space, clock, say))
         # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
         backfill = stack.enter_context(closing(Backfill(opened, embedder, clock, settings.workers)))
@@ -304,30 +301,11 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         )
 
 
-def _warn_of_others(data_dir: Path, say: Say) -> None:
-    """Says where other users may look into the data directory. One that was there keeps its mode: it is its owner's."""
-    mode = stat.S_IMODE(data_dir.stat().st_mode)
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        say(f"warning: other users may look into {data_dir} (mode {mode:o}); chmod 700 {data_dir}")
-
-
 def _counter(settings: Settings) -> TokenCounter:
     try:
         return counter_of(settings.tokenizer_file)
     except (OSError, ValueError) as error:
         raise StartError(f"tokenizer_file: {error}") from error
-
-
-def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> store.WritableStore:
-    return store.open_store(
-        settings.data_dir,
-        space=space,
-        clock=clock,
-        map_bytes=settings.storage.map_bytes,
-        quota_bytes=settings.storage.quota_bytes,
-        memory_budget_bytes=settings.storage.memory_budget_bytes,
-        say=say,
-    )
 
 
 def _advice(model: models.EmbeddingModel) -> str:

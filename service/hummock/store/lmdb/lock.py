@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
-from hummock.store.errors import DirectoryInUse, DirectoryReplaced
+from hummock.store.errors import DirectoryInUse, DirectoryReplaced, DirectoryUnusable
 
 LOCK_FILE = "lock"
 
@@ -97,6 +99,23 @@ class DirectoryLock:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Holds a directory that is not used for a database, and is made where it is not there.
+
+    Raises: DirectoryInUse, DirectoryUnusable.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = DirectoryLock(directory)
+    except OSError as error:
+        raise DirectoryUnusable(directory, str(error), "choose another directory") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def was_used(directory: Path) -> bool:

@@ -1,0 +1,84 @@
+"""Which store the settings want: LMDB in the data directory, or a database of PostgreSQL."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from hummock import store
+from hummock.config import Settings
+from hummock.core.embedding import EmbeddingSpace
+from hummock.ports.models import Clock
+from hummock.wiring.parts import Say
+
+
+def recorded_model(settings: Settings) -> str | None:
+    """Name of the model whose vectors the store holds; None when it holds none yet. Writes nothing.
+
+    Raises: StartError: another service has the data directory, or the store cannot be read.
+    """
+    store.require_free(settings.data_dir)
+    if settings.store is None:
+        return store.recorded_model(settings.data_dir)
+    from hummock.store.postgresql.opening import recorded_model_of
+
+    return recorded_model_of(settings.store.get_secret_value())
+
+
+@contextmanager
+def opened(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> Iterator[store.WritableStore]:
+    """The store, closed at the end. Raises: StartError."""
+    if settings.store is not None:
+        with _database(settings, settings.store.get_secret_value(), space, clock, say) as made:
+            yield made
+        return
+    with closing(
+        store.open_store(
+            settings.data_dir,
+            space=space,
+            clock=clock,
+            map_bytes=settings.storage.map_bytes,
+            quota_bytes=settings.storage.quota_bytes,
+            memory_budget_bytes=settings.storage.memory_budget_bytes,
+            say=say,
+        )
+    ) as made:
+        say(f"store {settings.data_dir}, {made.status().project_count} projects")
+        _warn_of_others(settings.data_dir, say)
+        yield made
+
+
+@contextmanager
+def _database(
+    settings: Settings, dsn: str, space: EmbeddingSpace, clock: Clock, say: Say
+) -> Iterator[store.WritableStore]:
+    # Of an extra that few have.
+    from hummock.store.postgresql.opening import open_shared_store
+
+    # Tokens, the audit log and sockets still lie in the directory, which is one service's.
+    with (
+        store.held(settings.data_dir),
+        closing(
+            open_shared_store(
+                dsn,
+                space=space,
+                clock=clock,
+                quota_bytes=settings.storage.quota_bytes,
+                memory_budget_bytes=settings.storage.memory_budget_bytes,
+                readers=settings.workers,
+                say=say,
+            )
+        ) as made,
+    ):
+        say(f"store {made.status().directory}, {made.status().project_count} projects")
+        _warn_of_others(settings.data_dir, say)
+        yield made
+
+
+def _warn_of_others(data_dir: Path, say: Say) -> None:
+    """A directory that we make is closed to others; one that is there stays as it is, and is told of."""
+    mode = stat.S_IMODE(data_dir.stat().st_mode)
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        say(f"warning: other users may look into {data_dir} (mode {mode:o}); chmod 700 {data_dir}")
