@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import cast
 
@@ -126,6 +127,15 @@ class Environment:
     def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]]) -> None:
         """Nothing: what is mapped need not be fetched."""
 
+    def between(
+        self, txn: Transaction, table: Table, first: bytes, end: bytes, limit: int
+    ) -> Sequence[tuple[bytes, bytes]]:
+        """At most `limit` entries from one key on and before another, in order."""
+        with txn.cursor(table) as cursor:
+            if not cursor.set_range(first):
+                return []
+            return list(takewhile(lambda entry: entry[0] < end, islice(cursor.iternext(), limit)))
+
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
         """Nothing: those who read beside the writer look at what is committed."""
 
@@ -229,6 +239,12 @@ def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
 
     Raises: DirectoryUnusable, AnalyzerTooNew, SchemaTooNew.
     """
+    recorded = recorded_directory(directory, is_in_use=is_in_use)
+    return None if recorded is None else active_space(recorded).model
+
+
+def recorded_directory(directory: Path, *, is_in_use: bool) -> record_codec.DirectoryRecord | None:
+    """What a directory says of itself; None where nothing was ever stored in it. Otherwise as `recorded_model`."""
     data = directory / DATA_FILE
     try:
         if not data.exists():
@@ -242,12 +258,11 @@ def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
             env.begin() as txn,
         ):
             meta = env.open_db(b"meta", txn=txn, create=False)
-            recorded = _read_directory(txn, meta, directory)
+            return _read_directory(txn, meta, directory)
     except lmdb.NotFoundError:
         return None
     except (lmdb.Error, OSError) as error:
         raise unusable(directory, error) from error
-    return None if recorded is None else active_space(recorded).model
 
 
 def _locked(directory: Path) -> DirectoryLock:

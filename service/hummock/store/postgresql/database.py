@@ -37,6 +37,8 @@ _ENTER_NUMBER = b"SELECT set_config('hummock.scope', %s, true)"
 _ENTER_TO_WRITE = b"SELECT name_key, number, record FROM hummock.enter_to_write(%s)"
 _OWN_NUMBER = 2
 """The class of locks on projects that have no name any more."""
+_COPYING = 3
+"""That of whoever copies projects into the database."""
 
 
 class DatabaseUnusable(StartError):
@@ -46,6 +48,16 @@ class DatabaseUnusable(StartError):
 
     def __init__(self, place: str, why: str) -> None:
         super().__init__(f"{place} cannot be used: {why}")
+        self.place = place
+
+
+class DatabaseIsCopiedInto(StartError):
+    """Somebody copies projects into the database."""
+
+    reason = "STORE_IS_COPIED_INTO"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"{place}: another `hummock copy` writes into it; wait for its end, or stop it")
         self.place = place
 
 
@@ -178,6 +190,12 @@ class Database:
             row = connection.execute(b"SELECT hashtext(pg_current_snapshot()::text)").fetchone()
         return 0 if row is None else int(row[0])
 
+    def between(
+        self, txn: Transaction, table: RowTable, first: bytes, end: bytes, limit: int
+    ) -> Sequence[tuple[bytes, bytes]]:
+        """At most `limit` rows from one key on and before another, in order, in one go."""
+        return _own(txn).rows(table.between, table, (table.project_of(first), first, end, limit))
+
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
         """Lets all services know of a write, once it is durable."""
         _own(txn).tell(CHANNEL, f"{seq} {project}")
@@ -188,6 +206,15 @@ class Database:
         with self._connections.alone() as connection:
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
             yield connection
+
+    @contextmanager
+    def copied_into(self) -> Iterator[None]:
+        """While it is entered nobody else copies projects into the database. Raises: DatabaseIsCopiedInto."""
+        with self._connections.alone() as connection:
+            row = connection.execute(b"SELECT pg_try_advisory_lock(%s, 0)", (_COPYING,)).fetchone()
+            if row is None or not row[0]:
+                raise DatabaseIsCopiedInto(self.place)
+            yield
 
     def unusable(self, error: Exception) -> HummockError:
         """What is said at the start of a failure."""
@@ -301,10 +328,16 @@ class Database:
 
 def recorded_model(connection: PatientConnection) -> str | None:
     """Name of the model whose vectors a database holds; None when it holds none yet. Writes nothing."""
+    recorded = recorded_directory(connection)
+    return None if recorded is None else active_space(recorded).model
+
+
+def recorded_directory(connection: PatientConnection) -> record_codec.DirectoryRecord | None:
+    """What a database says of itself; None where nothing was ever stored in it. Writes nothing."""
     if not schema.form_of(connection):
         return None
     row = connection.execute(RowTable.named("meta").get, (0, DIRECTORY_KEY), binary=True).fetchone()
-    return None if row is None else active_space(record_codec.decode_directory(row[0])).model
+    return None if row is None else record_codec.decode_directory(row[0])
 
 
 def _own(txn: Transaction) -> RowTransaction:

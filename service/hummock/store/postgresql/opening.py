@@ -9,11 +9,12 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Generation
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.postgresql.connections import Connections
-from hummock.store.postgresql.database import Database, recorded_model
+from hummock.store.postgresql.database import Database, recorded_directory, recorded_model
 from hummock.store.postgresql.freshness import FreshProjects
 from hummock.store.postgresql.listener import Listener
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.table_store import WritableStore
+from hummock.store.tables.record_codec import DirectoryRecord
 from hummock.store.views.view_cache import FollowingViews
 from hummock.store.write.group import GroupCommit
 from hummock.store.write.idempotency import RequestReads
@@ -115,3 +116,9 @@ def recorded_model_of(dsn: str) -> str | None:
     """
     with Connections(dsn, 1).alone() as connection:
         return recorded_model(connection)
+
+
+def recorded_directory_of(dsn: str) -> DirectoryRecord | None:
+    """What a database says of itself; None where nothing was ever stored in it. Writes nothing. Raises: StartError."""
+    with Connections(dsn, 1).alone() as connection:
+        return recorded_directory(connection)

@@ -34,6 +34,7 @@ class RowTable:
     several: bytes
     up: bytes
     up_from: bytes
+    between: bytes
     down: bytes
     down_from_end: bytes
     count: bytes
@@ -54,6 +55,9 @@ class RowTable:
             several=statement("SELECT key, value FROM {table} WHERE project = %s AND key = ANY(%s)"),
             up=statement("SELECT key, value FROM {table} WHERE project = %s AND key > %s ORDER BY key LIMIT %s"),
             up_from=statement("SELECT key, value FROM {table} WHERE project = %s AND key >= %s ORDER BY key LIMIT %s"),
+            between=statement(
+                "SELECT key, value FROM {table} WHERE project = %s AND key >= %s AND key < %s ORDER BY key LIMIT %s"
+            ),
             down=statement("SELECT key, value FROM {table} WHERE project = %s AND key < %s ORDER BY key DESC LIMIT %s"),
             down_from_end=statement("SELECT key, value FROM {table} WHERE project = %s ORDER BY key DESC LIMIT %s"),
             count=statement("SELECT count(*) FROM {table}"),

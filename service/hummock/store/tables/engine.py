@@ -105,7 +105,8 @@ class Tables:
 
     Attributes:
         meta: "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are
-            made anew (`reanalyse.py`), "reached" and a hash of a name to how far a removed project had come.
+            made anew (`reanalyse.py`), "reached" and a hash of a name to how far a removed project had come, "copying"
+            and "copied" with a number to what is noted of copies (`moving/notes.py`).
         project: Name to number, number to ProjectRecord.
         project_removed: Number to nothing, of a project that is removed and left something (`project_removal.py`).
         memory: Doc to MemoryRecord.
@@ -234,6 +235,14 @@ class Engine(Protocol):
         """Says what a transaction will `get` soon, by the names of tables, so that it is read in one go.
 
         All keys are of one project. Nothing happens where each takes a moment anyway.
+        """
+
+    def between(
+        self, txn: Transaction, table: Table, first: bytes, end: bytes, limit: int, /
+    ) -> Sequence[tuple[bytes, bytes]]:
+        """At most `limit` entries from the key `first` on and before `end`, in order; nobody keeps them.
+
+        Both keys are of one project.
         """
 
     def tell(self, txn: Transaction, project: str, seq: int, /) -> None:

@@ -26,6 +26,8 @@ _NUMBER = struct.Struct(">Q")
 _LONGEST_NAME = 400
 _LONGEST_KEY = 511
 HASH_BYTES = 16
+COPYING = b"copying"
+"""Begins each `copying_key`."""
 
 
 def project_prefix(project: int) -> bytes:
@@ -44,6 +46,16 @@ def project_name_key(name: str) -> bytes:
 def project_number_key(project: int) -> bytes:
     """From a project's number to its record."""
     return b"p" + _PROJECT.pack(project)
+
+
+def copying_key(project: int) -> bytes:
+    """That a project is being copied under this number, and has no name yet."""
+    return COPYING + _PROJECT.pack(project)
+
+
+def copied_key(project: int) -> bytes:
+    """From the number of a project that is a copy to what it is a copy of."""
+    return b"copied" + _PROJECT.pack(project)
 
 
 def pack_project(project: int) -> bytes:

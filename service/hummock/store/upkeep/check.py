@@ -98,6 +98,8 @@ def _names(snapshot: Snapshot, projects: dict[int, record_codec.ProjectRecord], 
 def _strangers(snapshot: Snapshot, numbers: set[int], problems: Problems) -> None:
     """Entries under numbers that nobody has, and that are not about to be cleared."""
     removed = {keys.unpack_project(key) for key, _ in snapshot.entries("project_removed")}
+    # What a copy that was cut off has left; the next one clears it.
+    removed |= {keys.unpack_project(key[-4:]) for key, _ in snapshot.entries("meta", keys.COPYING)}
     for table in TABLE_NAMES:
         if table in _OF_NO_PROJECT:
             continue

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Protocol
 
 from hummock.store.tables import keys, record_codec
+from hummock.store.tables.sessions import clock_key
 from hummock.store.upkeep.inspection import Snapshot
 
 _OF_MESSAGES = ("message", "message_id")
@@ -18,6 +21,20 @@ _HELD = (
 """All that cannot be made anew of the rest."""
 _HELD_LATER = ("review",)
 """Likewise; of a project that has none of it the digest is as it was before there was such a table."""
+
+
+_OF_CHUNKS = ("vector", "token")
+"""Their keys have the number of a space behind the project's."""
+
+
+class Moment(Protocol):
+    """All tables at one moment, of whichever engine."""
+
+    def entries(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Keys that begin so, and what is stored under them, in order."""
+
+    def values(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """The same without seals; a value is empty where it is not what was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +49,34 @@ class ProjectDigest:
 
 def digests(snapshot: Snapshot) -> tuple[ProjectDigest, ...]:
     """Of all projects, by their numbers."""
-    return tuple(_of_project(snapshot, number, record) for number, record in snapshot.projects())
+    return tuple(digest_of(snapshot, number, record) for number, record in snapshot.projects())
 
 
-def _of_project(snapshot: Snapshot, number: int, record: record_codec.ProjectRecord) -> ProjectDigest:
+def digest_of(
+    moment: Moment, number: int, record: record_codec.ProjectRecord, *, by_any_number: bool = False
+) -> ProjectDigest:
+    """Of one project.
+
+    Args:
+        moment: When.
+        number: The project's.
+        record: The project's.
+        by_any_number: Whether a copy has the same digest that has other numbers, its own and its space's. Backups,
+            which keep the numbers, were never compared so.
+    """
     hashed, prefix = sha256(), keys.project_prefix(number)
     # Messages of removed sessions are cleared some time.
-    removed = tuple(key for key, _ in snapshot.entries("session_deleted", prefix))
-    later = tuple(table for table in _HELD_LATER if any(True for _ in snapshot.entries(table, prefix)))
+    removed = tuple(key for key, _ in moment.entries("session_deleted", prefix))
+    later = tuple(table for table in _HELD_LATER if next(moment.entries(table, prefix), None) is not None)
     for table in (*_HELD, *later):
         hashed.update(table.encode() + b"\n")
-        for key, value in snapshot.values(table, prefix):
+        cut = 2 * len(prefix) if by_any_number and table in _OF_CHUNKS else len(prefix)
+        for key, value in moment.values(table, prefix):
             if table in _OF_MESSAGES and key.startswith(removed):
                 continue
-            hashed.update(_LENGTHS.pack(len(key), len(value)) + key[len(prefix) :] + value)
+            if by_any_number and table == "session_order" and key != clock_key(number):
+                # A session's key.
+                value = value[len(prefix) :]
+            hashed.update(_LENGTHS.pack(len(key), len(value)) + key[cut:] + value)
     count = sum(record.kinds.values())
     return ProjectDigest(name=record.name, seq=record.seq, memory_count=count, digest=hashed.hexdigest())

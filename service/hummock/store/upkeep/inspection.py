@@ -46,7 +46,7 @@ class Snapshot:
     def values(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """The same without the seals that some tables have; a value is empty where it is not what was written."""
         for key, stored in self.entries(table, prefix):
-            yield key, _value(table, key, stored)
+            yield key, unsealed(table, key, stored) or b""
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """What is stored under a key."""
@@ -55,7 +55,7 @@ class Snapshot:
     def value(self, table: str, key: bytes) -> bytes | None:
         """The same without its seal."""
         stored = self.get(table, key)
-        return None if stored is None else _value(table, key, stored)
+        return None if stored is None else unsealed(table, key, stored) or b""
 
     def count(self, table: str) -> int:
         """Entries of a table."""
@@ -77,10 +77,16 @@ class Snapshot:
         return active_space(self.directory)
 
 
-def _value(table: str, key: bytes, stored: bytes) -> bytes:
+def has_seals(table: str) -> bool:
+    """Whether the values of a table have seals."""
+    return table in _OF_NUMBERS or table in _OF_RECORDS
+
+
+def unsealed(table: str, key: bytes, stored: bytes) -> bytes | None:
+    """What is stored under a key without its seal, if the table has any; None where it is not what was written."""
     if table in _OF_NUMBERS:
-        return sealed.opened_number(key, stored) or b""
-    return sealed.opened(key, stored) or b"" if table in _OF_RECORDS else stored
+        return sealed.opened_number(key, stored)
+    return sealed.opened(key, stored) if table in _OF_RECORDS else stored
 
 
 @contextmanager

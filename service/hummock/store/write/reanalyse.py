@@ -28,7 +28,7 @@ from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.template import as_draft, pieces_of
 from hummock.text.terms import learned_terms, terms_of
 
-_REANALYSED_KEY = b"reanalysed"
+REANALYSED_KEY = b"reanalysed"
 _MEMORIES_AT_ONCE = 512
 _BYTES_AT_ONCE = 1 << 20
 """Of their records, besides the last one: terms take up to a hundred times as much while they are made."""
@@ -60,13 +60,13 @@ def _begun(engine: Engine) -> record_codec.Reanalysed | None:
     meta = engine.tables.meta
     with engine.reading() as txn:
         record = record_codec.decode_directory(txn.get(DIRECTORY_KEY, b"", db=meta))
-        noted = txn.get(_REANALYSED_KEY, db=meta)
+        noted = txn.get(REANALYSED_KEY, db=meta)
     if record.analyzer == ANALYZER_VERSION:
         return None if noted is None else record_codec.decode_reanalysed(noted)
     start = record_codec.Reanalysed(project=0, doc=0)
     with engine.writing() as txn:
         txn.put(DIRECTORY_KEY, record_codec.encode(msgspec.structs.replace(record, analyzer=ANALYZER_VERSION)), db=meta)
-        txn.put(_REANALYSED_KEY, record_codec.encode(start), db=meta)
+        txn.put(REANALYSED_KEY, record_codec.encode(start), db=meta)
     return start
 
 
@@ -91,7 +91,7 @@ class _Reanalysis:
             if number >= start.project:
                 self._project(number, start.doc if number == start.project else 0)
         with self.engine.writing() as txn:
-            txn.delete(_REANALYSED_KEY, db=tables.meta)
+            txn.delete(REANALYSED_KEY, db=tables.meta)
         self.say(f"the words of {self.done} memories are made anew")
 
     def _project(self, number: int, doc: int) -> None:
@@ -130,7 +130,7 @@ class _Reanalysis:
         txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)
         next_doc = keys.doc_of_doc_key(memories[-1][0]) + 1
         noted = record_codec.Reanalysed(project=number, doc=next_doc)
-        txn.put(_REANALYSED_KEY, record_codec.encode(noted), db=tables.meta)
+        txn.put(REANALYSED_KEY, record_codec.encode(noted), db=tables.meta)
         self._count(len(memories))
         return next_doc
 

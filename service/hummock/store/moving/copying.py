@@ -1,0 +1,308 @@
+"""Copies all projects of one store into another, while services may use the source.
+
+Each project is read at one moment and written under a number of the target's own that has no name; when it is found to
+hold what it should, it is given its name. Then those that were written to meanwhile are copied again, a few times over.
+Numbers of projects differ, and so no digest here knows of them.
+
+A project of the target is replaced where it is a copy that nobody has written to, or where it may be. Those of other
+names are left alone, but for copies of what is gone from the source.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hummock.store.errors import EntryDamaged, MemoryDamaged
+from hummock.store.moving.landing import Landing, Standing, said
+from hummock.store.moving.moment import Moment
+from hummock.store.moving.refusals import OtherHistory, ProjectDamaged
+from hummock.store.moving.renumbered import batches
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.engine import Engine
+from hummock.store.upkeep.digest import ProjectDigest, digest_of
+
+_ROUNDS = 4
+"""In which projects are copied again that were written to meanwhile."""
+
+_REACHED = b"reached"
+_REQUESTS = 0
+"""Stands for a project's number where the requests to remove projects are kept."""
+
+Version = tuple[int, int]
+"""A project's number and seq: one that has the same is as it was."""
+
+
+class Outcome(StrEnum):
+    """What became of a project."""
+
+    COPIED = "copied"
+    EQUAL = "equal"
+    REPLACED = "replaced"
+    REMOVED = "removed"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedProject:
+    """A project of the target.
+
+    Attributes:
+        name: Its.
+        outcome: What became of it last.
+        seq: How far it has come, as its copy has it.
+        memory_count: Its memories.
+        digest: Of both, by whatever numbers; empty where there is none.
+        took_s: How long it took.
+        why: What is wrong with it; empty unless it is damaged.
+    """
+
+    name: str
+    outcome: Outcome
+    seq: int
+    memory_count: int
+    digest: str
+    took_s: float
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """What was copied.
+
+    Attributes:
+        projects: All that the source had or has.
+        moved: Those that were written to again after they were copied.
+        others: Projects of the target that are no copies.
+    """
+
+    projects: tuple[CopiedProject, ...]
+    moved: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def damaged(self) -> tuple[CopiedProject, ...]:
+        """Those that could not be copied."""
+        return tuple(one for one in self.projects if one.outcome is Outcome.DAMAGED)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the target has all that the source has."""
+        return not self.moved and not self.damaged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Whom to tell of the progress.
+
+    Attributes:
+        far: Takes a project's name, how many of its memories are copied, and of how many.
+        done: Takes what became of a project.
+    """
+
+    far: Callable[[str, int, int], None] = lambda name, done, total: None
+    done: Callable[[CopiedProject], None] = lambda project: None
+
+
+_NOBODY = Told()
+
+
+def copy(source: Engine, target: Engine, *, replaces: bool = False, told: Told = _NOBODY) -> Copied:
+    """Copies all that a store has; what was copied before and has not changed is not copied again.
+
+    Args:
+        source: Read only; others may write to it.
+        target: Nobody else copies into it.
+        replaces: Whether projects of the target with another history may be replaced.
+        told: Whom to tell.
+
+    Raises: OtherHistory: nothing was copied. HummockError: a store cannot be read or written any more.
+    """
+    return _Copying(source, target, replaces, told).run()
+
+
+class _Copying:
+    """One run."""
+
+    def __init__(self, source: Engine, target: Engine, replaces: bool, told: Told) -> None:
+        self._source = source
+        self._target = target
+        self._replaces = replaces
+        self._told = told
+        self._landing = Landing(target, source.place)
+        self._versions: dict[str, Version] = {}
+        """Of the projects of the source that were handled, as they were then."""
+        self._projects: dict[str, CopiedProject] = {}
+
+    def run(self) -> Copied:
+        """All of it."""
+        self._landing.clear()
+        equal = self._compared()
+        for name in self._present():
+            if name in equal:
+                self._done(equal[name])
+            else:
+                self._copy(name)
+        for _ in range(_ROUNDS):
+            behind = self._behind()
+            if not behind:
+                break
+            for name in behind:
+                self._copy(name)
+        self._copy_shared()
+        self._landing.clear()
+        present = self._present()
+        return Copied(
+            projects=tuple(self._projects.values()),
+            moved=tuple(self._behind()),
+            others=tuple(name for name in self._landing.standings() if name not in present),
+        )
+
+    def _compared(self) -> dict[str, CopiedProject]:
+        """The projects that are equal already. Raises: OtherHistory."""
+        standings, equal, others = self._landing.standings(), dict[str, CopiedProject](), []
+        for name, (version, create_time) in self._present().items():
+            standing = standings.get(name)
+            if standing is None:
+                continue
+            began_s = time.monotonic()
+            digest = self._equal(name, standing) if standing.seq == version[1] else None
+            if digest is not None:
+                self._landing.note_copy(name, standing)
+                self._versions[name] = version
+                equal[name] = _copied(digest, Outcome.EQUAL, began_s)
+            elif not self._may_replace(standing, version, create_time):
+                others.append(name)
+        if others:
+            raise OtherHistory(self._target.place, others)
+        return equal
+
+    def _equal(self, name: str, standing: Standing) -> ProjectDigest | None:
+        """The digest of a project that is the same in both stores."""
+        with self._reading(name) as moment:
+            found = moment.project(name)
+            if found is None or found[1].seq != standing.seq:
+                return None
+            digest = digest_of(moment, *found, by_any_number=True)
+        return digest if self._landing.digest(name) == digest else None
+
+    def _may_replace(self, standing: Standing, version: Version, create_time: float) -> bool:
+        if self._replaces:
+            return True
+        return standing.is_untouched and standing.create_time == create_time and standing.seq <= version[1]
+
+    def _present(self) -> dict[str, tuple[Version, float]]:
+        """The projects of the source, in the order of their numbers, and when each was made."""
+        with self._reading() as moment:
+            return {
+                name: ((number, record.seq), record.create_time) for name, (number, record) in moment.projects().items()
+            }
+
+    def _behind(self) -> list[str]:
+        """Projects that have changed since they were copied, are new, or are gone."""
+        present = {name: version for name, (version, _) in self._present().items()}
+        changed = [name for name, version in present.items() if self._versions.get(name) != version]
+        standings = self._landing.standings()
+        gone = [
+            name
+            for name, standing in standings.items()
+            if name not in present
+            and standing.is_untouched
+            and standing.note is not None
+            and standing.note.source == self._source.place
+        ]
+        return changed + gone
+
+    def _copy(self, name: str) -> None:
+        """Copies a project as it is now, or removes the copy of one that is gone."""
+        began_s = time.monotonic()
+        standing = self._landing.standings().get(name)
+        with self._reading(name) as moment:
+            found = moment.project(name)
+            if found is None:
+                self._remove(name, standing, began_s)
+                return
+            number, record = found
+            if standing and not self._may_replace(standing, (number, record.seq), record.create_time):
+                raise OtherHistory(self._target.place, [name])
+            self._versions[name] = number, record.seq
+            try:
+                digest = self._moved(moment, number, record, standing)
+            except (MemoryDamaged, EntryDamaged) as error:
+                self._done(_damaged(record, ProjectDamaged(name, _what(error)), began_s))
+                return
+        self._done(_copied(digest, Outcome.REPLACED if standing else Outcome.COPIED, began_s))
+
+    def _moved(
+        self, moment: Moment, number: int, record: record_codec.ProjectRecord, standing: Standing | None
+    ) -> ProjectDigest:
+        total, done = sum(record.kinds.values()), 0
+        new = self._landing.begin()
+        for batch in batches(moment, number, record, new, self._landing.space_number):
+            self._landing.put(new, batch)
+            done += batch.memory_count
+            self._told.far(record.name, done, total)
+        digest = digest_of(moment, number, record, by_any_number=True)
+        self._landing.name(new, record, digest, standing)
+        return digest
+
+    def _remove(self, name: str, standing: Standing | None, began_s: float) -> None:
+        self._versions.pop(name, None)
+        if standing is None:
+            return
+        self._landing.remove(name, standing)
+        gone = ProjectDigest(name=name, seq=standing.seq, memory_count=0, digest="")
+        self._done(_copied(gone, Outcome.REMOVED, began_s))
+
+    def _copy_shared(self) -> None:
+        """How far removed projects had come, and what their removals were answered."""
+        with self._reading() as moment:
+            reached = list(moment.entries("meta", _REACHED))
+            answers = {
+                table: list(moment.entries(table, keys.project_prefix(_REQUESTS)))
+                for table in ("request", "request_age")
+            }
+        self._landing.put_shared("meta", reached)
+        for table, entries in answers.items():
+            self._landing.put_shared(table, entries)
+
+    def _done(self, project: CopiedProject) -> None:
+        self._projects[project.name] = project
+        self._told.done(project)
+
+    @contextmanager
+    def _reading(self, scope: str | None = None) -> Iterator[Moment]:
+        with said(self._source), self._source.answering(scope) as txn:
+            yield Moment(self._source, txn)
+
+
+def _copied(digest: ProjectDigest, outcome: Outcome, began_s: float) -> CopiedProject:
+    return CopiedProject(
+        name=digest.name,
+        outcome=outcome,
+        seq=digest.seq,
+        memory_count=digest.memory_count,
+        digest=digest.digest,
+        took_s=time.monotonic() - began_s,
+    )
+
+
+def _damaged(record: record_codec.ProjectRecord, error: ProjectDamaged, began_s: float) -> CopiedProject:
+    return CopiedProject(
+        name=record.name,
+        outcome=Outcome.DAMAGED,
+        seq=record.seq,
+        memory_count=sum(record.kinds.values()),
+        digest="",
+        took_s=time.monotonic() - began_s,
+        why=str(error),
+    )
+
+
+def _what(error: MemoryDamaged | EntryDamaged) -> str:
+    if isinstance(error, MemoryDamaged):
+        return f"memory {error.memory_id or f'number {error.doc}'} is not what was written"
+    return f"{error.what} is not what was written"

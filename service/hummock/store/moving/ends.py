@@ -1,0 +1,152 @@
+"""The two ends of a copy: a data directory or a database each, opened as one that is read and one that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from hummock.core.embedding import Calibration, EmbeddingSpace
+from hummock.store.limits import MAP_BYTES
+from hummock.store.lmdb.environment import Environment, recorded_directory
+from hummock.store.moving.copying import Copied, Told, copy
+from hummock.store.moving.moment import Moment
+from hummock.store.moving.refusals import CopiedOntoItself, NotADatabase, NothingToCopy, SpacesDiffer, WordsOutdated
+from hummock.store.tables.engine import Engine
+from hummock.store.tables.projects import active_space
+from hummock.store.tables.record_codec import DirectoryRecord
+from hummock.store.write.reanalyse import REANALYSED_KEY, Say, reanalyse
+from hummock.text.analyzer import ANALYZER_VERSION
+
+_SCHEMES = ("postgresql://", "postgres://")
+_CONNECTIONS = 2
+"""One that reads or writes, and one to spare."""
+
+
+def is_database(end: str) -> bool:
+    """Whether an end names a database of PostgreSQL, and not a data directory."""
+    return end.startswith(_SCHEMES)
+
+
+def copy_between(
+    source: str,
+    target: str,
+    *,
+    replaces: bool = False,
+    told: Told | None = None,
+    map_bytes: int = MAP_BYTES,
+    say: Say = lambda line: None,
+) -> Copied:
+    """Copies all of one store into another; see `copy`.
+
+    Args:
+        source: A data directory, or "postgresql://…".
+        target: The same; it is made where it is not there. A directory must be no service's meanwhile.
+        replaces: Whether projects of the target with another history may be replaced.
+        told: Whom to tell of the progress.
+        map_bytes: Most that a data file may ever take.
+        say: Takes a line for people where opening takes long.
+
+    Raises: StartError: nothing was copied. HummockError.
+    """
+    require_two(source, target)
+    recorded = _recorded(source, "FROM")
+    if recorded is None:
+        raise NothingToCopy(place_of(source, "FROM"))
+    space = _space_of(recorded)
+    _require_same_space(source, target, recorded)
+    with _read(source, space, map_bytes) as read:
+        _require_current(read, recorded)
+        with _written(target, space, map_bytes) as written:
+            reanalyse(written, say)
+            return copy(read, written, replaces=replaces, told=told or Told())
+
+
+def place_of(end: str, which: str) -> str:
+    """An end for people, without what is secret of it; `which` it is. Raises: NotADatabase."""
+    if not is_database(end):
+        return str(Path(end).resolve())
+    import psycopg
+
+    from hummock.store.postgresql.connections import place_of as place_of_database
+
+    try:
+        return place_of_database(end)
+    except psycopg.ProgrammingError:
+        # Without its cause, whose message repeats a part of the string.
+        raise NotADatabase(which) from None
+
+
+def require_two(source: str, target: str) -> None:
+    """Raises: CopiedOntoItself, NotADatabase."""
+    places = place_of(source, "FROM"), place_of(target, "TO")
+    if places[0] == places[1]:
+        raise CopiedOntoItself(places[0])
+
+
+def _recorded(end: str, which: str) -> DirectoryRecord | None:
+    """What a store says of itself; None where nothing was ever stored in it. Writes nothing. Raises: StartError."""
+    if not is_database(end):
+        return recorded_directory(Path(end), is_in_use=True)
+    from hummock.store.postgresql.opening import recorded_directory_of
+
+    return recorded_directory_of(end)
+
+
+def _space_of(recorded: DirectoryRecord) -> EmbeddingSpace:
+    """The space of all vectors, as far as a store notes it."""
+    space = active_space(recorded)
+    return EmbeddingSpace(
+        id=space.id,
+        model=space.model,
+        dim=space.dim,
+        token_dim=space.token_dim,
+        max_tokens=0,
+        scripts=frozenset(),
+        calibration=Calibration(unrelated_latin=0.0, unrelated_han=0.0, near_twin_bar=1.0),
+    )
+
+
+def _require_same_space(source: str, target: str, recorded: DirectoryRecord) -> None:
+    """Before anything is opened to be written to. Raises: SpacesDiffer."""
+    other = _recorded(target, "TO")
+    if other is None:
+        return
+    ours, theirs = active_space(recorded), active_space(other)
+    if ours.id != theirs.id:
+        raise SpacesDiffer(
+            (place_of(source, "FROM"), ours.model, ours.id), (place_of(target, "TO"), theirs.model, theirs.id)
+        )
+
+
+def _require_current(engine: Engine, recorded: DirectoryRecord) -> None:
+    with engine.answering() as txn:
+        is_under_way = Moment(engine, txn).value("meta", REANALYSED_KEY) is not None
+    if is_under_way or recorded.analyzer != ANALYZER_VERSION:
+        raise WordsOutdated(engine.place)
+
+
+@contextmanager
+def _read(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
+    """A store that is only read."""
+    if is_database(end):
+        from hummock.store.postgresql.database import Database
+
+        with closing(Database(end, space, _CONNECTIONS)) as database:
+            yield database
+        return
+    with closing(Environment(Path(end).resolve(), space, map_bytes, is_read_only=True)) as environment:
+        yield environment
+
+
+@contextmanager
+def _written(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
+    """A store that is written to, by no other copy meanwhile."""
+    if is_database(end):
+        from hummock.store.postgresql.database import Database
+
+        with closing(Database(end, space, _CONNECTIONS)) as database, database.copied_into():
+            yield database
+        return
+    with closing(Environment(Path(end).resolve(), space, map_bytes)) as environment:
+        yield environment

@@ -1,0 +1,188 @@
+"""Where copies land: first under a number that has no name, and at last, whole, under their name.
+
+A transaction that gives a copy its name takes it from whatever had it. What had it, and what a copy that was cut off
+has left, is cleared like a removed project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from hummock.store.moving.moment import Moment
+from hummock.store.moving.notes import CopyNote, copying, note_of, noted, put_note
+from hummock.store.moving.refusals import CopyDisturbed
+from hummock.store.moving.renumbered import Batch
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.engine import Engine, Transaction
+from hummock.store.upkeep.digest import ProjectDigest, digest_of
+from hummock.store.write.project_removal import Remains
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A project of the target as it was found.
+
+    Attributes:
+        number: Its.
+        seq: How far it had come.
+        create_time: When it was made; of a copy that of what it is a copy of.
+        note: What it is a copy of; None where it is none.
+    """
+
+    number: int
+    seq: int
+    create_time: float
+    note: CopyNote | None
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it is a copy that nobody has written to."""
+        return self.note is not None and self.note.seq == self.seq
+
+
+class Landing:
+    """The store that is copied to. Nobody else copies into it."""
+
+    def __init__(self, engine: Engine, source: str) -> None:
+        """`source` is where everything comes from, for people."""
+        self._engine = engine
+        self._source = source
+
+    def clear(self) -> None:
+        """Clears what has no name: what was replaced, and what copies that were cut off have left."""
+        with self._reading() as moment:
+            unnamed = copying(moment)
+            numbers = {number for number, _ in moment.projects().values()}
+            outdated = [number for number in noted(moment) if number not in numbers]
+        for number in unnamed:
+            with self._writing(number=number) as txn:
+                self._leave(txn, number)
+                txn.delete(keys.copying_key(number), db=self._engine.tables.meta)
+        with self._writing() as txn:
+            for number in outdated:
+                txn.delete(keys.copied_key(number), db=self._engine.tables.meta)
+        remains = Remains(self._engine)
+        while remains.clear_some():
+            pass
+
+    def standings(self) -> dict[str, Standing]:
+        """All projects that are there, by name."""
+        with self._reading() as moment:
+            return {name: _standing(moment, number, record) for name, (number, record) in moment.projects().items()}
+
+    def digest(self, name: str) -> ProjectDigest | None:
+        """That of a project, as it is now; None where there is none."""
+        with self._reading(name) as moment:
+            found = moment.project(name)
+            return None if found is None else digest_of(moment, *found, by_any_number=True)
+
+    @property
+    def space_number(self) -> int:
+        """What keys say of the space."""
+        return self._engine.space_number
+
+    def begin(self) -> int:
+        """A number that has no name yet."""
+        with self._writing() as txn:
+            number = self._engine.next_number(txn)
+            txn.put(keys.copying_key(number), b"", db=self._engine.tables.meta)
+        return number
+
+    def put(self, number: int, batch: Batch) -> None:
+        """Writes a part of what is to be under a number."""
+        with self._writing(number=number) as txn:
+            for table, entries in batch.entries.items():
+                with txn.cursor(getattr(self._engine.tables, table)) as cursor:
+                    cursor.putmulti(entries)
+
+    def name(
+        self, number: int, record: record_codec.ProjectRecord, expected: ProjectDigest, instead_of: Standing | None
+    ) -> None:
+        """Lets a copy be found by its name.
+
+        Args:
+            number: Where it is.
+            record: The project's in its own store.
+            expected: What it must hold.
+            instead_of: What has the name now.
+
+        Raises: CopyDisturbed: it does not hold that, or something else has the name.
+        """
+        own = msgspec.structs.replace(record, active_space=self._engine.space_number)
+        with self._reading(number) as moment:
+            if digest_of(moment, number, own, by_any_number=True) != expected:
+                raise CopyDisturbed(self._engine.place, record.name)
+        tables = self._engine.tables
+        with self._writing([record.name], number) as txn:
+            if txn.get(keys.copying_key(number), db=tables.meta) is None:
+                raise CopyDisturbed(self._engine.place, record.name)
+            self._take_name(txn, record.name, instead_of)
+            txn.put(keys.project_name_key(record.name), keys.pack_project(number), db=tables.project)
+            txn.put(keys.project_number_key(number), record_codec.encode(own), db=tables.project)
+            txn.delete(keys.copying_key(number), db=tables.meta)
+            put_note(txn, self._engine, number, CopyNote(seq=own.seq, source=self._source))
+            self._engine.tell(txn, record.name, own.seq)
+
+    def note_copy(self, name: str, standing: Standing) -> None:
+        """Notes that a project is a copy, which was found to be one."""
+        note = CopyNote(seq=standing.seq, source=self._source)
+        if standing.note != note:
+            with self._writing([name]) as txn:
+                put_note(txn, self._engine, standing.number, note)
+
+    def remove(self, name: str, standing: Standing) -> None:
+        """Removes a copy of what is gone. Raises: CopyDisturbed: it is not what it was."""
+        with self._writing([name]) as txn:
+            self._take_name(txn, name, standing)
+            self._engine.tell(txn, name, standing.seq + 1)
+
+    def put_shared(self, table: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Writes what is no project's, where nothing is yet."""
+        found = getattr(self._engine.tables, table)
+        with self._writing() as txn:
+            for key, value in entries:
+                if txn.get(key, db=found) is None:
+                    txn.put(key, value, db=found)
+
+    def _take_name(self, txn: Transaction, name: str, standing: Standing | None) -> None:
+        """Leaves the name to whoever is next, and what had it to be cleared. Raises: CopyDisturbed."""
+        found = Moment(self._engine, txn).project(name)
+        if (None if found is None else (found[0], found[1].seq)) != (standing and (standing.number, standing.seq)):
+            raise CopyDisturbed(self._engine.place, name)
+        if standing is None:
+            return
+        tables = self._engine.tables
+        txn.delete(keys.project_name_key(name), db=tables.project)
+        txn.delete(keys.project_number_key(standing.number), db=tables.project)
+        txn.delete(keys.copied_key(standing.number), db=tables.meta)
+        self._leave(txn, standing.number)
+
+    def _leave(self, txn: Transaction, number: int) -> None:
+        txn.put(keys.project_prefix(number), b"", db=self._engine.tables.project_removed)
+
+    @contextmanager
+    def _reading(self, scope: str | int | None = None) -> Iterator[Moment]:
+        with said(self._engine), self._engine.answering(scope) as txn:
+            yield Moment(self._engine, txn)
+
+    @contextmanager
+    def _writing(self, projects: Sequence[str] = (), number: int | None = None) -> Iterator[Transaction]:
+        with said(self._engine), self._engine.writing(projects=projects, number=number) as txn:
+            yield txn
+
+
+@contextmanager
+def said(engine: Engine) -> Iterator[None]:
+    """Failures of the database, in words. Raises: HummockError."""
+    try:
+        yield
+    except engine.failures as error:
+        raise engine.unusable(error) from error
+
+
+def _standing(moment: Moment, number: int, record: record_codec.ProjectRecord) -> Standing:
+    return Standing(number=number, seq=record.seq, create_time=record.create_time, note=note_of(moment, number))

@@ -1,0 +1,88 @@
+"""What a project has, under another number.
+
+Keys begin with the project's number, and a checksum or a seal covers its entry's key. So whatever is copied is checked
+in the one store, and sealed anew for its key in the other.
+
+What a store keeps to be found again by is copied too, but for the vectors of removed texts (`text_vectors.py`): a new
+store has no need of what was removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hummock.store.errors import EntryDamaged
+from hummock.store.moving.moment import Entry, Moment
+from hummock.store.moving.windows import windows
+from hummock.store.tables import keys, record_codec, sealed
+from hummock.store.tables.sessions import clock_key
+from hummock.store.upkeep.inspection import has_seals, unsealed
+
+ALONE = (
+    "term", "by_id", "by_text", "session", "pending", "settings", "review", "ops", "removed", "request", "request_age",
+    "learning", "event", "turn", "usage", "usage_scope", "link", "session_record", "session_order", "message",
+    "message_id",
+)  # fmt: skip # a list of names
+"""Tables whose entries are copied one by one. Those of memories go together (`windows.py`)."""
+
+_OF_MESSAGES = ("message", "message_id")
+_BATCH_BYTES = 4 << 20
+_BATCH_ENTRIES = 8192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What one transaction writes.
+
+    Attributes:
+        entries: By table.
+        memory_count: How many memories they are.
+    """
+
+    entries: dict[str, list[Entry]]
+    memory_count: int = 0
+
+
+def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new: int, space: int) -> Iterator[Batch]:
+    """All that a project has but its record and its name.
+
+    Args:
+        moment: When, of a transaction that has entered the project.
+        number: The project's in its own store.
+        record: The project's.
+        new: Its number where it is copied to.
+        space: The number of the space there.
+
+    Raises: MemoryDamaged, EntryDamaged.
+    """
+    for window in windows(moment, number, record, new, space):
+        yield Batch(entries=window.entries, memory_count=window.memory_count)
+    for table in ALONE:
+        batch: list[Entry] = []
+        size_bytes = 0
+        for key, value in _renumbered(moment, table, number, new):
+            batch.append((key, value))
+            size_bytes += len(key) + len(value)
+            if size_bytes >= _BATCH_BYTES or len(batch) >= _BATCH_ENTRIES:
+                yield Batch(entries={table: batch})
+                batch, size_bytes = [], 0
+        if batch:
+            yield Batch(entries={table: batch})
+
+
+def _renumbered(moment: Moment, table: str, number: int, new: int) -> Iterator[Entry]:
+    """The entries of a table. Raises: EntryDamaged."""
+    before, after = keys.project_prefix(number), keys.project_prefix(new)
+    # Messages of removed sessions, which are cleared some time, stay behind.
+    removed = tuple(key for key, _ in moment.entries("session_deleted", before)) if table in _OF_MESSAGES else ()
+    for key, stored in moment.entries(table, before):
+        if key.startswith(removed):
+            continue
+        value = unsealed(table, key, stored)
+        if value is None:
+            raise EntryDamaged(f"an entry of table {table}")
+        if table == "request_age" or (table == "session_order" and key != clock_key(number)):
+            value = after + value[len(before) :]  # a key
+        moved = after + key[len(before) :]
+        yield moved, sealed.seal(moved, value) if has_seals(table) else value
