@@ -14,6 +14,7 @@ from hummock.cli import audit, learning, mcp, memories, models, projects, review
 from hummock.cli.backup import backup, restore
 from hummock.cli.connection import CommandFailed
 from hummock.cli.console import console
+from hummock.cli.copy import copy
 from hummock.cli.demo import demo
 from hummock.cli.doctor import doctor
 from hummock.cli.forget import forget
@@ -64,6 +65,7 @@ for command in (
     warm,
     backup,
     restore,
+    copy,
     fsck,
     doctor,
     forget,

@@ -89,6 +89,11 @@ class Copied:
         return tuple(one for one in self.projects if one.outcome is Outcome.DAMAGED)
 
     @property
+    def there(self) -> tuple[CopiedProject, ...]:
+        """Those that the target has."""
+        return tuple(one for one in self.projects if one.digest)
+
+    @property
     def is_whole(self) -> bool:
         """Whether the target has all that the source has."""
         return not self.moved and not self.damaged

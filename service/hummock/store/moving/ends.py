@@ -49,12 +49,12 @@ def copy_between(
 
     Raises: StartError: nothing was copied. HummockError.
     """
-    require_two(source, target)
-    recorded = _recorded(source, "FROM")
+    places = places_of(source, target)
+    recorded = _recorded(source)
     if recorded is None:
-        raise NothingToCopy(place_of(source, "FROM"))
+        raise NothingToCopy(places[0])
     space = _space_of(recorded)
-    _require_same_space(source, target, recorded)
+    _require_same_space(places, recorded, _recorded(target))
     with _read(source, space, map_bytes) as read:
         _require_current(read, recorded)
         with _written(target, space, map_bytes) as written:
@@ -62,29 +62,29 @@ def copy_between(
             return copy(read, written, replaces=replaces, told=told or Told())
 
 
-def place_of(end: str, which: str) -> str:
-    """An end for people, without what is secret of it; `which` it is. Raises: NotADatabase."""
+def places_of(source: str, target: str) -> tuple[str, str]:
+    """Both ends for people, without what is secret of them. Raises: CopiedOntoItself, NotADatabase."""
+    places = _place_of(source, "FROM"), _place_of(target, "TO")
+    if places[0] == places[1]:
+        raise CopiedOntoItself(places[0])
+    return places
+
+
+def _place_of(end: str, which: str) -> str:
     if not is_database(end):
         return str(Path(end).resolve())
     import psycopg
 
-    from hummock.store.postgresql.connections import place_of as place_of_database
+    from hummock.store.postgresql.connections import place_of
 
     try:
-        return place_of_database(end)
+        return place_of(end)
     except psycopg.ProgrammingError:
         # Without its cause, whose message repeats a part of the string.
         raise NotADatabase(which) from None
 
 
-def require_two(source: str, target: str) -> None:
-    """Raises: CopiedOntoItself, NotADatabase."""
-    places = place_of(source, "FROM"), place_of(target, "TO")
-    if places[0] == places[1]:
-        raise CopiedOntoItself(places[0])
-
-
-def _recorded(end: str, which: str) -> DirectoryRecord | None:
+def _recorded(end: str) -> DirectoryRecord | None:
     """What a store says of itself; None where nothing was ever stored in it. Writes nothing. Raises: StartError."""
     if not is_database(end):
         return recorded_directory(Path(end), is_in_use=True)
@@ -107,16 +107,13 @@ def _space_of(recorded: DirectoryRecord) -> EmbeddingSpace:
     )
 
 
-def _require_same_space(source: str, target: str, recorded: DirectoryRecord) -> None:
+def _require_same_space(places: tuple[str, str], source: DirectoryRecord, target: DirectoryRecord | None) -> None:
     """Before anything is opened to be written to. Raises: SpacesDiffer."""
-    other = _recorded(target, "TO")
-    if other is None:
+    if target is None:
         return
-    ours, theirs = active_space(recorded), active_space(other)
+    ours, theirs = active_space(source), active_space(target)
     if ours.id != theirs.id:
-        raise SpacesDiffer(
-            (place_of(source, "FROM"), ours.model, ours.id), (place_of(target, "TO"), theirs.model, theirs.id)
-        )
+        raise SpacesDiffer((places[0], ours.model, ours.id), (places[1], theirs.model, theirs.id))
 
 
 def _require_current(engine: Engine, recorded: DirectoryRecord) -> None:

@@ -62,9 +62,10 @@ class Landing:
             with self._writing(number=number) as txn:
                 self._leave(txn, number)
                 txn.delete(keys.copying_key(number), db=self._engine.tables.meta)
-        with self._writing() as txn:
-            for number in outdated:
-                txn.delete(keys.copied_key(number), db=self._engine.tables.meta)
+        if outdated:
+            with self._writing() as txn:
+                for number in outdated:
+                    txn.delete(keys.copied_key(number), db=self._engine.tables.meta)
         remains = Remains(self._engine)
         while remains.clear_some():
             pass
@@ -143,6 +144,8 @@ class Landing:
     def put_shared(self, table: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Writes what is no project's, where nothing is yet."""
         found = getattr(self._engine.tables, table)
+        if not entries:
+            return
         with self._writing() as txn:
             for key, value in entries:
                 if txn.get(key, db=found) is None:

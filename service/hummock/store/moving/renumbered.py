@@ -9,11 +9,12 @@ store has no need of what was removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
 from hummock.store.errors import EntryDamaged
-from hummock.store.moving.moment import Entry, Moment
+from hummock.store.moving.moment import Entry, Moment, size_of
 from hummock.store.moving.windows import windows
 from hummock.store.tables import keys, record_codec, sealed
 from hummock.store.tables.sessions import clock_key
@@ -28,20 +29,28 @@ ALONE = (
 
 _OF_MESSAGES = ("message", "message_id")
 _BATCH_BYTES = 4 << 20
-_BATCH_ENTRIES = 8192
+_ENTRIES_AT_ONCE = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Batch:
     """What one transaction writes.
 
     Attributes:
         entries: By table.
         memory_count: How many memories they are.
+        size_bytes: Of keys and values.
     """
 
-    entries: dict[str, list[Entry]]
+    entries: dict[str, list[Entry]] = field(default_factory=dict)
     memory_count: int = 0
+    size_bytes: int = 0
+
+    def add(self, entries: Mapping[str, Sequence[Entry]]) -> None:
+        """Takes more of some tables."""
+        for table, some in entries.items():
+            self.entries.setdefault(table, []).extend(some)
+            self.size_bytes += size_of(some)
 
 
 def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new: int, space: int) -> Iterator[Batch]:
@@ -56,19 +65,21 @@ def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new
 
     Raises: MemoryDamaged, EntryDamaged.
     """
+    batch = Batch()
     for window in windows(moment, number, record, new, space):
-        yield Batch(entries=window.entries, memory_count=window.memory_count)
+        batch.add(window.entries)
+        batch.memory_count += window.memory_count
+        if batch.size_bytes >= _BATCH_BYTES:
+            yield batch
+            batch = Batch()
     for table in ALONE:
-        batch: list[Entry] = []
-        size_bytes = 0
-        for key, value in _renumbered(moment, table, number, new):
-            batch.append((key, value))
-            size_bytes += len(key) + len(value)
-            if size_bytes >= _BATCH_BYTES or len(batch) >= _BATCH_ENTRIES:
-                yield Batch(entries={table: batch})
-                batch, size_bytes = [], 0
-        if batch:
-            yield Batch(entries={table: batch})
+        entries = _renumbered(moment, table, number, new)
+        while some := list(islice(entries, _ENTRIES_AT_ONCE)):
+            batch.add({table: some})
+            if batch.size_bytes >= _BATCH_BYTES:
+                yield batch
+                batch = Batch()
+    yield batch
 
 
 def _renumbered(moment: Moment, table: str, number: int, new: int) -> Iterator[Entry]:
