@@ -37,6 +37,10 @@ settings.load_profile("deterministic")
 Needed: TypeAlias = Callable[[Path | None, str], Path]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--store", choices=("lmdb", "postgresql"), default="lmdb", help="of the services of tests/service")
+
+
 def pytest_report_header() -> list[str]:
     return [*places(), programs.place()]
 

@@ -6,11 +6,14 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psycopg
 import pytest
 
+from hummock.store.postgresql.schema import bring_up
 from tests.postgresql.account import server_account
 from tests.postgresql.node import Node, running_node
 from tests.postgresql.programs import ProgramsMissing, find_programs
+from tests.service.stores import Databases, use
 
 _numbers = count(1)
 
@@ -43,9 +46,40 @@ def node(programs: Path) -> Iterator[Node]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def template(node: Node) -> str:
+    """The name of a database that has Hummock's tables, and nothing in them, to make others of."""
+    with psycopg.connect(node.create_database("template_hummock"), autocommit=True) as connection:
+        bring_up(connection, "the template")
+    return "template_hummock"
+
+
 @pytest.fixture
-def database(node: Node) -> Iterator[str]:
-    """The DSN of an empty database of the test's own."""
+def database(node: Node, template: str) -> Iterator[str]:
+    """The DSN of a database of the test's own with empty tables."""
     name = f"test_{next(_numbers)}"
+    yield node.create_database(name, template)
+    node.drop_database(name)
+
+
+@pytest.fixture
+def bare_database(node: Node) -> Iterator[str]:
+    """The DSN of a database of the test's own without a table."""
+    name = f"bare_{next(_numbers)}"
     yield node.create_database(name)
     node.drop_database(name)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def chosen_store(request: pytest.FixtureRequest) -> None:
+    """Has services keep what they learn where `--store` says."""
+    if request.config.getoption("--store") == "postgresql":
+        use(Databases(request.getfixturevalue("node"), request.getfixturevalue("template")))
+
+
+@pytest.fixture(autouse=True)
+def is_of_this_store(request: pytest.FixtureRequest) -> None:
+    """Passes over what only LMDB has, and says why."""
+    marker = request.node.get_closest_marker("lmdb")
+    if marker is not None and request.config.getoption("--store") == "postgresql":
+        pytest.skip(f"only over LMDB: {marker.args[0]}")

@@ -31,6 +31,7 @@ from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock.wiring.activity import counting
 from hummock.wiring.service import open_use_cases
+from tests.service.stores import store_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,7 @@ def connected(target: str) -> Iterator[Stubs]:
 def settings(data_dir: Path, models_dir: Path, model: str, **more: object) -> Settings:
     """Settings that depend on nothing of this machine."""
     flags = {"data_dir": data_dir, "models_dir": models_dir, "model": model, "port": 0, "workers": 2, **more}
+    flags.setdefault("store", store_of(data_dir))
     return load_settings(flags, environ={}, directory=data_dir)
 
 
@@ -140,7 +142,9 @@ def in_process(
     """`hummock serve` on a free port; ended at exit if it still runs. Its log goes to `stderr`."""
     command = [sys.executable, "-m", "hummock", "serve", "--port", "0"]
     names = {"HUMMOCK_DATA": str(data_dir), "HUMMOCK_MODELS": str(models_dir), "HUMMOCK_MODEL": model}
-    env = {**os.environ, **names, **(environ or {})}
+    dsn = store_of(data_dir)
+    store = {} if dsn is None else {"HUMMOCK_STORE": dsn}
+    env = {**os.environ, **names, **store, **(environ or {})}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True) as popen:
         try:
             assert popen.stdout is not None

@@ -121,6 +121,7 @@ def test_a_start_notes_whose_tokens_are_known(data: Path, models_dir: Path, mode
     ]
 
 
+@pytest.mark.lmdb("readers follow LMDB beside its writer")
 @pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it")
 def test_readers_and_http_ask_for_tokens_as_the_service_does(data: Path, models_dir: Path, model: str) -> None:
     """X11: whichever process a connection reaches, for recalls and for what is handed on."""

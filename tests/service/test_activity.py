@@ -19,13 +19,16 @@ from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
 
 _NEEDS_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it")
+_NEEDS_LMDB = pytest.mark.lmdb("readers follow LMDB beside its writer")
 
 
 def _of(activity: admin.Activity, method: str) -> admin.MethodActivity:
     return next(each for each in activity.methods if each.method.rpartition("/")[2] == method)
 
 
-@pytest.mark.parametrize("readers", [0, pytest.param(2, marks=_NEEDS_LINUX)])
+@pytest.mark.parametrize(
+    "readers", [0, pytest.param(2, marks=[_NEEDS_LINUX, pytest.mark.lmdb("readers follow LMDB beside its writer")])]
+)
 def test_calls_of_all_processes_are_told(tmp_path: Path, models_dir: Path, model: str, readers: int) -> None:
     """Which process a connection reaches is chance; each of eight has one recall computed and one from a cache."""
     with in_process(tmp_path, models_dir, model, {"HUMMOCK_READERS": str(readers)}) as service:

@@ -20,6 +20,8 @@ from tests.service.calls import ask, contents, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
 
+pytestmark = pytest.mark.lmdb("what lies below is PostgreSQL's own there")
+
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 
 

@@ -74,9 +74,12 @@ def free_port() -> int:
 
 
 _NEEDS_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it")
+_NEEDS_LMDB = pytest.mark.lmdb("readers follow LMDB beside its writer")
 
 
-@pytest.mark.parametrize("readers", [0, pytest.param(2, marks=_NEEDS_LINUX)])
+@pytest.mark.parametrize(
+    "readers", [0, pytest.param(2, marks=[_NEEDS_LINUX, pytest.mark.lmdb("readers follow LMDB beside its writer")])]
+)
 def test_calls_of_all_processes_are_summed(tmp_path: Path, models_dir: Path, model: str, readers: int) -> None:
     """Which process a connection reaches is chance; each of eight gets its recalls counted once."""
     port = free_port()

@@ -31,7 +31,10 @@ from tests.service.calls import ask, await_vectors, contents, learn, recall_requ
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process, in_thread, settings
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it"),
+    pytest.mark.lmdb("readers follow LMDB beside its writer"),
+]
 
 _PATIENCE_S = 60
 _CHANNELS = 32

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hummock.wiring.service import open_use_cases
 from tests.service.calls import ask, learn
 from tests.service.inputs import note
@@ -11,6 +13,7 @@ from tests.service.running import in_thread, settings
 from tests.store.aging import made_old
 
 
+@pytest.mark.lmdb("the terms of its directory are aged by hand")
 def test_what_an_earlier_version_learnt_is_found_by_its_words_again(
     tmp_path: Path, models_dir: Path, model: str
 ) -> None:

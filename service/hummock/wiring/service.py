@@ -254,7 +254,9 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         model = choose_model(settings, recorded, say)
         embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers, say)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
-        opened = stack.enter_context(stores.opened(settings, embedder.space, clock, say))
+        opened = stack.enter_context(
+            stores.opened(settings, embedder.space, clock, settings.workers + WRITE_WORKERS + STREAM_WORKERS, say)
+        )
         # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
         backfill = stack.enter_context(closing(Backfill(opened, embedder, clock, settings.workers)))

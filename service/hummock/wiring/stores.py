@@ -28,10 +28,12 @@ def recorded_model(settings: Settings) -> str | None:
 
 
 @contextmanager
-def opened(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> Iterator[store.WritableStore]:
-    """The store, closed at the end. Raises: StartError."""
+def opened(
+    settings: Settings, space: EmbeddingSpace, clock: Clock, readers: int, say: Say
+) -> Iterator[store.WritableStore]:
+    """The store, which at most so many threads read at once; closed at the end. Raises: StartError."""
     if settings.store is not None:
-        with _database(settings, settings.store.get_secret_value(), space, clock, say) as made:
+        with _database(settings, settings.store.get_secret_value(), space, clock, readers, say) as made:
             yield made
         return
     with closing(
@@ -52,7 +54,7 @@ def opened(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) ->
 
 @contextmanager
 def _database(
-    settings: Settings, dsn: str, space: EmbeddingSpace, clock: Clock, say: Say
+    settings: Settings, dsn: str, space: EmbeddingSpace, clock: Clock, readers: int, say: Say
 ) -> Iterator[store.WritableStore]:
     # Of an extra that few have.
     from hummock.store.postgresql.opening import open_shared_store
@@ -67,7 +69,7 @@ def _database(
                 clock=clock,
                 quota_bytes=settings.storage.quota_bytes,
                 memory_budget_bytes=settings.storage.memory_budget_bytes,
-                readers=settings.workers,
+                readers=readers,
                 say=say,
             )
         ) as made,

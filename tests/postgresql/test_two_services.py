@@ -1,0 +1,65 @@
+"""Two services over one database see each other's writes at once, and never write over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hummock.v1 import memory_service_pb2 as memory
+from hummock.v1 import project_service_pb2 as project_pb
+from tests.postgresql.freshness import stale_rounds
+from tests.service.calls import ask, contents, learn
+from tests.service.inputs import note
+from tests.service.models import install_model
+from tests.service.running import Stubs, in_thread, settings
+
+
+@pytest.fixture
+def services(tmp_path: Path, database: str) -> Iterator[tuple[Stubs, Stubs]]:
+    model = install_model(tmp_path)
+    one = settings(tmp_path / "one", tmp_path, model, store=database)
+    two = settings(tmp_path / "two", tmp_path, model, store=database)
+    with in_thread(one) as first, in_thread(two) as second:
+        yield first, second
+
+
+def test_what_one_has_acknowledged_the_other_recalls(services: tuple[Stubs, Stubs]) -> None:
+    assert stale_rounds(*services, rounds=60) == 0
+
+
+def test_a_request_that_is_sent_to_both_has_one_effect(services: tuple[Stubs, Stubs]) -> None:
+    first, second = services
+    request_id = "5d1a7c0e-6b0f-4e1a-9d55-0c2c6f5b7a11"
+    replies = [learn(one, "p", note("还款日是每月5号"), request_id=request_id) for one in (first, second)]
+    assert replies[0].results[0].id == replies[1].results[0].id
+    assert replies[0].seq == replies[1].seq
+    assert contents(ask(second, "p", "还款日")) == ["还款日是每月5号"]
+
+
+def test_the_same_text_is_one_memory_whoever_learns_it(services: tuple[Stubs, Stubs]) -> None:
+    first, second = services
+    made = learn(first, "p", note("先本后息")).results[0]
+    again = learn(second, "p", note("先本后息")).results[0]
+    assert again.duplicate_of == made.id
+
+
+def test_a_project_that_one_removes_is_gone_for_the_other(services: tuple[Stubs, Stubs]) -> None:
+    first, second = services
+    learn(first, "p", note("the tide is high", id="old"))
+    assert contents(ask(second, "p", "tide")) == ["the tide is high"]
+    first.project.DeleteProject(project_pb.DeleteProjectRequest(project="p"))
+    assert contents(ask(second, "p", "tide")) == []
+    learn(second, "p", note("the tide is low", id="new"))
+    assert contents(ask(first, "p", "tide")) == ["the tide is low"]
+
+
+def test_a_watch_tells_of_what_the_other_service_has_written(services: tuple[Stubs, Stubs]) -> None:
+    first, second = services
+    learn(first, "p", note("before", id="a"))
+    events = first.memory.WatchMemories(memory.WatchMemoriesRequest(project="p"), timeout=60)
+    learn(second, "p", note("behind", id="b"))
+    told = (event.id for message in events for event in message.events.events)
+    assert next(told) == "b"
+    events.cancel()
