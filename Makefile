@@ -23,10 +23,10 @@ PG ?= .pg
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo pg test test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo pg test test-postgresql test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.server ## Install Hummock into .venv, with the locked versions
 
@@ -47,6 +47,9 @@ demo: model ## Start the service, index REPO, learn a sample, ask three question
 
 test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS)
 	@$(BIN)/python -m pytest
+
+test-postgresql: $(VENV)/.dev ## Run the tests of the whole service over PostgreSQL instead of LMDB
+	@$(BIN)/python -m pytest tests/service tests/once --store postgresql
 
 test-clients: $(VENV)/.dev ## Run every client through the same cases: one matrix (REQUIRE=--require: none may be missing)
 	@$(BIN)/python -m tests.conformance $(REQUIRE)

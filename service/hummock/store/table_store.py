@@ -133,7 +133,10 @@ class StoreReads:
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
         with self._projects.reading_by_name(project) as stored:
-            return [None if stored is None else self._sound(project, stored, doc, full=full) for doc in docs]
+            if stored is None:
+                return [None] * len(docs)
+            stored.prefetch(docs, full=full)
+            return [self._sound(project, stored, doc, full=full) for doc in docs]
 
     def _sound(self, project: str, stored: TableProject, doc: int, *, full: bool) -> Memory | None:
         """None also of a memory that is damaged, which the next view of the project leaves out."""
@@ -243,6 +246,7 @@ class StoreReads:
             docs = view.columns.doc.values[np.flatnonzero(passing(view, where, stored))]
             scan = scan_for([contains], stored) if contains else None
             found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
+            stored.prefetch(found, full=full)
             return Page(memories=all_present([stored.memory(doc, full=full) for doc in found]), next_after=next_after)
 
         none = Page(memories=(), next_after=None)

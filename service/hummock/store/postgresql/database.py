@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, LiteralString
 
 import msgspec
 import psycopg
@@ -30,11 +31,14 @@ from hummock.text.analyzer import ANALYZER_VERSION
 CHANNEL = "hummock"
 """On which every write is told: the project's seq after it, and its name."""
 
-_BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_BEGIN_WRITING = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-_ENTER = b"SELECT number, record FROM hummock.enter(%s)"
-_ENTER_NUMBER = b"SELECT set_config('hummock.scope', %s, true)"
-_ENTER_TO_WRITE = b"SELECT name_key, number, record FROM hummock.enter_to_write(%s)"
+_BEGIN_READING: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITING: LiteralString = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_ENTER: LiteralString = "SELECT number, record FROM hummock.enter({})"
+_ENTER_NUMBER: LiteralString = (
+    "SELECT set_config('hummock.scope', {}, true), "
+    "(SELECT value FROM hummock.project WHERE project = 0 AND key = {}) AS record"
+)
+_ENTER_TO_WRITE: LiteralString = "SELECT name_key, number, record FROM hummock.enter_to_write({})"
 _OWN_NUMBER = 2
 """The class of locks on projects that have no name any more."""
 _COPYING = 3
@@ -82,7 +86,7 @@ class Database:
         self._by_name = {name: RowTable.named(name) for name in TABLE_NAMES}
         self.tables = Tables(**self._by_name)
         self._connections = Connections(dsn, connections)
-        self._used_bytes = 0
+        self._table_bytes: dict[str, int] = {}
         try:
             with self._connections.alone() as connection:
                 schema.bring_up(connection, self.place)
@@ -127,11 +131,9 @@ class Database:
             connection.patience_s = WRITE_PATIENCE_S
             txn = RowTransaction(connection, [], writes=True)
             try:
-                connection.execute(_BEGIN_WRITING)
-                self._enter_to_write(txn, projects, number)
+                self._begin_to_write(txn, projects, number)
                 yield txn
-                txn.flush()
-                connection.execute(b"COMMIT")
+                txn.commit()
             except BaseException:
                 _give_up(connection)
                 raise
@@ -157,24 +159,21 @@ class Database:
         return 0 if row is None else int(row[0])
 
     def table_bytes(self, txn: Transaction, table: RowTable) -> int:
-        """Of its rows and indexes, on the disk."""
-        statement = b"SELECT pg_total_relation_size(%s::regclass)"
-        row = _own(txn).connection.execute(statement, (f"hummock.{table.name}",)).fetchone()
-        return 0 if row is None else int(row[0])
+        """Of its rows and indexes, on the disk, as of the last `measure`."""
+        return self._table_bytes.get(table.name, 0)
 
     def used_bytes(self, txn: Transaction) -> int:
         """What all tables take, as of the last `measure`."""
-        return self._used_bytes
+        return sum(self._table_bytes.values())
 
     def measure(self) -> None:
         """Looks what all tables take. Raises: DatabaseUnreachable."""
         statement = (
-            b"SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n "
+            b"SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n "
             b"ON n.oid = c.relnamespace WHERE n.nspname = 'hummock' AND c.relkind = 'r'"
         )
         with self.answering() as txn:
-            row = txn.connection.execute(statement).fetchone()
-        self._used_bytes = 0 if row is None else int(row[0])
+            self._table_bytes = dict(txn.connection.execute(statement).fetchall())
 
     def seq(self, number: int) -> int | None:
         """The writes that a project has accepted, by whatever service; None where it is gone."""
@@ -236,38 +235,41 @@ class Database:
             txn = RowTransaction(connection, [], writes=False)
             connection.patience_s = LOAD_PATIENCE_S
             try:
-                connection.execute(_BEGIN_READING)
-                self._enter(txn, scope)
+                self._begin_to_read(txn, scope)
                 yield txn
             finally:
                 _give_up(connection)
                 connection.patience_s = PatientConnection.patience_s
 
-    def _enter(self, txn: RowTransaction, scope: Scope) -> None:
-        """Lets a transaction see one project."""
+    def _begin_to_read(self, txn: RowTransaction, scope: Scope) -> None:
+        """Begins, and lets a transaction see one project, in one go."""
         if scope is None:
-            return
-        if isinstance(scope, int):
-            txn.connection.execute(_ENTER_NUMBER, (str(scope),))
-            txn.numbers.append(scope)
-            return
-        name_key = keys.project_name_key(scope)
-        row = txn.connection.execute(_ENTER, (name_key,), binary=True).fetchone()
-        number, record = (None, None) if row is None else row
-        self._entered(txn, name_key, number, record)
+            txn.connection.execute(_BEGIN_READING)
+        elif isinstance(scope, int):
+            self._begin_by_number(txn, _BEGIN_READING, scope)
+        else:
+            name_key = keys.project_name_key(scope)
+            ((number, record),) = _begun(txn, _BEGIN_READING, _ENTER, name_key)
+            self._entered(txn, name_key, number, record)
 
-    def _enter_to_write(self, txn: RowTransaction, projects: Sequence[str], number: int | None) -> None:
-        """Waits until nobody else writes to these projects, and lets the transaction see and write them."""
+    def _begin_by_number(self, txn: RowTransaction, begin: LiteralString, number: int) -> None:
+        key = keys.project_number_key(number)
+        ((_, record),) = _begun(txn, begin, _ENTER_NUMBER, str(number), key)
+        txn.numbers.append(number)
+        txn.know(self._by_name["project"], key, record)
+
+    def _begin_to_write(self, txn: RowTransaction, projects: Sequence[str], number: int | None) -> None:
+        """Begins, waits until nobody else writes to these projects, and lets the transaction see and write them."""
         if number is not None:
+            self._begin_by_number(txn, _BEGIN_WRITING, number)
             txn.connection.execute(b"SELECT pg_advisory_xact_lock(%s, %s)", (_OWN_NUMBER, number))
-            self._enter(txn, number)
-        if projects:
+        elif projects:
             # In one order, so that no two services wait for each other.
             name_keys = sorted(map(keys.project_name_key, projects))
-            for name_key, found, record in txn.connection.execute(
-                _ENTER_TO_WRITE, (name_keys,), binary=True
-            ).fetchall():
+            for name_key, found, record in _begun(txn, _BEGIN_WRITING, _ENTER_TO_WRITE, name_keys):
                 self._entered(txn, name_key, found, record)
+        else:
+            txn.connection.execute(_BEGIN_WRITING)
 
     def _entered(self, txn: RowTransaction, name_key: bytes, number: bytes | None, record: bytes | None) -> None:
         table = self._by_name["project"]
@@ -338,6 +340,16 @@ def recorded_directory(connection: PatientConnection) -> record_codec.DirectoryR
         return None
     row = connection.execute(RowTable.named("meta").get, (0, DIRECTORY_KEY), binary=True).fetchone()
     return None if row is None else record_codec.decode_directory(row[0])
+
+
+def _begun(
+    txn: RowTransaction, begin: LiteralString, enter: LiteralString, *arguments: object
+) -> list[tuple[Any, ...]]:
+    """The rows of a statement that goes to the server together with the one that begins the transaction."""
+    statement = sql.SQL(enter).format(*map(sql.Literal, arguments))
+    cursor = txn.connection.execute(sql.SQL("; ").join([sql.SQL(begin), statement]))
+    cursor.nextset()
+    return cursor.fetchall()
 
 
 def _own(txn: Transaction) -> RowTransaction:

@@ -12,6 +12,7 @@ from psycopg import sql
 from hummock.store.postgresql.connections import LOAD_PATIENCE_S, PatientConnection
 from hummock.store.postgresql.rows import RowCursor
 from hummock.store.postgresql.schema import SHARED_TABLES
+from hummock.store.tables.engine import ChecksItsPages
 
 _PROJECT_BYTES = 4
 
@@ -76,7 +77,7 @@ class RowTable:
         return 0 if self.is_shared else int.from_bytes(key[:_PROJECT_BYTES], "big")
 
 
-class RowTransaction:
+class RowTransaction(ChecksItsPages):
     """What happens on one connection between its BEGIN and its end.
 
     What is put waits, and is what reads of its keys find; it is written before rows of its table are read in order, and
@@ -184,6 +185,12 @@ class RowTransaction:
     def tell(self, channel: str, message: str) -> None:
         """Says something to all who listen, once the transaction has been committed."""
         self._told.append((channel, message))
+
+    def commit(self) -> None:
+        """Writes all that waits, and makes it durable, in one go."""
+        with self.connection.pipeline():
+            self.flush()
+            self._cursor.execute(b"COMMIT")
 
     def flush(self) -> None:
         """Writes all that waits, in one go."""

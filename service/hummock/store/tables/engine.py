@@ -99,6 +99,12 @@ class Transaction(Protocol):
         """A cursor that is nowhere yet."""
 
 
+class ChecksItsPages:
+    """A transaction of a database that checks its own pages: no key of it is damaged without a word."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
     """All tables; each is named after its field.

@@ -233,6 +233,12 @@ class TableProject:
         entries = islice(keys.entries(self.txn, self._tables.term, begin), most)
         return {key[len(begin) :].decode(): int.from_bytes(value, "little") for key, value in entries}
 
+    def prefetch(self, docs: Sequence[int], *, full: bool) -> None:
+        """Says which memories will be read soon, and whether with their payloads."""
+        doc_keys = [keys.doc_key(self.number, doc) for doc in docs]
+        parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
+        self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
+
     def memory(self, doc: int, *, full: bool) -> Memory | None:
         """A memory, with its payload if it is asked for in full; None where there is none, or it has expired."""
         memory, payload = self.records(doc, full=full)
