@@ -48,6 +48,10 @@ class DatabaseUnreachable(Unavailable):
         self.place = place
 
 
+class NoAnswer(psycopg.OperationalError):
+    """The server said nothing in time."""
+
+
 class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that is closed where an answer does not come in time.
 
@@ -58,14 +62,14 @@ class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
     patience_s = PATIENCE_S
 
     def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
-        """Waits for an answer. Raises: psycopg.OperationalError: none has come."""
+        """Waits for an answer. Raises: NoAnswer."""
         if timeout is not None:
             return super().wait(gen, interval, timeout)
         try:
             return super().wait(gen, interval, self.patience_s)
         except psycopg.errors._WaitTimeout as error:
             self.pgconn.finish()
-            raise psycopg.OperationalError(f"no answer in {self.patience_s:g} s") from error
+            raise NoAnswer(f"no answer in {self.patience_s:g} s") from error
 
 
 def place_of(dsn: str) -> str:
@@ -132,10 +136,6 @@ class Connections:
         """A connection of the pool. Raises: psycopg.OperationalError."""
         with self._pool.connection() as connection:
             yield connection
-
-    def again(self) -> None:
-        """Looks which of the connections still answer: one has broken, and others may have with it."""
-        self._pool.check()
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
         """What callers are told of a failure."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, LiteralString
 
 import msgspec
@@ -15,9 +15,10 @@ from hummock.core.errors import HummockError, StartError, Unavailable
 from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
-    LOAD_PATIENCE_S,
+    PATIENCE_S,
     WRITE_PATIENCE_S,
     Connections,
+    NoAnswer,
     PatientConnection,
     is_lost,
 )
@@ -39,6 +40,7 @@ _ENTER_NUMBER: LiteralString = (
     "(SELECT value FROM hummock.project WHERE project = 0 AND key = {}) AS record"
 )
 _ENTER_TO_WRITE: LiteralString = "SELECT name_key, number, record FROM hummock.enter_to_write({})"
+_TRIES = 5
 _OWN_NUMBER = 2
 """The class of locks on projects that have no name any more."""
 _COPYING = 3
@@ -105,18 +107,15 @@ class Database:
 
     @contextmanager
     def reading(self, scope: Scope = None) -> Iterator[RowTransaction]:
-        """A transaction that reads at one moment. Raises: psycopg.Error."""
-        with self._begun(scope) as txn:
+        """A transaction that reads at one moment. Raises: DatabaseUnreachable."""
+        with self._said(), self._begun(scope) as txn:
             yield txn
 
     @contextmanager
     def answering(self, scope: Scope = None) -> Iterator[RowTransaction]:
-        """The same for a caller. Raises: DatabaseUnreachable."""
-        try:
-            with self._begun(scope) as txn:
-                yield txn
-        except psycopg.Error as error:
-            raise self._connections.unreachable(error) from error
+        """The same. Raises: DatabaseUnreachable."""
+        with self._said(), self._begun(scope) as txn:
+            yield txn
 
     @contextmanager
     def writing(
@@ -127,18 +126,12 @@ class Database:
             with self._part(parent) as part:
                 yield part
             return
-        with self._connections.one() as connection:
-            connection.patience_s = WRITE_PATIENCE_S
-            txn = RowTransaction(connection, [], writes=True)
-            try:
-                self._begin_to_write(txn, projects, number)
-                yield txn
-                txn.commit()
-            except BaseException:
-                _give_up(connection)
-                raise
-            finally:
-                connection.patience_s = PatientConnection.patience_s
+        with ExitStack() as stack:
+            txn = self._begin(
+                stack, WRITE_PATIENCE_S, lambda own: self._begin_to_write(own, projects, number), writes=True
+            )
+            yield txn
+            txn.commit()
 
     def next_number(self, txn: Transaction) -> int:
         """A number for a new project, which none has or had."""
@@ -177,15 +170,13 @@ class Database:
 
     def seq(self, number: int) -> int | None:
         """The writes that a project has accepted, by whatever service; None where it is gone."""
-        try:
+        with self._said():
             value = self._one_value(keys.project_number_key(number), "project")
-        except psycopg.Error as error:
-            raise self._connections.unreachable(error) from error
         return None if value is None else record_codec.decode_project(value).seq
 
     def last_commit(self) -> int:
-        """A number that moves with every transaction that writes, of whatever service."""
-        with self._connections.one() as connection:
+        """A number that moves with every transaction that writes, of whatever service. Raises: DatabaseUnreachable."""
+        with self._said(), self._connections.one() as connection:
             row = connection.execute(b"SELECT hashtext(pg_current_snapshot()::text)").fetchone()
         return 0 if row is None else int(row[0])
 
@@ -230,16 +221,42 @@ class Database:
         self._connections.close()
 
     @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Says of a server that is gone that it is; what a server refuses is a defect of ours, and stays what it is."""
+        try:
+            yield
+        except psycopg.Error as error:
+            if not is_lost(error):
+                raise
+            raise self._connections.unreachable(error) from error
+
+    @contextmanager
     def _begun(self, scope: Scope) -> Iterator[RowTransaction]:
-        with self._connections.one() as connection:
-            txn = RowTransaction(connection, [], writes=False)
-            connection.patience_s = LOAD_PATIENCE_S
-            try:
-                self._begin_to_read(txn, scope)
-                yield txn
-            finally:
-                _give_up(connection)
-                connection.patience_s = PatientConnection.patience_s
+        with ExitStack() as stack:
+            yield self._begin(stack, PATIENCE_S, lambda own: self._begin_to_read(own, scope), writes=False)
+
+    def _begin(
+        self, stack: ExitStack, patience_s: float, begin: Callable[[RowTransaction], None], *, writes: bool
+    ) -> RowTransaction:
+        """A transaction that has begun, and ends with the stack: without its changes, unless it was committed.
+
+        Where a server went away each of its connections is found to be broken once, so that there are several tries.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            with ExitStack() as tried:
+                connection = tried.enter_context(self._connections.one())
+                tried.callback(_give_up, connection)
+                txn = RowTransaction(connection, [], writes=writes)
+                try:
+                    begin(txn)
+                except psycopg.OperationalError as error:
+                    if not tries_left or isinstance(error, NoAnswer) or not connection.broken:
+                        raise
+                    continue
+                connection.patience_s = patience_s
+                stack.push(tried.pop_all())
+                return txn
+        raise AssertionError("the last try returns or raises")
 
     def _begin_to_read(self, txn: RowTransaction, scope: Scope) -> None:
         """Begins, and lets a transaction see one project, in one go."""
@@ -360,8 +377,9 @@ def _own(txn: Transaction) -> RowTransaction:
 
 
 def _give_up(connection: PatientConnection) -> None:
-    """Ends a transaction without its changes; a connection that is broken is thrown away by its pool."""
-    if connection.closed or connection.broken:
+    """Ends a transaction that has not ended; a connection that is broken is thrown away by its pool."""
+    connection.patience_s = PatientConnection.patience_s
+    if connection.closed or connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
         return
     try:
         connection.execute(b"ROLLBACK")

@@ -112,13 +112,13 @@ class RowCursor:
             self._transaction.put(key, value, db=self._table)
 
     def _ahead(self, statement: bytes, key: bytes) -> bool:
-        self._rows = self._transaction.rows(statement, self._table, (self._project, key, self._most))
+        self._rows = self._transaction.rows(statement, self._table, (self._project, key), self._most)
         self._is_all_ahead = len(self._rows) < self._most
         self._at = 0 if self._rows else -1
         return bool(self._rows)
 
     def _back(self, statement: bytes, key: tuple[bytes, ...]) -> bool:
-        self._rows = self._transaction.rows(statement, self._table, (self._project, *key, self._most))[::-1]
+        self._rows = self._transaction.rows(statement, self._table, (self._project, *key), self._most)[::-1]
         self._is_all_ahead = False
         self._at = len(self._rows) - 1
         return bool(self._rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString, overload
 
@@ -15,6 +16,9 @@ from hummock.store.postgresql.schema import SHARED_TABLES
 from hummock.store.tables.engine import ChecksItsPages
 
 _PROJECT_BYTES = 4
+
+_MANY_ROWS = 256
+"""So many take longer than a server that answers at all."""
 
 Row = tuple[bytes, bytes]
 """A key and its value."""
@@ -177,10 +181,11 @@ class RowTransaction(ChecksItsPages):
         found = ((key, known[key]) for key in keys)
         return [(key, value) for key, value in found if value is not None]
 
-    def rows(self, statement: bytes, table: RowTable, arguments: Iterable[object]) -> list[Row]:
-        """Rows of a table that a statement finds, with what waits for it written."""
+    def rows(self, statement: bytes, table: RowTable, arguments: Sequence[object], most: int) -> list[Row]:
+        """At most so many rows of a table that a statement finds, with what waits for it written."""
         self._write(table)
-        return self._cursor.execute(statement, tuple(arguments)).fetchall()
+        with self._patience(LOAD_PATIENCE_S if most > _MANY_ROWS else self.connection.patience_s):
+            return self._cursor.execute(statement, (*arguments, most)).fetchall()
 
     def tell(self, channel: str, message: str) -> None:
         """Says something to all who listen, once the transaction has been committed."""
@@ -215,13 +220,19 @@ class RowTransaction(ChecksItsPages):
         ordered = sorted(keys)
         put = [(key, value) for key in ordered if (value := known[key]) is not None]
         gone = [key for key in ordered if known[key] is None]
-        patience_s, self.connection.patience_s = self.connection.patience_s, LOAD_PATIENCE_S
         if put:
             projects = [table.project_of(key) for key, _ in put]
             self._cursor.execute(table.put, (projects, [key for key, _ in put], [value for _, value in put]))
         if gone:
             self._cursor.execute(table.remove, ([table.project_of(key) for key in gone], gone))
-        self.connection.patience_s = patience_s
+
+    @contextmanager
+    def _patience(self, patience_s: float) -> Iterator[None]:
+        before, self.connection.patience_s = self.connection.patience_s, patience_s
+        try:
+            yield
+        finally:
+            self.connection.patience_s = before
 
     def _waits(self, table: RowTable) -> dict[bytes, None]:
         return self._waiting.setdefault(table.name, (table, {}))[1]

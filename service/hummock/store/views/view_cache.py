@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock, Thread
 
+from hummock.core.errors import HummockError
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
 from hummock.store.views.stored import ProjectGone, StoredProjects
@@ -307,9 +308,13 @@ class FollowingViews(ViewCache):
             return 0
 
     def _follow(self) -> None:
-        seen = self._projects.last_commit()
+        seen = None
         while not self._closing.wait(_LOOK_S):
-            newest = self._projects.last_commit()
-            if newest != seen:
-                seen = newest
-                self.keep_up()
+            try:
+                newest = self._projects.last_commit()
+                if newest != seen:
+                    seen = newest
+                    self.keep_up()
+            except HummockError as error:
+                # Whoever reads is told; the next look may find it mended.
+                _log.debug("what others have written cannot be followed: %s", error)
