@@ -33,7 +33,7 @@ def eventually(call: Callable[[], Answer]) -> Answer:
 
 def test_a_server_that_was_killed_is_said_and_what_was_acknowledged_is_there_again(directory: Path) -> None:
     with ExitStack() as running:
-        node = running.enter_context(running_node(directory, durable=False))
+        node = running.enter_context(running_node(directory))
         with opened_shared(node.dsn_of("hummock")) as store:
             put(store, "p", Entry(id="a"))
             node.kill()
@@ -45,7 +45,7 @@ def test_a_server_that_was_killed_is_said_and_what_was_acknowledged_is_there_aga
                 put(store, "p", Entry(id="b"))
             with pytest.raises(Unavailable, match="does not answer"):
                 store.status()
-            with running_node(directory, durable=False):
+            with running_node(directory):
                 assert ids(eventually(lambda: ask(store, "p", terms=("tide",)))) == {"a"}
                 eventually(lambda: put(store, "p", Entry(id="c", words=("tide", "c"))))
                 assert ids(ask(store, "p", terms=("tide",))) == {"a", "c"}
@@ -53,7 +53,7 @@ def test_a_server_that_was_killed_is_said_and_what_was_acknowledged_is_there_aga
 
 
 def test_a_server_that_is_frozen_is_given_up_and_used_again_when_it_thaws(directory: Path) -> None:
-    with running_node(directory, durable=False) as node, opened_shared(node.dsn_of("hummock")) as store:
+    with running_node(directory) as node, opened_shared(node.dsn_of("hummock")) as store:
         put(store, "p", Entry(id="a"))
         frozen = family(node.postmaster.pid)
         signal_all(frozen, signal.SIGSTOP)
@@ -70,11 +70,11 @@ def test_a_server_that_is_frozen_is_given_up_and_used_again_when_it_thaws(direct
 def test_a_write_that_was_cut_off_and_is_sent_again_happens_once(directory: Path) -> None:
     request = put_request([Entry(id="a")], request_id="5d1a7c0e-6b0f-4e1a-9d55-0c2c6f5b7a11")
     with ExitStack() as running:
-        node = running.enter_context(running_node(directory, durable=False))
+        node = running.enter_context(running_node(directory))
         with opened_shared(node.dsn_of("hummock")) as store:
             written = store.write("p", request).result(30)
             node.kill()
             running.close()
-            with running_node(directory, durable=False):
+            with running_node(directory):
                 again = eventually(lambda: store.write("p", request).result(30))
     assert (again.seq, again.is_repeat) == (written.seq, True)
