@@ -77,9 +77,11 @@ def chosen_store(request: pytest.FixtureRequest) -> None:
         use(Databases(request.getfixturevalue("node"), request.getfixturevalue("template")))
 
 
-@pytest.fixture(autouse=True)
-def is_of_this_store(request: pytest.FixtureRequest) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Passes over what only LMDB has, and says why."""
-    marker = request.node.get_closest_marker("lmdb")
-    if marker is not None and request.config.getoption("--store") == "postgresql":
-        pytest.skip(f"only over LMDB: {marker.args[0]}")
+    if config.getoption("--store") == "lmdb":
+        return
+    for item in items:
+        marker = item.get_closest_marker("lmdb")
+        if marker is not None:
+            item.add_marker(pytest.mark.skip(reason=f"only over LMDB: {marker.args[0]}"))
