@@ -17,13 +17,14 @@ DAMAGE_CASES ?= 2000
 NETWORK_ROUNDS ?= 20
 ISOLATION_CALLS ?= 100000
 SOAK_MINUTES ?= 30
-# Where `make pg` keeps its data.
+# Where `make pg` and `make pg-cluster` keep their data.
 PG ?= .pg
+PG_CLUSTER ?= .pg-cluster
 
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo pg test test-postgresql test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo pg pg-cluster test test-postgresql test-cluster test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,9 @@ test-postgresql: $(VENV)/.dev ## Run the tests of the whole service over Postgre
 test-clients: $(VENV)/.dev ## Run every client through the same cases: one matrix (REQUIRE=--require: none may be missing)
 	@$(BIN)/python -m tests.conformance $(REQUIRE)
 
+test-cluster: $(VENV)/.dev ## Run the tests that kill one of three PostgreSQL (needs etcd-server)
+	@REQUIRE_POSTGRESQL=1 $(BIN)/python -m pytest -m cluster tests/postgresql
+
 fuzz: $(VENV)/.dev ## Render hostile memories; kill what learns; send hostile calls (FUZZ_CASES, FUZZ_EVENTS, FUZZ_CALLS, FUZZ_SEED)
 	@$(BIN)/python -m tests.render.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.learning.fuzz --events $(FUZZ_EVENTS) --seed $(FUZZ_SEED)
@@ -78,6 +82,9 @@ fuzz-damage: $(VENV)/.dev ## Damage copies of a store, open and read each in a p
 
 pg: $(VENV)/.dev ## Start a PostgreSQL of one's own in PG and say how to serve from it; Ctrl-C stops it
 	@$(BIN)/python -m tests.postgresql.node "$(PG)"
+
+pg-cluster: $(VENV)/.dev ## Start three PostgreSQL under Patroni, from port 5441 on, in PG_CLUSTER; Ctrl-C stops all (needs etcd-server)
+	@$(BIN)/python -m tests.postgresql.cluster --first-port 5441 "$(PG_CLUSTER)"
 
 pictures: $(VENV)/.dev model ## Take the pictures of docs/console again (needs chromium, chromium-driver and a Chinese font)
 	@$(BIN)/python -m tests.console.pictures
@@ -145,6 +152,6 @@ lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 		tests/client/frameworks/requirements.in
 
 clean: ## Remove what can be made again; the demo's data and models too
-	rm -rf $(VENV) .bench .demo .eval .pg .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .bench .demo .eval .pg .pg-cluster .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	rm -rf tests/console/chromium/axe/node_modules clients/typescript/node_modules clients/typescript/build clients/typescript/dist
 	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

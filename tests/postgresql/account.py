@@ -97,6 +97,14 @@ class Account:
                 " above it is closed to others; name one elsewhere, as below /var/tmp"
             )
 
+    def write(self, path: Path, text: str) -> None:
+        """Writes a file that only this user may read."""
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8")
+        if self.user_id is not None and self.group_id is not None:
+            os.chown(path, self.user_id, self.group_id)
+
     def _owns(self, directory: Path) -> bool:
         status = directory.stat()
         return status.st_uid == (os.geteuid() if self.user_id is None else self.user_id) and not status.st_mode & 0o077

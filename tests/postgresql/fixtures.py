@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import psycopg
 import pytest
@@ -27,9 +28,14 @@ def programs() -> Path:
     try:
         return find_programs(server_account())
     except ProgramsMissing as missing:
-        if os.environ.get("REQUIRE_POSTGRESQL") == "1":
-            pytest.fail(f"REQUIRE_POSTGRESQL=1, and {missing}")
-        pytest.skip(f"needs PostgreSQL: {missing}")
+        do_without(missing)
+
+
+def do_without(missing: ProgramsMissing) -> NoReturn:
+    """Skips the test, or fails it where it is required."""
+    if os.environ.get("REQUIRE_POSTGRESQL") == "1":
+        pytest.fail(f"REQUIRE_POSTGRESQL=1, and {missing}")
+    pytest.skip(f"needs PostgreSQL: {missing}")
 
 
 @pytest.fixture

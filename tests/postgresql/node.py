@@ -7,7 +7,6 @@ role `hummock` owns a database of its name and is no superuser.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,7 @@ from psycopg import sql
 
 from tests.postgresql.account import Account, Unusable, server_account
 from tests.postgresql.family import family, kill_all, signal_all
+from tests.postgresql.lock import DirectoryInUse, locked
 from tests.postgresql.programs import ProgramsMissing, find_programs
 
 SUPERUSER: Final = "postgres"
@@ -40,16 +40,6 @@ _STOPS: Final = ((signal.SIGINT, 30), (signal.SIGQUIT, 10))
 """Fast, then immediate, each with its patience in seconds."""
 _HASTE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 _LINES_SHOWN: Final = 15
-
-
-class DirectoryInUse(Exception):
-    """Another PostgreSQL runs in the directory."""
-
-    def __init__(self, directory: Path, process_id: int | None) -> None:
-        by = f"the PostgreSQL with process id {process_id}" if process_id else "a PostgreSQL that is starting"
-        super().__init__(f"{directory} is in use by {by}; stop that first, or name another directory")
-        self.directory = directory
-        self.process_id = process_id
 
 
 class NodeFailed(Exception):
@@ -127,7 +117,7 @@ def running_node(directory: Path, *, durable: bool = True) -> Iterator[Node]:
     account.own(directory)
     with (
         (directory / "log").open("a", encoding="utf-8") as log,
-        _locked(directory) as lock,
+        locked(directory) as lock,
         _socket_folder(directory, account) as sockets,
     ):
         _make_data(account, programs, directory, log, durable=durable)
@@ -141,23 +131,6 @@ def running_node(directory: Path, *, durable: bool = True) -> Iterator[Node]:
             _await_answer(node)
             _provide_role(node)
             yield node
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[IO[str]]:
-    """A lock that every process of the server inherits: it is free when the last of them is gone, however it went."""
-    with (directory / "lock").open("a", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DirectoryInUse(directory, _process_id(directory)) from None
-        yield lock
-
-
-def _process_id(directory: Path) -> int | None:
-    with suppress(OSError, ValueError, IndexError):
-        return int((directory / "data" / "postmaster.pid").read_text(encoding="utf-8").splitlines()[0])
-    return None
 
 
 @contextmanager

