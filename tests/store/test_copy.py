@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from hummock.core.review import Held
 from hummock.ports.store import UnitOfWork
 from hummock.store import WritableStore
-from hummock.store.errors import DirectoryInUse
+from hummock.store.errors import DirectoryInUse, DirectoryUnusable
 from hummock.store.lmdb.lock import DirectoryLock
-from hummock.store.moving import Copied, CopiedProject, Told, copy_between
+from hummock.store.moving import Copied, CopiedProject, Told, copy_between, moment, renumbered, windows
 from hummock.store.moving.landing import Landing
 from hummock.store.moving.moment import Moment
 from hummock.store.moving.refusals import (
@@ -44,7 +44,7 @@ from tests.store.opening import opened, opened_shared
 from tests.store.test_backup import acknowledged, writing
 from tests.store.test_fsck import altered
 from tests.store.test_project_removal import fill, removal
-from tests.strategies import SPACE, Entry, embedding, write_request
+from tests.strategies import SPACE, Entry, delete_request, embedding, write_request
 
 PROJECTS = ("p", "另一个")
 
@@ -140,6 +140,24 @@ def test_a_directory_is_the_same_after_a_way_through_postgresql(data: Path, data
         assert counts(store._engine) == entries | left_out
         put(store, "p", Entry(id="new", words=("reef",)))
         assert ids(ask(store, terms=["harbour", "reef"])) == {"a", "new"}
+
+
+def test_large_projects_are_read_and_written_piece_by_piece(
+    data: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(data) as store:
+        put(store, "p", *[Entry(id=f"more{number}", words=("reef",), seeds=(1, 2, 3)) for number in range(40)])
+        store.write("p", delete_request([f"more{number}" for number in range(5, 30)])).result(30)
+        before = held(store)
+    for name, value in (("_FIRST", 3), ("_MOST", 5), ("_LARGE_BYTES", 4000)):
+        monkeypatch.setattr(windows, name, value)
+    for name, value in (("_FEW", 1), ("_MANY", 7), ("_LARGE_BYTES", 4000)):
+        monkeypatch.setattr(moment, name, value)
+    monkeypatch.setattr(renumbered, "_BATCH_BYTES", 3000)
+    assert copied(data, database).is_whole
+    assert copied(database, tmp_path / "back").is_whole
+    assert held_in(tmp_path / "back") == before
+    assert sound(tmp_path / "back")
 
 
 def test_every_table_is_copied_or_left_behind_on_purpose() -> None:
@@ -350,6 +368,14 @@ def test_a_directory_that_is_in_use_is_not_written_to(data: Path, tmp_path: Path
         copied(data, tmp_path / "new")
     lock.release()
     assert copied(data, tmp_path / "new").is_whole
+
+
+def test_a_target_that_is_full_says_what_to_do(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(DirectoryUnusable, match=r"raise storage\.map_bytes"):
+        copy_between(str(data), str(tmp_path / "new"), map_bytes=1 << 18)
+    assert copied(data, tmp_path / "new").is_whole
+    assert held_in(tmp_path / "new") == held_in(data)
+    assert sound(tmp_path / "new")
 
 
 def test_two_copies_into_one_database_do_not_disturb_each_other(data: Path, database: str) -> None:

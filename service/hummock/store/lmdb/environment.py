@@ -378,6 +378,8 @@ def unusable(directory: Path, error: Exception) -> DirectoryUnusable:
     """What to say of a directory that LMDB or the system does not let us use."""
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         return DirectoryUnusable(directory, "it is not a directory", "choose another directory")
+    if isinstance(error, lmdb.MapFullError):
+        return DirectoryUnusable(directory, "its data file may not grow any more", "raise storage.map_bytes")
     cause = cause_of(error)
     if cause is not None:
         return DirectoryUnusable(directory, f"{cause[0]} ({error})", f"{cause[1]}, or choose another directory")

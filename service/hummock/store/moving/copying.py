@@ -224,7 +224,7 @@ class _Copying:
     def _copy(self, name: str) -> None:
         """Copies a project as it is now, or removes the copy of one that is gone."""
         began_s = time.monotonic()
-        standing = self._landing.standings().get(name)
+        standing = self._landing.standing(name)
         with self._reading(name) as moment:
             found = moment.project(name)
             if found is None:

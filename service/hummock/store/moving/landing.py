@@ -75,6 +75,12 @@ class Landing:
         with self._reading() as moment:
             return {name: _standing(moment, number, record) for name, (number, record) in moment.projects().items()}
 
+    def standing(self, name: str) -> Standing | None:
+        """A project; None where there is none of this name."""
+        with self._reading() as moment:
+            found = moment.project(name)
+            return None if found is None else _standing(moment, *found)
+
     def digest(self, name: str) -> ProjectDigest | None:
         """That of a project, as it is now; None where there is none."""
         with self._reading(name) as moment:
