@@ -414,6 +414,15 @@ def test_a_damaged_project_is_said_and_the_others_are_copied(data: Path, tmp_pat
     assert sound(tmp_path / "new")
 
 
+def test_a_directory_that_lacks_tables_is_to_be_served_once(data: Path, tmp_path: Path) -> None:
+    altered(data, lambda tables: tables._txn.drop(tables._db("review")))
+    with pytest.raises(WordsOutdated, match="start the service of this version on it once"):
+        copied(data, tmp_path / "new")
+    with opened(data):
+        pass
+    assert copied(data, tmp_path / "new").is_whole
+
+
 def test_words_of_an_earlier_version_are_not_copied(data: Path, tmp_path: Path) -> None:
     with opened(data) as store:
         engine = store._engine

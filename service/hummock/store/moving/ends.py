@@ -12,9 +12,10 @@ from hummock.store.lmdb.environment import Environment, recorded_directory
 from hummock.store.moving.copying import Copied, Told, copy
 from hummock.store.moving.moment import Moment
 from hummock.store.moving.refusals import CopiedOntoItself, NotADatabase, NothingToCopy, SpacesDiffer, WordsOutdated
-from hummock.store.tables.engine import Engine
+from hummock.store.tables.engine import TABLE_NAMES, Engine
 from hummock.store.tables.projects import active_space
 from hummock.store.tables.record_codec import DirectoryRecord
+from hummock.store.upkeep.inspection import inspected
 from hummock.store.write.reanalyse import REANALYSED_KEY, Say, reanalyse
 from hummock.text.analyzer import ANALYZER_VERSION
 
@@ -132,6 +133,9 @@ def _read(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
         with closing(Database(end, space, _CONNECTIONS)) as database:
             yield database
         return
+    with inspected(Path(end)) as snapshot:
+        if len(snapshot.tables) < len(TABLE_NAMES):
+            raise WordsOutdated(str(Path(end).resolve()))
     with closing(Environment(Path(end).resolve(), space, map_bytes, is_read_only=True)) as environment:
         yield environment
 
