@@ -184,7 +184,7 @@ class Database:
         self, txn: Transaction, table: RowTable, first: bytes, end: bytes, limit: int
     ) -> Sequence[tuple[bytes, bytes]]:
         """At most `limit` rows from one key on and before another, in order, in one go."""
-        return _own(txn).rows(table.between, table, (table.project_of(first), first, end, limit))
+        return _own(txn).rows(table.between, table, (table.project_of(first), first, end), limit)
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
         """Lets all services know of a write, once it is durable."""
