@@ -25,7 +25,7 @@ Places = NDArray[np.int64]
 VIEW_BYTES = 1934
 """Of memory a memory: growth from 100,000 to 1,000,000 of them in `bench/results/latest.md`, 384 dims."""
 
-_GIB = 1 << 30
+_MIB, _GIB = 1 << 20, 1 << 30
 _HALVINGS = 80
 """Beyond what a float tells apart."""
 _PLACEMENTS = 20
@@ -77,13 +77,28 @@ def loads(placed: Places, load: Floats, places: int) -> Floats:
     return np.bincount(placed, weights=load, minlength=places).astype(np.float64)
 
 
-def found_in_memory(calls: Floats, nbytes: Floats, budget: float) -> float:
-    """The calls whose view is in memory, of those of one service, in the unit of `calls`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """What a way of routing calls to services comes to.
+
+    Attributes:
+        found: Calls whose view is in memory, of all calls or of those of a service, in the unit of these.
+        read: Bytes of views that are loaded for the others, a call.
+        busiest: Calls of the busiest service, to what it would have if all had the same.
+    """
+
+    found: float
+    read: float
+    busiest: float = 1.0
+
+
+def found_in_memory(calls: Floats, nbytes: Floats, budget: float) -> Routing:
+    """What a service finds that is asked so often for each project, given what each takes.
 
     A view is there if its project was asked within the last so many calls; how many these are follows from the budget.
     """
     if nbytes.sum() <= budget:
-        return float(calls.sum())
+        return Routing(found=float(calls.sum()), read=0.0)
     low, high = 0.0, 1.0
     while (nbytes * -np.expm1(-calls * high)).sum() < budget:
         high *= 2
@@ -91,33 +106,25 @@ def found_in_memory(calls: Floats, nbytes: Floats, budget: float) -> float:
         middle = (low + high) / 2
         is_within = (nbytes * -np.expm1(-calls * middle)).sum() < budget
         low, high = (middle, high) if is_within else (low, middle)
-    return float((calls * -np.expm1(-calls * high)).sum())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routing:
-    """What a way of routing calls to services comes to.
-
-    Attributes:
-        found: Share of all calls whose view is in memory.
-        busiest: Calls of the busiest service, to what it would have if all had the same.
-    """
-
-    found: float
-    busiest: float
+    missed = calls * np.exp(-calls * high)
+    return Routing(found=float((calls - missed).sum()), read=float((missed * nbytes).sum()))
 
 
 def routed(projects: Projects, services: int, budget: float, homes: Places, spread: int) -> Routing:
     """Calls of a project go to its home, (projects,), those of the first `spread` projects to any service."""
     nbytes = projects.memories * VIEW_BYTES
     everywhere = np.arange(len(homes)) < spread
-    found, calls_of = 0.0, np.empty(services)
+    ways, calls_of = [], np.empty(services)
     for service in range(services):
         share = np.where(everywhere, projects.calls / services, np.where(homes == service, projects.calls, 0.0))
         mine = share > 0
         calls_of[service] = share.sum()
-        found += found_in_memory(share[mine], nbytes[mine], budget)
-    return Routing(found=found, busiest=float(calls_of.max() * services))
+        ways.append(found_in_memory(share[mine], nbytes[mine], budget))
+    return Routing(
+        found=sum(way.found for way in ways),
+        read=sum(way.read for way in ways),
+        busiest=float(calls_of.max() * services),
+    )
 
 
 def _placements(projects: Projects, shards: int, nodes: int, isolated: int, seed: int) -> Iterator[tuple[float, ...]]:
@@ -151,13 +158,14 @@ def report(given: argparse.Namespace) -> Iterator[str]:
             yield f"| {nodes} | " + " | ".join(f"{cell:.1%}" for cell in cells) + " |"
         yield ""
         anywhere = found_in_memory(projects.calls, projects.memories * VIEW_BYTES, given.budget * _GIB)
-        yield "| services | any: in memory | sticky: in memory | busiest | the first anywhere: in memory | busiest |"
-        yield "|---:|---:|---:|---:|---:|---:|"
+        yield "| services | any: in memory | MiB a call | sticky | MiB | busiest | the first anywhere | MiB | busiest |"
+        yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
         for services in given.services:
             homes = by_hash(np.random.default_rng(given.seed), given.projects, services, services)
             ways = [routed(projects, services, given.budget * _GIB, homes, spread) for spread in (0, given.spread)]
-            cells_of = " | ".join(f"{way.found:.1%} | {way.busiest:.2f} ×" for way in ways)
-            yield f"| {services} | {anywhere:.1%} | {cells_of} |"
+            cells_of = [f"{way.found:.1%} | {way.read / _MIB:.0f}" for way in (anywhere, *ways)]
+            busiest = [f" | {way.busiest:.2f} ×" for way in ways]
+            yield f"| {services} | {cells_of[0]} | {cells_of[1]}{busiest[0]} | {cells_of[2]}{busiest[1]} |"
         yield ""
 
 

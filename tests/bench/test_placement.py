@@ -52,13 +52,17 @@ def test_the_share_in_memory_is_that_of_a_cache_that_drops_what_was_used_longest
     projects = Projects.zipf(2000, memories=2e5, most=2000, skew=skew)
     cache, budget = Lru(20_000), 20_000.0
     asked = np.random.default_rng(7).choice(2000, 40_000, p=projects.calls).tolist()
-    found = 0
+    found, read = 0, 0.0
     for number, project in enumerate(asked):
         name, held = str(project), len(cache)
         cache.put(name, int(projects.memories[project]))
-        found += number >= 20_000 and len(cache) == held
+        if number >= 20_000:
+            found += len(cache) == held
+            read += projects.memories[project] * (len(cache) > held)
         cache.use(name)
         while (oldest := cache.excess(keep=1)) is not None:
             cache.drop(oldest)
 
-    assert found_in_memory(projects.calls, projects.memories, budget) == pytest.approx(found / 20_000, abs=0.02)
+    way = found_in_memory(projects.calls, projects.memories, budget)
+    assert way.found == pytest.approx(found / 20_000, abs=0.02)
+    assert way.read == pytest.approx(read / 20_000, rel=0.05)
