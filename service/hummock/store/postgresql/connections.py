@@ -38,8 +38,6 @@ Value = TypeVar("Value")
 class DatabaseUnreachable(Unavailable):
     """PostgreSQL does not answer, or has no server that takes writes at the moment."""
 
-    reason = "STORE_UNREACHABLE"
-
     def __init__(self, place: str, why: str) -> None:
         super().__init__(
             f"{place} does not answer ({why}); what was not acknowledged may be tried again, and calls are answered as "
