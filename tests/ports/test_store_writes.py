@@ -239,3 +239,10 @@ def test_a_vector_that_is_not_finite_is_refused(store: Store) -> None:
 
     with pytest.raises(ValueError, match="finite"):
         store.write("p", write_request(change)).result(timeout=30)
+
+
+def test_what_waits_for_its_vectors_is_counted_over_all_projects(store: Store) -> None:
+    put(store, "p", Entry(id="a", seeds=()), Entry(id="b"))
+    put(store, "q", Entry(id="c", seeds=()))
+    status = store.status()
+    assert (status.pending_count, status.project_count) == (2, 2)

@@ -8,9 +8,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from hummock.core.errors import Unavailable
+from hummock.store.postgresql.schema import become_service
+from hummock.store.tables.engine import TABLE_NAMES
 from tests.ports.asking import ask, ids, put
 from tests.postgresql.family import family, signal_all
 from tests.postgresql.node import running_node
@@ -78,3 +82,39 @@ def test_a_write_that_was_cut_off_and_is_sent_again_happens_once(directory: Path
             with running_node(directory):
                 again = eventually(lambda: store.write("p", request).result(30))
     assert (again.seq, again.is_repeat) == (written.seq, True)
+
+
+def test_a_store_that_has_gone_back_is_read_anew(database: str) -> None:
+    """As one goes back whose new leader had not received the last writes of the old one."""
+    with opened_shared(database) as store:
+        put(store, "p", Entry(id="a"))
+        with psycopg.connect(database, autocommit=True) as connection:
+            become_service(connection, "here")
+            before = rows_of(connection)
+            put(store, "p", Entry(id="b", words=("tide", "b")))
+            assert ids(ask(store, "p", terms=("tide",))) == {"a", "b"}
+            go_back(connection, before)
+        assert ids(ask(store, "p", terms=("tide",))) == {"a"}
+
+
+Rows = dict[str, list[tuple[int, bytes, bytes]]]
+
+
+def rows_of(connection: psycopg.Connection) -> Rows:
+    """All rows that project 1 and the whole store have."""
+    with connection.transaction():
+        connection.execute("SELECT set_config('hummock.scope', '1', true)")
+        return {
+            name: connection.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier("hummock", name))).fetchall()
+            for name in TABLE_NAMES
+        }
+
+
+def go_back(connection: psycopg.Connection, before: Rows) -> None:
+    """Lets the store be as it was."""
+    with connection.transaction():
+        connection.execute("SELECT set_config('hummock.scope', '1', true)")
+        for name, rows in before.items():
+            table = sql.Identifier("hummock", name)
+            connection.execute(sql.SQL("DELETE FROM {}").format(table))
+            connection.cursor().executemany(sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(table), rows)

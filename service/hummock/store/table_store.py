@@ -474,7 +474,7 @@ class WritableStore(StoreReads):
             used_bytes = self._engine.used_bytes(txn)
             # Each project has a name and a record.
             project_count = self._engine.count(txn, self._tables.project) // 2
-            pending_count = self._engine.count(txn, self._tables.pending)
+            pending_count = self._engine.pending_count(txn)
         loaded_project_count, loaded_bytes = self._views.usage()
         return StoreStatus(
             directory=self._engine.place,

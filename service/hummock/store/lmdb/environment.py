@@ -139,6 +139,10 @@ class Environment:
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
         """Nothing: those who read beside the writer look at what is committed."""
 
+    def pending_count(self, txn: Transaction) -> int:
+        """Memories of all projects whose vectors are still to be made."""
+        return self.count(txn, self.tables.pending)
+
     def count(self, txn: Transaction, table: Table) -> int:
         """The entries of a table."""
         return int(_own(txn).stat(table)["entries"])

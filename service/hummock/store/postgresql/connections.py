@@ -151,7 +151,14 @@ class Connections:
 
 def is_lost(error: Exception) -> bool:
     """Whether a failure means that the server is gone, or takes no writes any more, rather than that it refuses one."""
+    if is_passing(error):
+        return False
     return isinstance(error, PoolTimeout | psycopg.OperationalError | psycopg.errors.ReadOnlySqlTransaction)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether a transaction was in another one's way, so that the same would go well a moment later."""
+    return isinstance(error, psycopg.errors.TransactionRollback | psycopg.errors.LockNotAvailable)
 
 
 def _require_idle(connection: PatientConnection) -> None:

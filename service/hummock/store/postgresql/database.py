@@ -146,6 +146,11 @@ class Database:
         """Reads in one go what will be asked for."""
         _own(txn).prefetch({self._by_name[name]: some for name, some in wanted.items()})
 
+    def pending_count(self, txn: Transaction) -> int:
+        """Memories of all projects whose vectors are still to be made, as the projects' records have it."""
+        records = keys.entries(txn, self._by_name["project"], keys.PROJECT_NUMBERS)
+        return sum(record_codec.decode_project(value).pending for _, value in records)
+
     def count(self, txn: Transaction, table: RowTable) -> int:
         """The rows of a table that the transaction may see."""
         row = _own(txn).connection.execute(table.count).fetchone()

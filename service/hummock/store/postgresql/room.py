@@ -6,10 +6,10 @@ import logging
 
 import psycopg
 
-from hummock.core.errors import HummockError, StorageFull
+from hummock.core.errors import HummockError, StorageFull, Unavailable
 from hummock.ports.models import Clock
 from hummock.store.errors import DiskFull
-from hummock.store.postgresql.connections import is_lost
+from hummock.store.postgresql.connections import is_lost, is_passing
 from hummock.store.postgresql.database import Database
 from hummock.store.tables.engine import Transaction
 
@@ -51,9 +51,11 @@ class DatabaseRoom:
     def failure_of(self, error: Exception) -> Exception:
         """What callers are told of a failure."""
         failure: HummockError
+        if is_passing(error):
+            return Unavailable(f"another service wrote the same at the same time ({error}); try again")
         if isinstance(error, psycopg.errors.DiskFull):
             failure = DiskFull(str(error).strip(), 0)
-        elif isinstance(error, psycopg.errors.OperationalError) or is_lost(error):
+        elif is_lost(error):
             failure = self._database.unreachable(error)
         else:
             # A statement that the database does not take is a defect, and is said as one.

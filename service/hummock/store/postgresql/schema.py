@@ -149,12 +149,12 @@ def bring_up(connection: psycopg.Connection, place: str) -> None:
 
     Raises: SchemaMissing, SchemaNewer.
     """
-    form = form_of(connection)
-    if form > len(MIGRATIONS):
-        raise SchemaNewer(place, form)
-    if form == len(MIGRATIONS):
-        return
     try:
+        form = form_of(connection)
+        if form > len(MIGRATIONS):
+            raise SchemaNewer(place, form)
+        if form == len(MIGRATIONS):
+            return
         with connection.transaction():
             # Of several services that start together one makes them.
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
@@ -195,7 +195,9 @@ def _make_role(connection: psycopg.Connection) -> None:
                 connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS").format(role))
         except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
             pass  # made for another database at the same moment
-    connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))
+    row = connection.execute("SELECT pg_has_role(current_user, %s, 'SET')", (SERVICE_ROLE,)).fetchone()
+    if row is None or not row[0]:
+        connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))
 
 
 def become_service(connection: psycopg.Connection, place: str) -> None:

@@ -254,6 +254,9 @@ class Engine(Protocol):
     def tell(self, txn: Transaction, project: str, seq: int, /) -> None:
         """Lets whoever else has the database open know of a write to a project, once it is durable."""
 
+    def pending_count(self, txn: Transaction, /) -> int:
+        """Memories of all projects whose vectors are still to be made."""
+
     def count(self, txn: Transaction, table: Table, /) -> int:
         """The entries of a table, of all projects."""
 

@@ -43,9 +43,13 @@ def project_name_key(name: str) -> bytes:
     return (b"n" + name.encode())[:_LONGEST_KEY]
 
 
+PROJECT_NUMBERS = b"p"
+"""What the keys of all projects' records begin with."""
+
+
 def project_number_key(project: int) -> bytes:
     """From a project's number to its record."""
-    return b"p" + _PROJECT.pack(project)
+    return PROJECT_NUMBERS + _PROJECT.pack(project)
 
 
 def copying_key(project: int) -> bytes:

@@ -220,19 +220,21 @@ def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemorie
 
 
 def is_too_old(view: ProjectView, stored: StoredProject) -> bool:
-    """Whether the operations that the view lacks are no longer kept, so that it cannot be caught up."""
-    return view.seq < stored.progress().ops_after
+    """Whether the view cannot be caught up: the operations that it lacks are no longer kept, or it has too many."""
+    seq, _, ops_after = stored.progress()
+    return view.seq < ops_after or seq < view.seq
 
 
 def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
     """The view after all writes that the transaction sees.
 
-    Operations that the view lacks are applied; when they are no longer kept, the project is loaded anew.
+    Operations that the view lacks are applied; when they are no longer kept, the project is loaded anew. So it is where
+    the store has gone back, as a database does whose new leader had not received the last writes of the old one.
     """
-    seq, content_seq, ops_after = stored.progress()
+    seq, content_seq, _ = stored.progress()
     if seq == view.seq:
         return view
-    if view.seq < ops_after:
+    if is_too_old(view, stored):
         return load(stored, limits)
     changes = stored.changes(view.seq)
     newer = replace(_reduced(view, changes), seq=seq, content_seq=content_seq, settings=stored.settings())

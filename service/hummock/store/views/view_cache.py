@@ -304,7 +304,7 @@ class FollowingViews(ViewCache):
         view = entry.view
         try:
             return 0 if view is None else max(0, self._projects.seq(view.number) - view.seq)
-        except ProjectGone:
+        except (ProjectGone, HummockError):  # nobody knows, where the store does not answer
             return 0
 
     def _follow(self) -> None:

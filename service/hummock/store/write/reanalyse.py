@@ -82,10 +82,10 @@ class _Reanalysis:
         """Projects in the order of their numbers, memories in theirs."""
         tables = self.engine.tables
         with self.engine.reading() as txn:
-            left = self.engine.count(txn, tables.memory)
             numbers = [
                 keys.unpack_project(value) for _, value in keys.entries(txn, tables.project, keys.project_name_key(""))
             ]
+            left = sum(sum(project_record(txn, self.engine, number).kinds.values()) for number in numbers)
         self.say(f"the words of up to {left} memories are made anew, for analyzer {ANALYZER_VERSION}")
         for number in sorted(numbers):
             if number >= start.project:
