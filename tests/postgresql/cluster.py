@@ -361,7 +361,7 @@ def _provide_database(cluster: Cluster, passwords: Passwords) -> None:
     with psycopg.connect(cluster.dsn_of("postgres", SUPERUSER), autocommit=True) as connection:
         role = sql.Identifier(ROLE)
         if not connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE]).rowcount:
-            create = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
+            create = sql.SQL("CREATE ROLE {} LOGIN CREATEROLE PASSWORD {}")
             connection.execute(create.format(role, sql.Literal(passwords.service)))
         if not connection.execute("SELECT FROM pg_database WHERE datname = %s", [ROLE]).rowcount:
             connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(role, role))
