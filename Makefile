@@ -12,6 +12,8 @@ FUZZ_SEED ?= 1
 CRASHES ?= 1000
 CRASH_SEED ?= 1
 STOPS ?= 200
+# Of all drills; one takes some four minutes.
+DRILL_ROUNDS ?= 1
 DAMAGE_CASES ?= 2000
 # Pairs of runs, one with a faultless network and one with a bad one.
 NETWORK_ROUNDS ?= 20
@@ -24,7 +26,7 @@ PG_CLUSTER ?= .pg-cluster
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo pg pg-cluster test test-postgresql test-cluster test-clients fuzz fuzz-damage crash isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo pg pg-cluster test test-postgresql test-cluster test-clients fuzz fuzz-damage crash drills isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +69,9 @@ crash: $(VENV)/.dev ## Kill and stop a service that many write to; lose, double 
 	@$(BIN)/python -m tests.crash.kills --kills $(CRASHES) --seed $(CRASH_SEED)
 	@STOPS=$(STOPS) $(BIN)/python -m pytest -q tests/crash/test_stop.py
 	@$(BIN)/python -m tests.once.run --rounds $(NETWORK_ROUNDS) --seed $(CRASH_SEED)
+
+drills: $(VENV)/.dev ## Break three PostgreSQL under two services that many write to (DRILL_ROUNDS; needs etcd-server)
+	@$(BIN)/python -m tests.postgresql.drills --rounds $(DRILL_ROUNDS)
 
 isolation: $(VENV)/.dev ## Have 64 projects call everything, and see that none hears of another (ISOLATION_CALLS)
 	@$(BIN)/python -m tests.isolation.mixed --calls $(ISOLATION_CALLS)
