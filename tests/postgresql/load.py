@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -78,7 +79,7 @@ def two_services(dsn: str, directory: Path) -> Iterator[Sequence[Service]]:
             process = running.enter_context(in_process(directory / name, models_dir, model, environ, stderr=log))
             return process, running.enter_context(connected(process.target))
 
-        yield [Service(name, running, lambda name=name: start(name)) for name in ("one", "two")]
+        yield [Service(name, running, partial(start, name)) for name in ("one", "two")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

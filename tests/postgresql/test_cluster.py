@@ -15,7 +15,9 @@ import pytest
 
 from tests.postgresql.account import Unusable
 from tests.postgresql.cluster import MEMBERS, Cluster, PortInUse, running_cluster
+from tests.postgresql.drills import play
 from tests.postgresql.fixtures import do_without
+from tests.postgresql.load import two_services
 from tests.postgresql.lock import DirectoryInUse
 from tests.postgresql.node import ROLE
 from tests.postgresql.programs import ProgramsMissing
@@ -137,6 +139,13 @@ def test_two_of_three_etcd_are_enough(cluster: Cluster) -> None:
     cluster.kill_etcd(0)
     write(cluster, "with two")
     assert cluster.await_leader() == leader
+
+
+def test_two_services_lose_nothing_when_the_leader_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+    with two_services(cluster.dsn, tmp_path) as services:
+        report, _ = play(cluster, services, "kill-leader", 1)
+    assert (report.lost, report.doubled, report.stale, report.hangs, report.in_flight) == (0, 0, 0, 0, 0)
+    assert report.errors.keys() <= {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
 
 
 def test_a_directory_in_use_is_refused_by_name(cluster: Cluster) -> None:
