@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 from hummock.core.errors import HummockError
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
-from hummock.store.views.stored import ProjectGone, StoredProjects
+from hummock.store.views.stored import ProjectGone, StoredProject, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
 _log = logging.getLogger(__name__)
@@ -80,6 +80,14 @@ class ViewCache:
                 # There may be another one of its name by now.
                 self.forget(project)
         return view
+
+    def lagging_view(self, project: str) -> ProjectView | None:
+        """The same, but for writes of other processes: whoever reads with it looks whether it has them all."""
+        return self.view(project)
+
+    def has_all(self, view: ProjectView, stored: StoredProject) -> bool:
+        """Whether a `lagging_view` has all that a transaction sees which began after it was asked for."""
+        return True
 
     def loaded_view(self, project: str) -> ProjectView | None:
         """The newest view of a project that is in memory; None when it is not."""
@@ -285,6 +293,15 @@ class FollowingViews(ViewCache):
         """Brings the projects that were used last up to date."""
         for project in self.used_last(_KEPT_UP):
             self.newer_view(project)
+
+    def lagging_view(self, project: str) -> ProjectView | None:
+        """A view that nobody has looked whether it is the newest, which spares a transaction."""
+        entry = self._entries.get(project)
+        return (None if entry is None else self._used(entry)) or self.view(project)
+
+    def has_all(self, view: ProjectView, stored: StoredProject) -> bool:
+        """Whether it has all writes that the transaction sees. Raises: ProjectGone."""
+        return stored.progress().seq == view.seq
 
     def close(self) -> None:
         """Follows no longer."""
