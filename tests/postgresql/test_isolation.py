@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import cast
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.opening import recorded_model_of
 from hummock.store.postgresql.schema import (
     MIGRATIONS,
@@ -128,3 +131,18 @@ def test_tables_of_a_later_form_are_refused(database: str) -> None:
         connection.execute("INSERT INTO hummock.migration (form) VALUES (999)")
         with pytest.raises(SchemaNewer, match="form 999"):
             bring_up(connection, "here")
+
+
+def test_a_transaction_in_which_a_statement_has_failed_is_never_taken_for_committed(database: str) -> None:
+    with opened_shared(database) as store:
+        put(store, "p", Entry(id="a"))
+        writing = cast(Database, store._engine).writing(projects=["p"])
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction), writing as txn:
+            fail(txn.connection)
+        assert ids(ask(store, "p", terms=("tide",))) == {"a"}
+
+
+def fail(connection: psycopg.Connection) -> None:
+    """Has a statement fail, and nobody know of it."""
+    with suppress(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT * FROM hummock.nothing")

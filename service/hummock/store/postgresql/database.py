@@ -268,23 +268,22 @@ class Database:
         if scope is None:
             txn.connection.execute(_BEGIN_READING)
         elif isinstance(scope, int):
-            self._begin_by_number(txn, _BEGIN_READING, scope)
+            key = keys.project_number_key(scope)
+            ((_, record),) = _begun(txn, _BEGIN_READING, _ENTER_NUMBER, str(scope), key)
+            txn.numbers.append(scope)
+            txn.know(self._by_name["project"], key, record)
         else:
             name_key = keys.project_name_key(scope)
             ((number, record),) = _begun(txn, _BEGIN_READING, _ENTER, name_key)
             self._entered(txn, name_key, number, record)
 
-    def _begin_by_number(self, txn: RowTransaction, begin: LiteralString, number: int) -> None:
-        key = keys.project_number_key(number)
-        ((_, record),) = _begun(txn, begin, _ENTER_NUMBER, str(number), key)
-        txn.numbers.append(number)
-        txn.know(self._by_name["project"], key, record)
-
     def _begin_to_write(self, txn: RowTransaction, projects: Sequence[str], number: int | None) -> None:
         """Begins, waits until nobody else writes to these projects, and lets the transaction see and write them."""
         if number is not None:
-            self._begin_by_number(txn, _BEGIN_WRITING, number)
+            txn.connection.execute(_BEGIN_WRITING)
             txn.connection.execute(b"SELECT pg_advisory_xact_lock(%s, %s)", (_OWN_NUMBER, number))
+            txn.connection.execute(b"SELECT set_config('hummock.scope', %s, true)", (str(number),))
+            txn.numbers.append(number)
         elif projects:
             # In one order, so that no two services wait for each other.
             name_keys = sorted(map(keys.project_name_key, projects))

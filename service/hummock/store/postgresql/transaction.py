@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, LiteralString, overload
 
+import psycopg
 from psycopg import Cursor as SqlCursor
 from psycopg import sql
 
@@ -196,6 +197,9 @@ class RowTransaction(ChecksItsPages):
         with self.connection.pipeline():
             self.flush()
             self._cursor.execute(b"COMMIT")
+        # A transaction in which a statement has failed is undone by it, and nothing else says so.
+        if self._cursor.statusmessage != "COMMIT":
+            raise psycopg.errors.InFailedSqlTransaction("a statement had failed, and the transaction was undone")
 
     def flush(self) -> None:
         """Writes all that waits, in one go."""
