@@ -53,6 +53,7 @@ def test_a_server_that_was_killed_is_said_and_what_was_acknowledged_is_there_aga
                 assert ids(eventually(lambda: ask(store, "p", terms=("tide",)))) == {"a"}
                 eventually(lambda: put(store, "p", Entry(id="c", words=("tide", "c"))))
                 assert ids(ask(store, "p", terms=("tide",))) == {"a", "c"}
+                store._health.look()
                 assert store.status().write_fault == ""
 
 

@@ -15,7 +15,7 @@ from hummock.store.postgresql.listener import Listener
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.record_codec import DirectoryRecord
-from hummock.store.views.view_cache import FollowingViews
+from hummock.store.views.view_cache import ForeignViews
 from hummock.store.write.group import GroupCommit
 from hummock.store.write.idempotency import RequestReads
 from hummock.store.write.project_removal import Remains
@@ -23,7 +23,7 @@ from hummock.store.write.reanalyse import Say, reanalyse
 from hummock.store.write.writer import Writer
 
 _WRITERS = 4
-"""Connections besides those of the readers: the writer's, the follower's, and two to spare."""
+"""Connections besides those of the readers: the writer's, the listener's for views, and two to spare."""
 
 
 def open_shared_store(
@@ -55,7 +55,7 @@ def open_shared_store(
     try:
         reanalyse(database, say)
         projects = FreshProjects(database, clock.now)
-        views = FollowingViews(projects, memory_budget_bytes, limits)
+        views = ForeignViews(projects, memory_budget_bytes, limits)
         room = DatabaseRoom(database, quota_bytes, clock)
         group = GroupCommit(database, room, clock, limits)
         requests = RequestReads(database, clock, limits.request_kept_s)
@@ -82,13 +82,14 @@ class SharedStore(WritableStore):
         self,
         database: Database,
         projects: FreshProjects,
-        views: FollowingViews,
+        views: ForeignViews,
         writer: Writer,
         requests: RequestReads,
         room: DatabaseRoom,
     ) -> None:
         super().__init__(database, projects, views, writer, requests, room, room)
         self._listener = Listener(database, self._seqs)
+        self._listener.follow(views.reach)
 
     def inline_generation(self, project: str) -> Generation | None:
         """None: whoever asks must not wait, and to know what others have written takes a round trip."""

@@ -277,8 +277,46 @@ class ViewCache:
         return view
 
 
-class FollowingViews(ViewCache):
-    """Views that follow the operations of another process; whoever reads one has the newest.
+class ForeignViews(ViewCache):
+    """Views of projects that other processes write to as well; whoever reads one has the newest."""
+
+    def publish(self, operations: Mapping[str, int]) -> None:
+        """Nothing: whoever reads a view looks whether it has all, whoever wrote it."""
+
+    def reach(self, project: str, seq: int) -> None:
+        """Brings a project that is in memory up to a write that somebody has told of."""
+        entry = self._entries.get(project)
+        view = None if entry is None else entry.view
+        if view is not None and view.seq < seq:
+            self.newer_view(project)
+
+    def lagging_view(self, project: str) -> ProjectView | None:
+        """A view that nobody has looked whether it is the newest, which spares a transaction."""
+        entry = self._entries.get(project)
+        return (None if entry is None else self._used(entry)) or self.view(project)
+
+    def has_all(self, view: ProjectView, stored: StoredProject) -> bool:
+        """Whether it has all writes that the transaction sees. Raises: ProjectGone."""
+        return stored.progress().seq == view.seq
+
+    def _is_newest(self, entry: _Entry) -> bool:
+        """As the store has it: nobody counts here what others commit."""
+        view = entry.view
+        try:
+            return view is not None and self._projects.seq(view.number) == view.seq
+        except ProjectGone:
+            return False
+
+    def _lag_of(self, entry: _Entry) -> int:
+        view = entry.view
+        try:
+            return 0 if view is None else max(0, self._projects.seq(view.number) - view.seq)
+        except (ProjectGone, HummockError):  # nobody knows, where the store does not answer
+            return 0
+
+
+class FollowingViews(ForeignViews):
+    """The same where nobody tells of writes.
 
     The projects that were used last are brought up to date beside the readers, so that no reader has much to do.
     """
@@ -294,44 +332,16 @@ class FollowingViews(ViewCache):
         for project in self.used_last(_KEPT_UP):
             self.newer_view(project)
 
-    def lagging_view(self, project: str) -> ProjectView | None:
-        """A view that nobody has looked whether it is the newest, which spares a transaction."""
-        entry = self._entries.get(project)
-        return (None if entry is None else self._used(entry)) or self.view(project)
-
-    def has_all(self, view: ProjectView, stored: StoredProject) -> bool:
-        """Whether it has all writes that the transaction sees. Raises: ProjectGone."""
-        return stored.progress().seq == view.seq
-
     def close(self) -> None:
         """Follows no longer."""
         self._closing.set()
         self._thread.join()
         super().close()
 
-    def _is_newest(self, entry: _Entry) -> bool:
-        """As the store has it: nobody counts here what the other process commits."""
-        view = entry.view
-        try:
-            return view is not None and self._projects.seq(view.number) == view.seq
-        except ProjectGone:
-            return False
-
-    def _lag_of(self, entry: _Entry) -> int:
-        view = entry.view
-        try:
-            return 0 if view is None else max(0, self._projects.seq(view.number) - view.seq)
-        except (ProjectGone, HummockError):  # nobody knows, where the store does not answer
-            return 0
-
     def _follow(self) -> None:
-        seen = None
+        seen = self._projects.last_commit()
         while not self._closing.wait(_LOOK_S):
-            try:
-                newest = self._projects.last_commit()
-                if newest != seen:
-                    seen = newest
-                    self.keep_up()
-            except HummockError as error:
-                # Whoever reads is told; the next look may find it mended.
-                _log.debug("what others have written cannot be followed: %s", error)
+            newest = self._projects.last_commit()
+            if newest != seen:
+                seen = newest
+                self.keep_up()
