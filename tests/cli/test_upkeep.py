@@ -84,3 +84,14 @@ def test_a_running_service_is_named_with_what_to_do(data: Path) -> None:
         assert "stop that process" in refused.stderr
     lock.release()
     assert "compacted:" in run("compact", "--data", data).stdout
+
+
+@pytest.mark.parametrize("command", [("fsck",), ("purge", "--yes"), ("compact",), ("backup", "there")])
+def test_what_is_done_to_a_directory_is_refused_where_memories_are_in_postgresql(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUMMOCK_STORE", "postgresql://hummock:secret@db/hummock")
+    refused = run(*command)
+    assert refused.exit_code == 1
+    assert "pg_dump" in refused.output
+    assert "secret" not in refused.output

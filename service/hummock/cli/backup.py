@@ -87,10 +87,19 @@ def restore(
 
 
 def data_directory(data: Path | None) -> Path:
-    """That of the command line, of the environment and of hummock.toml, else the platform's."""
+    """That of the command line, of the environment and of hummock.toml, else the platform's.
+
+    Raises: CommandFailed: the settings have memories in PostgreSQL, and no directory is named.
+    """
     with packages_of("server"):
         from hummock.config import load_settings
-    return load_settings({"data_dir": data}).data_dir
+    settings = load_settings({"data_dir": data})
+    if settings.store is not None and data is None:
+        raise CommandFailed(
+            "memories are kept in PostgreSQL (the setting `store`), whose own tools do this: pg_dump, pg_basebackup, "
+            "VACUUM, pg_amcheck (docs/postgresql.md); name a directory of LMDB with --data to work on one"
+        )
+    return settings.data_dir
 
 
 @contextmanager
