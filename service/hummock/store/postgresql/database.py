@@ -200,6 +200,7 @@ class Database:
         """A connection of its own that hears of all writes from now on. Raises: DatabaseUnreachable."""
         with self._connections.alone() as connection:
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
+            connection.patience_s = PATIENCE_S
             yield connection
 
     @contextmanager

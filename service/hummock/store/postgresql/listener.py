@@ -12,7 +12,7 @@ from hummock.core.errors import HummockError
 from hummock.store.postgresql.database import Database
 
 _AT_ONCE_S = 0.5
-"""For what is heard in so long it is seen whether the listener is to end."""
+"""What comes in so long is passed on before it is seen whether the server still answers, and whether this is to end."""
 
 _AGAIN_S = 0.5
 """Between two tries to connect."""
@@ -35,6 +35,7 @@ class Listener:
         self._followers: tuple[Callable[[str, int], None], ...] = ()
         self._gate = Lock()
         self._ending = Event()
+        self._is_deaf = False
         self._thread = Thread(target=self._run, name="hummock-listener", daemon=True)
         self._thread.start()
 
@@ -49,24 +50,28 @@ class Listener:
         self._thread.join()
 
     def _run(self) -> None:
-        is_first = True
         while not self._ending.is_set():
             try:
-                self._listen(is_first=is_first)
+                self._listen()
             except (HummockError, psycopg.Error) as error:
-                _log.warning("writes of other services are not heard of for the moment: %s", error)
-            is_first = False
+                if not self._is_deaf:
+                    _log.warning("writes of other services are not heard of for the moment: %s", error)
+                self._is_deaf = True
             self._ending.wait(_AGAIN_S)
 
-    def _listen(self, *, is_first: bool) -> None:
+    def _listen(self) -> None:
         with self._database.listening() as connection:
-            if not is_first:
+            if self._is_deaf:
+                self._is_deaf = False
+                _log.warning("writes of other services are heard of again")
                 for project, seq in self._seqs().items():
                     self._tell(project, seq)
             while not self._ending.is_set():
                 for notice in connection.notifies(timeout=_AT_ONCE_S):
                     number, _, project = notice.payload.partition(" ")
                     self._tell(project, int(number))
+                # A server that is frozen says nothing for ever; this ends with an error.
+                connection.execute(b"SELECT 1")
 
     def _tell(self, project: str, seq: int) -> None:
         for follower in self._followers:

@@ -202,6 +202,10 @@ class ViewCache:
             except ProjectGone:
                 self._give_up(entry)
                 return
+            except HummockError as error:
+                self._give_up(entry)
+                _log.warning("a project's view could not follow a write, and will be loaded anew: %s", error)
+                return
             except Exception:
                 # The write is durable and must be acknowledged; the next read loads the project anew.
                 self._give_up(entry)
