@@ -59,7 +59,8 @@ def test_an_unknown_key_of_the_file_is_named_with_the_file(tmp_path: Path, text:
     with pytest.raises(SettingsInvalid) as caught:
         load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path)
     assert caught.value.key == key
-    assert str(caught.value).startswith(f"{tmp_path / 'hummock.toml'}: {key}: is not a setting; known: data_dir, host")
+    said = f"{tmp_path / 'hummock.toml'}: {key}: is not a setting; known: data_dir, store, host"
+    assert str(caught.value).startswith(said)
     assert "storage.quota_bytes" in str(caught.value)
 
 

@@ -22,6 +22,7 @@ from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
+from hummock.core.stars import Stars
 from hummock.memories.garden import Garden
 from hummock.ports.store import Page
 from hummock.rpc.admission import AdmissionQueue
@@ -48,6 +49,15 @@ class FixedGarden(Garden):
     def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         self.asked.append((project, tuple(ids), min_seq, full))
         return [self.memories.get(memory_id) for memory_id in ids]
+
+    def memory_count(self, project: str) -> int:
+        return len(self.memories)
+
+    def stars(self, project: str, after: int, limit: int) -> Stars:
+        return Stars.none()
+
+    def stars_of(self, project: str, ids: Sequence[str]) -> Stars:
+        return Stars.none()
 
     def superseded_by(self, project: str, memories: Iterable[Memory | None]) -> Mapping[str, tuple[str, ...]]:
         return {}
