@@ -13,11 +13,9 @@ from hummock.store.lmdb.upkeep import Upkeep
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 from hummock.store.tables.reads import TableProjects
 from hummock.store.views.view_cache import FollowingViews, ViewCache
-from hummock.store.write.group import GroupCommit
+from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
-from hummock.store.write.project_removal import Remains
 from hummock.store.write.reanalyse import Say, reanalyse
-from hummock.store.write.writer import Writer
 
 
 def open_store(
@@ -51,19 +49,9 @@ def open_store(
         projects = TableProjects(environment, clock.now)
         views = ViewCache(projects, memory_budget_bytes, limits)
         room = DiskRoom(environment, quota_bytes, limits)
-        group = GroupCommit(environment, room, clock, limits)
         requests = RequestReads(environment, clock, limits.request_kept_s)
-        remains = Remains(environment)
-
-        def idle() -> bool:
-            return views.catch_up_one() or remains.clear_some()
-
-        def removed(project: str) -> None:
-            views.forget(project)
-            remains.come()
-
         upkeep = Upkeep(environment, room, clock)
-        writer = Writer(group, views.publish, idle, limits.group_jobs, removed, upkeep.look)
+        writer = start_writer(environment, room, views, clock, limits, upkeep.look)
         return WritableStore(environment, projects, views, writer, requests, room, upkeep)
     except BaseException:
         environment.close()

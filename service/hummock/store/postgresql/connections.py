@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import conninfo
@@ -29,8 +27,6 @@ _KEEPALIVE = {
     "connect_timeout": "2", "keepalives": "1", "keepalives_idle": "2", "keepalives_interval": "1",
     "keepalives_count": "2", "tcp_user_timeout": "2000",
 }  # fmt: skip # pairs
-
-_log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -80,11 +76,6 @@ def place_of(dsn: str) -> str:
         ports *= len(names)
     where = ",".join(f"{name}:{port}" for name, port in zip(names, ports, strict=False))
     return f"postgresql://{where}/{parts.get('dbname') or parts.get('user') or ''}"
-
-
-def is_dsn(store: str) -> bool:
-    """Whether a setting names a database of PostgreSQL."""
-    return urlsplit(store).scheme in ("postgresql", "postgres")
 
 
 class Connections:

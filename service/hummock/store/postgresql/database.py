@@ -111,11 +111,7 @@ class Database:
         with self._said(), self._begun(scope) as txn:
             yield txn
 
-    @contextmanager
-    def answering(self, scope: Scope = None) -> Iterator[RowTransaction]:
-        """The same. Raises: DatabaseUnreachable."""
-        with self._said(), self._begun(scope) as txn:
-            yield txn
+    answering = reading
 
     @contextmanager
     def writing(

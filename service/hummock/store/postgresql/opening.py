@@ -16,9 +16,8 @@ from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.record_codec import DirectoryRecord
 from hummock.store.views.view_cache import ForeignViews
-from hummock.store.write.group import GroupCommit
+from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
-from hummock.store.write.project_removal import Remains
 from hummock.store.write.reanalyse import Say, reanalyse
 from hummock.store.write.writer import Writer
 
@@ -57,18 +56,8 @@ def open_shared_store(
         projects = FreshProjects(database, clock.now)
         views = ForeignViews(projects, memory_budget_bytes, limits)
         room = DatabaseRoom(database, quota_bytes, clock)
-        group = GroupCommit(database, room, clock, limits)
         requests = RequestReads(database, clock, limits.request_kept_s)
-        remains = Remains(database)
-
-        def idle() -> bool:
-            return views.catch_up_one() or remains.clear_some()
-
-        def removed(project: str) -> None:
-            views.forget(project)
-            remains.come()
-
-        writer = Writer(group, views.publish, idle, limits.group_jobs, removed, room.look)
+        writer = start_writer(database, room, views, clock, limits, room.look)
         return SharedStore(database, projects, views, writer, requests, room)
     except BaseException:
         database.close()

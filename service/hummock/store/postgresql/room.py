@@ -66,11 +66,6 @@ class DatabaseRoom:
         self.fault = failure
         return failure
 
-    def probe(self) -> None:
-        """Looks whether the database takes writes again, where it did not."""
-        if self.fault is not None:
-            self._measure()
-
     def look(self) -> None:
         """Looks what is used, now and then, and whether the database answers."""
         now_s = self._clock.monotonic()

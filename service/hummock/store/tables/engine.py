@@ -293,9 +293,6 @@ class Room(Protocol):
     def failure_of(self, error: Exception, /) -> Exception:
         """What callers are told of a failure of the database; the error itself where there is nothing better."""
 
-    def probe(self) -> None:
-        """Looks whether writes are taken again, where they were not."""
-
 
 class Health(Protocol):
     """What is wrong below, for people; empty while all is well."""

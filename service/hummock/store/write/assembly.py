@@ -1,0 +1,33 @@
+"""The parts of a store that writes, put together over whatever engine it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hummock.ports.models import Clock
+from hummock.store.limits import StoreLimits
+from hummock.store.tables.engine import Engine, Room
+from hummock.store.views.view_cache import ViewCache
+from hummock.store.write.group import GroupCommit
+from hummock.store.write.project_removal import Remains
+from hummock.store.write.writer import Writer
+
+
+def start_writer(
+    engine: Engine, room: Room, views: ViewCache, clock: Clock, limits: StoreLimits, look: Callable[[], None]
+) -> Writer:
+    """The thread that writes, with what it does beside writes: views catch up, and removed projects are cleared.
+
+    `look` is called every second or so.
+    """
+    remains = Remains(engine)
+
+    def idle() -> bool:
+        return views.catch_up_one() or remains.clear_some()
+
+    def removed(project: str) -> None:
+        views.forget(project)
+        remains.come()
+
+    group = GroupCommit(engine, room, clock, limits)
+    return Writer(group, views.publish, idle, limits.group_jobs, removed, look)
