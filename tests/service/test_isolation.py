@@ -32,6 +32,15 @@ def test_equal_ids_and_texts_of_two_projects_never_mix(service: Stubs, project: 
     assert len(contents(ask(service, names[1], "canary"))) == 2
 
 
+def test_a_text_that_one_project_deletes_is_still_known_to_another(service: Stubs, project: str) -> None:
+    """S0-06. The first memories of two projects have the same number, so that a key without the project is one key."""
+    names = [f"{project}-{number}" for number in range(2)]
+    ids = [learn(service, name, note("the same words")).results[0].id for name in names]
+    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=names[0], ids=ids[:1]))
+    assert learn(service, names[1], note("the same words")).results[0].duplicate_of == ids[1]
+    assert not learn(service, names[0], note("the same words")).results[0].duplicate_of
+
+
 def test_an_unknown_project_is_not_found_by_whatever_reads_it(service: Stubs, project: str) -> None:
     """X4."""
     side = context.TurnSide(text="q")
