@@ -35,6 +35,8 @@ SOLITARY = "solitary"
 """A word that one memory of each project holds, the last of IDS."""
 _LEANING = "and where is it?"
 SAID_BY_ALL = "what every project says in the same words"
+_WATCH_S = 60.0
+"""In which a watch has caught up, or never will: it may be held back where projects share what orders them."""
 _QUESTIONS = ("the lamp on the pier", "灯塔的灯", "parseDate", "what does it say of the tide")
 _CANARY = re.compile(rb"qzx[a-p]{8}", re.IGNORECASE)
 
@@ -548,7 +550,7 @@ def list_projects(caller: Caller) -> Replies:
 @_call
 def watch_memories(caller: Caller) -> Replies:
     request = memory.WatchMemoriesRequest(project=caller.project, after_seq=0, view=pb.MEMORY_VIEW_FULL)
-    yield from _until_caught_up(caller.stubs.memory.WatchMemories(request))
+    yield from _until_caught_up(caller.stubs.memory.WatchMemories(request, timeout=_WATCH_S))
 
 
 @_call
@@ -564,12 +566,12 @@ def map_memories(caller: Caller) -> Replies:
 @_call
 def watch_messages(caller: Caller) -> Replies:
     request = sessions.WatchMessagesRequest(project=caller.project, session_id=SESSION)
-    yield from _until_caught_up(caller.stubs.session.WatchMessages(request))
+    yield from _until_caught_up(caller.stubs.session.WatchMessages(request, timeout=_WATCH_S))
 
 
 @_call
 def watch_project(caller: Caller) -> Replies:
-    stream = caller.stubs.project.WatchProject(projects.WatchProjectRequest(project=caller.project))
+    stream = caller.stubs.project.WatchProject(projects.WatchProjectRequest(project=caller.project), timeout=_WATCH_S)
     yield next(stream)
     stream.cancel()
 
@@ -579,7 +581,7 @@ def watch_learning_state(caller: Caller) -> Replies:
     request = learning.WatchLearningStateRequest(project=caller.project)
     _, token = caller.try_token(caller.shared.states)
     request.state_token = token or ""
-    for reply in _until_caught_up(caller.stubs.learning.WatchLearningState(request)):
+    for reply in _until_caught_up(caller.stubs.learning.WatchLearningState(request, timeout=_WATCH_S)):
         caller.keep(caller.shared.states, reply.state_token)
         yield reply
 
