@@ -18,7 +18,8 @@ from hummock.core.learning import (
 )
 from hummock.core.learning_requests import EntryLearnt, LearningCommand, ObserveCommand, ScanProgress, SettingsChanges
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Payload
-from hummock.learning.background import BackgroundLearner, LearnKeywords, Scan
+from hummock.learning.background import BackgroundLearner, Scan
+from hummock.learning.learn_keywords import LearnKeywords
 from hummock.learning.observe import Observe
 from hummock.learning.offline import LearnOffline
 from hummock.learning.references import Entries, ProjectReferences
@@ -161,17 +162,22 @@ def learning_desk(directory: Path, *, has_learner: bool = True, offline: bool = 
     With `offline` it is the real offline learner that learns.
     """
     with workplace(directory) as place:
-        learner = FixedLearner()
-        entries = Entries(place.store)
-        recall = Recall(place.store, place.embedder, place.clock)
-        chosen = LearnOffline(place.store) if offline else learner
-        learn = LearnKeywords(place.store, entries, recall, ProjectReferences(), chosen if has_learner else None)
-        background = BackgroundLearner(learn, place.clock)
-        yield LearningDesk(
-            place=place,
-            learner=learner,
-            learn=learn,
-            background=background,
-            observe=Observe(place.store, background.seen),
-            learning=Learning(place.store, entries, background.switched_on),
-        )
+        yield desk_at(place, has_learner=has_learner, offline=offline)
+
+
+def desk_at(place: Workplace, *, has_learner: bool = True, offline: bool = False) -> LearningDesk:
+    """The same at a place that is open."""
+    learner = FixedLearner()
+    entries = Entries(place.store)
+    recall = Recall(place.store, place.embedder, place.clock)
+    chosen = LearnOffline(place.store) if offline else learner
+    learn = LearnKeywords(place.store, entries, recall, ProjectReferences(), chosen if has_learner else None)
+    background = BackgroundLearner(learn, place.store.claims, place.clock)
+    return LearningDesk(
+        place=place,
+        learner=learner,
+        learn=learn,
+        background=background,
+        observe=Observe(place.store, background.seen),
+        learning=Learning(place.store, entries, background.switched_on),
+    )

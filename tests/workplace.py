@@ -121,18 +121,24 @@ class Workplace:
 @contextmanager
 def workplace(directory: Path) -> Iterator[Workplace]:
     """Everything open and empty; the server's ids are m1, m2 …"""
-    clock, embedder, numbers = FakeClock(), WordEmbedder(), count(1)
+    clock = FakeClock()
     with opened(directory, clock=clock) as store:
-        preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: f"m{next(numbers)}")
-        backfill = Backfill(store, embedder, clock, workers=1)
-        yield Workplace(
-            store=store,
-            embedder=embedder,
-            clock=clock,
-            learn=Learn(store, embedder, preparation, clock, backfill.wake),
-            garden=Garden(store, preparation, clock),
-            backfill=backfill,
-        )
+        yield over(store, clock)
+
+
+def over(store: WritableStore, clock: FakeClock) -> Workplace:
+    """Everything over a store that is open."""
+    embedder, numbers = WordEmbedder(), count(1)
+    preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: f"m{next(numbers)}")
+    backfill = Backfill(store, embedder, clock, workers=1)
+    return Workplace(
+        store=store,
+        embedder=embedder,
+        clock=clock,
+        learn=Learn(store, embedder, preparation, clock, backfill.wake),
+        garden=Garden(store, preparation, clock),
+        backfill=backfill,
+    )
 
 
 def note(content: str, memory_id: str = "", origin: Origin = Origin.MANUAL, session_id: str = "") -> Draft:

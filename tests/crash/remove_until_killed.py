@@ -34,7 +34,7 @@ def run(directory: Path, point: int) -> None:
     with opened(directory) as store:
         store.remove_project("p", ProjectRemoval(request_id="", fingerprint=b"p")).result()
         killer.point()
-        remains = KillingRemains(store._engine, SLICE)
+        remains = KillingRemains(store._engine, store.claims, SLICE)
         remains.killer = killer
         while remains.step():
             killer.point()

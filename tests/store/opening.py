@@ -59,6 +59,7 @@ def opened_shared(
     quota_bytes: int = 1024 * MIB,
     memory_budget_bytes: int = 64 * MIB,
     limits: StoreLimits = EAGER,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[SharedStore]:
     """A store over PostgreSQL that is closed at the end."""
     store = open_shared_store(
@@ -69,6 +70,7 @@ def opened_shared(
         memory_budget_bytes=memory_budget_bytes,
         readers=4,
         limits=limits,
+        say=say,
     )
     try:
         yield store

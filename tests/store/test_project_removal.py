@@ -70,7 +70,7 @@ def rows(store: WritableStore, number: int) -> dict[str, int]:
 
 def cleared(store: WritableStore) -> None:
     """Clears what is left, beside the writer, which does so as well."""
-    remains = Remains(store._engine)
+    remains = Remains(store._engine, store.claims)
     while remains.clear_some():
         pass
 
@@ -199,7 +199,7 @@ def test_clearing_goes_on_where_a_process_left_it(tmp_path: Path, slices: int, m
         store.remove_project("p", removal()).result(30)
         store._writer.close()
         patched.undo()
-        remains = Remains(store._engine, entries_at_once=7)
+        remains = Remains(store._engine, store.claims, entries_at_once=7)
         assert all(remains.clear_some() for _ in range(slices))
         assert rows(store, 1)
     with opened(tmp_path) as store:
@@ -216,7 +216,7 @@ def test_slices_are_small_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         store.remove_project("p", removal()).result(30)
         store._writer.close()
         patched.undo()
-        remains, counts = Remains(store._engine, entries_at_once=10), [sum(rows(store, 1).values())]
+        remains, counts = Remains(store._engine, store.claims, entries_at_once=10), [sum(rows(store, 1).values())]
         while remains.clear_some():
             counts.append(sum(rows(store, 1).values()))
         assert counts[-1] == 0

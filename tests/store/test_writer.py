@@ -197,7 +197,7 @@ def test_a_writer_with_nothing_to_write_does_what_it_left_for_later() -> None:
     left, rested = iter([True, True, False]), Event()
 
     def rest() -> bool:
-        does_more = next(left)
+        does_more = next(left, False)
         if not does_more:
             rested.set()
         return does_more

@@ -8,30 +8,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Condition, Thread
 
-from hummock.core.errors import ProjectNotFound, places_of
-from hummock.core.learning import LEARNER_RULE, KeywordsLearned, KeywordUpdate, Learner, LearningState, Profile
+from hummock.core.claims import Claim, ClaimLost, Work
+from hummock.core.errors import places_of
+from hummock.core.learning import Learner
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
-from hummock.core.memory import Filter, Memory, MemoryKind
-from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recalled, RecallQuery
-from hummock.learning.keywords import checked, select
-from hummock.learning.log import record
-from hummock.learning.references import NO_PROFILE, Entries
-from hummock.ports.models import Clock, EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
-from hummock.ports.store import FindReferences, Store, UnitOfWork, WriteRequest
-
-NEAR_ENTRIES = 20
-"""That a turn's words are held against before the least learnt of them are chosen."""
-NEAR_SIMILARITY = 0.15
-"""Calibrated: above what unrelated texts have, and far below what a recall asks for. What is to be learnt is a link
-that words do not show yet."""
+from hummock.learning.learn_keywords import LearnKeywords
+from hummock.ports.claims import Claims
+from hummock.ports.models import Clock, LearnerFailed
 
 MAX_WAITING_PROJECTS = 256
 """With a turn that waits to be learnt from; of more than these, the turn that has waited longest is dropped."""
 FAILURES = 3
 """In a row, after which a scan ends."""
 
-_NOBODY = "there is no learner"
 _END_S = 5.0
+_HELD_S = 1.0
+"""Between two looks at a project where another service learns."""
 _REASONS = {
     ScanEnd.DONE: "",
     ScanEnd.NO_LEARNER: "no learner is configured, so that nothing was read; set llm, and ask for all entries then",
@@ -41,162 +33,17 @@ _REASONS = {
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearntReply:
-    """What was learnt: keywords that are new, by entry, of those that were read and are still there."""
-
-    updates: tuple[KeywordUpdate, ...]
-
-
-class LearnKeywords:
-    """Learns with one learner. It takes as long as the learner does."""
-
-    def __init__(
-        self,
-        store: Store,
-        entries: Entries,
-        recall: Callable[[RecallQuery], Recalled],
-        find_references: FindReferences,
-        learner: KeywordLearner | None,
-    ) -> None:
-        """The learner is None when there is nobody."""
-        self._store = store
-        self._entries = entries
-        self._recall = recall
-        self._find_references = find_references
-        self._learner = learner
-
-    @property
-    def learner(self) -> Learner | None:
-        """Who learns; None when there is nobody."""
-        return None if self._learner is None else self._learner.kind
-
-    def state(self, project: str) -> LearningState:
-        """What concerns the whole project."""
-        return self._store.read_learning(project, lambda learning: learning.state())
-
-    def all_ids(self, project: str) -> tuple[str, ...]:
-        """All entries, in the order of their writes."""
-        return tuple(entry.memory_id for entry in self._entries.of(project))
-
-    def unlearned_ids(self, project: str) -> tuple[str, ...]:
-        """The entries without a keyword, in the order of their writes."""
-        return tuple(entry.memory_id for entry in self._entries.of(project) if not entry.keywords)
-
-    def from_turn(self, project: str, user_text: str) -> tuple[KeywordUpdate, ...]:
-        """Learn of the entries that the learner names, or of those that the words of a turn may be about.
-
-        Returns:
-            An update for each that was read, with what is new.
-
-        Raises: LearnerFailed: it read none, and nothing was counted.
-        """
-        state = self.state(project)
-        if not state.enabled or not user_text.strip():
-            return ()
-        due = None if self._learner is None else self._learner.due(project)
-        if due is not None:
-            return self._learn(project, user_text, due)
-        near = self._near(project, user_text, state)
-        profiles = self._profiles(project, near)
-        return self._learn(project, user_text, select(near, profiles, state.turns, state.settings))
-
-    def of_entry(self, project: str, memory_id: str) -> EntryLearnt:
-        """Learn of one entry by what it says itself."""
-        try:
-            updates = self._learn(project, "", (memory_id,))
-        except LearnerFailed as failed:
-            return EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.FAILED, reason=str(failed))
-        if not updates:
-            return EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.GONE)
-        (update,) = updates
-        outcome = EntryOutcome.LEARNT if update.has_words else EntryOutcome.NOTHING_NEW
-        return EntryLearnt(memory_id=memory_id, outcome=outcome, keywords=update.keywords, hints=update.hints)
-
-    def _near(self, project: str, user_text: str, state: LearningState) -> list[str]:
-        """Entries that are named, then those that are similar in meaning or words."""
-        entries = self._entries.of(project)
-        if not entries:
-            return []
-        text = user_text[:MAX_QUERY_CHARACTERS]
-        named = self._find_references(project, text, entries, state.settings.min_similarity)
-        query = RecallQuery(
-            project=project,
-            text=text,
-            preset=Preset.CODEX,
-            filter=Filter(kinds=frozenset({MemoryKind.ENTRY})),
-            top_k=NEAR_ENTRIES,
-            min_similarity=NEAR_SIMILARITY,
-            intent_mode=IntentMode.LEXICAL,
-            full=False,
-        )
-        similar = (hit.memory.id for hit in self._recall(query).hits)
-        return list(dict.fromkeys((*(one.memory_id for one in named), *similar)))
-
-    def _profiles(self, project: str, memory_ids: Sequence[str]) -> dict[str, Profile]:
-        return self._store.read_learning(
-            project, lambda learning: {one: learning.profile(one) or NO_PROFILE for one in memory_ids}
-        )
-
-    def _learn(self, project: str, user_text: str, memory_ids: Sequence[str]) -> tuple[KeywordUpdate, ...]:
-        if self._learner is None:
-            raise LearnerFailed(_NOBODY)
-        profiles = self._profiles(project, memory_ids)
-        found = self._store.get(project, memory_ids, 0, full=True)
-        entries = [one for one in found if one is not None and one.kind is MemoryKind.ENTRY]
-        texts = tuple(_entry_text(one, profiles[one.id]) for one in entries)
-        if not texts:
-            return ()
-        question = KeywordQuestion(project=project, user_text=user_text, entries=texts)
-        updates = checked(self._learner.keywords(question), texts)
-        return self._write(project, updates, entries, self._learner) if updates else ()
-
-    def _write(
-        self, project: str, updates: tuple[KeywordUpdate, ...], read: Sequence[Memory], learner: KeywordLearner
-    ) -> tuple[KeywordUpdate, ...]:
-        hash_of = {memory.id: memory.content_hash for memory in read}
-
-        def apply(work: UnitOfWork) -> LearntReply:
-            state = work.learning.state()
-            there = tuple(one for one in updates if _says(work.get(one.memory_id), hash_of[one.memory_id]))
-            # Switched off, or its entries removed or rewritten, while the learner was reading: nothing has happened.
-            if not state.enabled or not there:
-                return LearntReply(updates=())
-            learnt = KeywordsLearned(
-                learner=learner.kind,
-                turn=state.turns,
-                updates=tuple(one for one in there if one.has_words),
-                analyzed_ids=tuple(one.memory_id for one in there),
-                rule=LEARNER_RULE,
-            )
-            record(work.learning, learnt)
-            return LearntReply(updates=there)
-
-        request = WriteRequest(request_id="", fingerprint=b"", reply_type=LearntReply, apply=apply, creates=False)
-        try:
-            return self._store.write(project, request).result().reply.updates
-        except ProjectNotFound:  # it was deleted while the learner was reading
-            return ()
-
-
-def _says(memory: Memory | None, content_hash: bytes) -> bool:
-    """Whether it is an entry that still says what was read."""
-    return memory is not None and memory.kind is MemoryKind.ENTRY and memory.content_hash == content_hash
-
-
-def _entry_text(memory: Memory, profile: Profile) -> EntryText:
-    content = "" if memory.payload is None else memory.payload.content
-    return EntryText(
-        memory_id=memory.id,
-        title=memory.index.title,
-        text=content,
-        keywords=profile.keywords,
-        hints=profile.hints,
-    )
-
-
 class Scan:
-    """A scan of a project's entries, as those who follow it see it. Its owner's lock guards it."""
+    """A scan of a project's entries, as those who follow it see it. Its owner's lock guards it.
+
+    Attributes:
+        waiting: Entries that are still to be read.
+        learnt: What became of the others.
+        end: Why it is over; None while it is not.
+        due_s: When the next entry is to be read.
+        claim: Under which entries are read; None while another service has it.
+        asked_at: Events that the project's log had when entries were asked for last.
+    """
 
     def __init__(self, lock: Condition) -> None:
         self._lock = lock
@@ -204,6 +51,8 @@ class Scan:
         self.learnt: list[EntryLearnt] = []
         self.end: ScanEnd | None = None
         self.due_s = 0.0
+        self.claim: Claim | None = None
+        self.asked_at = 0
 
     def since(self, read: int) -> ScanProgress:
         """How far it is; `read` entries of it are known."""
@@ -222,19 +71,30 @@ class Scan:
         return len(last) == FAILURES and all(one.outcome is EntryOutcome.FAILED for one in last)
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A turn that waits to be learnt from, at the earliest at a moment of the monotonic clock."""
+
+    user_text: str
+    due_s: float
+
+
 class BackgroundLearner:
     """Learns of one thing at a time, on one thread for all projects: turns first, scans between them.
 
     Of each project the newest turn waits; one that it replaces is dropped, for its words are the older ones. A scan
-    reads an entry, lets the project's pause go by, and reads the next. Safe to call from several threads.
+    reads an entry, lets the project's pause go by, and reads the next. Of several services that have one store, one
+    learns from a turn of a project at a time, and one scans it; what that one has read of a scan that waited for it is
+    not read again. Safe to call from several threads.
     """
 
-    def __init__(self, learn: LearnKeywords, clock: Clock) -> None:
+    def __init__(self, learn: LearnKeywords, claims: Claims, clock: Clock) -> None:
         """Nothing runs before `start`."""
         self._learn = learn
+        self._claims = claims
         self._clock = clock
         self._lock = Condition()
-        self._turns: OrderedDict[str, str] = OrderedDict()
+        self._turns: OrderedDict[str, _Turn] = OrderedDict()
         self._scans: OrderedDict[str, Scan] = OrderedDict()
         self._followers: list[Callable[[str, int], None]] = []
         self._thread: Thread | None = None
@@ -274,8 +134,9 @@ class BackgroundLearner:
         with self._lock:
             if self._is_closed or self._learn.learner is None:
                 return
-            self._dropped += project in self._turns
-            self._turns[project] = user_text
+            replaced = self._turns.get(project)
+            self._dropped += replaced is not None
+            self._turns[project] = _Turn(user_text, 0.0 if replaced is None else replaced.due_s)
             if len(self._turns) > MAX_WAITING_PROJECTS:
                 self._turns.popitem(last=False)
                 self._dropped += 1
@@ -290,6 +151,8 @@ class BackgroundLearner:
                 scan.waiting.clear()
                 scan.end = ScanEnd.DONE
             self._lock.notify_all()
+        if scan is not None:
+            self._release(scan)
 
     def switched_on(self, project: str) -> bool:
         """Learning was switched on: a language model begins to read what has no keywords. False where there is none."""
@@ -300,10 +163,14 @@ class BackgroundLearner:
 
     def scan(self, project: str, scope: ScanScope, chosen: Sequence[str] = ()) -> Scan:
         """Begins to read entries, or joins the project's scan that runs, whose entries these are put behind."""
-        end, memory_ids = self._begin(project, scope, chosen)
+        # Before it is looked up what there is to read: from now on nobody else reads it.
+        claim = None if project in self._scans else self._claims.take(Work.SCAN, project)
+        end, memory_ids, events = self._begin(project, scope, chosen)
         with self._lock:
             scan = self._scans.get(project) or Scan(self._lock)
+            scan.claim = claim or scan.claim
             if end is None:
+                scan.asked_at = events
                 scan.waiting.update(dict.fromkeys(memory_ids))
                 end = None if scan.waiting else ScanEnd.DONE
             if end is not None:
@@ -312,12 +179,14 @@ class BackgroundLearner:
             elif not self._is_closed:
                 self._scans[project] = scan
             self._lock.notify_all()
-            return scan
+        if scan.end is not None:
+            self._release(scan)
+        return scan
 
     def step(self) -> bool:
         """Does what is due, if anything is: a turn, or an entry of the scan that is due first."""
         with self._lock:
-            turn = self._turns.popitem(last=False) if self._turns else None
+            turn = self._due_turn()
             due = None if turn else self._due_scan()
         if turn is not None:
             self._learn_from(*turn)
@@ -325,18 +194,22 @@ class BackgroundLearner:
             self._go_on(*due)
         return turn is not None or due is not None
 
-    def _begin(self, project: str, scope: ScanScope, chosen: Sequence[str]) -> tuple[ScanEnd | None, tuple[str, ...]]:
+    def _begin(
+        self, project: str, scope: ScanScope, chosen: Sequence[str]
+    ) -> tuple[ScanEnd | None, tuple[str, ...], int]:
+        """Why nothing is read, else the entries to read, and how many events the project's log had before."""
         if self._learn.learner is None:
-            return ScanEnd.NO_LEARNER, ()
-        if not self._learn.state(project).enabled:
-            return ScanEnd.OFF, ()
+            return ScanEnd.NO_LEARNER, (), 0
+        state = self._learn.state(project)
+        if not state.enabled:
+            return ScanEnd.OFF, (), 0
         match scope:
             case ScanScope.UNLEARNED:
-                return None, self._learn.unlearned_ids(project)
+                return None, self._learn.unlearned_ids(project), state.events
             case ScanScope.ALL:
-                return None, self._learn.all_ids(project)
+                return None, self._learn.all_ids(project), state.events
             case ScanScope.CHOSEN:
-                return None, tuple(chosen)
+                return None, tuple(chosen), state.events
 
     def _run(self) -> None:
         while True:
@@ -349,10 +222,14 @@ class BackgroundLearner:
 
     def _wait_s(self) -> float | None:
         """Until something is due; None when nothing will be."""
-        if self._turns:
-            return 0.0
-        due = [scan.due_s for scan in self._scans.values()]
+        due = [*(turn.due_s for turn in self._turns.values()), *(scan.due_s for scan in self._scans.values())]
         return max(0.0, min(due) - self._clock.monotonic()) if due else None
+
+    def _due_turn(self) -> tuple[str, str] | None:
+        """The project and the words of the turn that has waited longest, of those that are due."""
+        now = self._clock.monotonic()
+        project = next((project for project, turn in self._turns.items() if turn.due_s <= now), None)
+        return None if project is None else (project, self._turns.pop(project).user_text)
 
     def _due_scan(self) -> tuple[str, Scan] | None:
         now = self._clock.monotonic()
@@ -364,8 +241,17 @@ class BackgroundLearner:
 
     def _learn_from(self, project: str, user_text: str) -> None:
         try:
-            self._learn.from_turn(project, user_text)
+            claim = self._claims.take(Work.LEARN, project)
+            if claim is None:
+                self._put_off(project, user_text)
+                return
+            try:
+                self._learn.from_turn(project, user_text, claim)
+            finally:
+                self._claims.release(claim)
             self._failure = ""
+        except ClaimLost:
+            self._put_off(project, user_text)
         except LearnerFailed as failed:
             # Once for a language model that is down, not for every turn.
             if str(failed) != self._failure:
@@ -375,15 +261,50 @@ class BackgroundLearner:
             # Whatever it is: the next turn is another matter.
             _log_unexpected("nothing was learnt from a turn", error)
 
+    def _put_off(self, project: str, user_text: str) -> None:
+        """Another service learns from a turn of the project; this one waits, unless a newer one has come."""
+        with self._lock:
+            self._dropped += project in self._turns
+            newest = self._turns.get(project) or _Turn(user_text, 0.0)
+            self._turns[project] = _Turn(newest.user_text, self._clock.monotonic() + _HELD_S)
+
+    def _may_scan(self, project: str, scan: Scan) -> bool:
+        """Whether this service scans the project; if not, the scan waits. What others have read meanwhile is done."""
+        if scan.claim is not None and self._claims.holds(scan.claim):
+            return True
+        scan.claim = self._claims.take(Work.SCAN, project)
+        if scan.claim is None:
+            with self._lock:
+                scan.due_s = self._clock.monotonic() + _HELD_S
+            return False
+        learnt = self._learn.learnt_since(project, scan.asked_at)
+        with self._lock:
+            for memory_id in [one for one in scan.waiting if one in learnt]:
+                del scan.waiting[memory_id]
+                scan.learnt.append(learnt[memory_id])
+        return True
+
+    def _release(self, scan: Scan) -> None:
+        claim, scan.claim = scan.claim, None
+        if claim is not None:
+            self._claims.release(claim)
+
     def _go_on(self, project: str, scan: Scan) -> None:
         """Reads the next entry of a scan."""
-        memory_id = next(iter(scan.waiting))
-        end, pause_s = None, 0.0
+        memory_id = next(iter(scan.waiting), "")
+        end, pause_s, learnt = None, 0.0, None
         try:
+            if not self._may_scan(project, scan):
+                return
+            memory_id = next(iter(scan.waiting), "")
             state = self._learn.state(project)
             pause_s = state.settings.cold_start_pause_s
-            learnt = self._learn.of_entry(project, memory_id) if state.enabled else None
+            if memory_id and state.enabled:
+                learnt = self._learn.of_entry(project, memory_id, scan.claim)
             end = None if state.enabled else ScanEnd.OFF
+        except ClaimLost:
+            scan.claim = None
+            return
         except Exception as error:
             _log_unexpected("an entry could not be learnt of", error)
             learnt = EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.FAILED, reason=type(error).__name__)
@@ -397,8 +318,11 @@ class BackgroundLearner:
                 end = ScanEnd.DONE
             scan.end = scan.end or end
             scan.due_s = self._clock.monotonic() + pause_s
-            if scan.end is not None and self._scans.get(project) is scan:
+            is_over = scan.end is not None
+            if is_over and self._scans.get(project) is scan:
                 del self._scans[project]
+        if is_over:
+            self._release(scan)
         for follower in self._followers:
             follower(project, 0)
 

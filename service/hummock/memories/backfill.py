@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
+from hummock.core.claims import Claim, ClaimLost, Work
 from hummock.core.embedding import DIGEST_BYTES, Embedding
 from hummock.core.errors import ProjectNotFound, places_of
 from hummock.core.memory import Memory, Origin
@@ -34,6 +35,9 @@ _RATE_OVER_S = 30.0
 _REST_S = 5.0
 """How long a worker rests when the store refuses to write."""
 
+_HELD_S = 1.0
+"""Between two looks at a project where another service makes vectors."""
+
 _NICENESS = 10
 """Linux schedules by thread: with it, a call that needs a core gets nine tenths of one beside a worker, and a worker
 still gets on where other programs keep all cores busy."""
@@ -52,20 +56,25 @@ class _Waiting:
 
     Attributes:
         wanted: Those that go first, the one asked for last at the end.
-        claimed: Those that a worker has.
+        taken: Those that a worker has.
         failed: Those that the model failed on.
+        claim: To all of them, while any worker has some.
+        held_until_s: Before then nobody asks whether another service still makes vectors there.
     """
 
     wanted: OrderedDict[int, None] = field(default_factory=OrderedDict)
-    claimed: set[int] = field(default_factory=set)
+    taken: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
+    claim: Claim | None = None
+    held_until_s: float = 0.0
 
 
 class Backfill:
     """Embeds what waits, on threads of its own. Safe to call from several threads.
 
     What waits is in the store, written with the memories themselves; here is only what speeds it up. A memory that
-    changes meanwhile keeps waiting, for its new text.
+    changes meanwhile keeps waiting, for its new text. Of several services that have one store, one makes vectors in a
+    project at a time; who has taken a memory there looks until it has its vectors, whoever made them.
     """
 
     def __init__(self, store: Store, embedder: Embedder, clock: Clock, workers: int) -> None:
@@ -79,21 +88,25 @@ class Backfill:
         self._embedded = self._reused = 0
         self._failure = ""
         self._moves = 0
+        self._must_look = False
         self._is_closed = False
         self._threads = [
             threading.Thread(target=self._run, name=f"backfill-{number}", daemon=True) for number in range(workers)
         ]
 
     def start(self) -> None:
-        """Goes on with what an earlier process left."""
-        after = ""
-        while self._store.status().pending_count and (page := self._store.projects(after, 1000)):
-            for project in page:
-                if project.pending_count:
-                    self.wake(project.name)
-            after = page[-1].name
+        """Goes on with what an earlier process left, and with what another leaves that dies meanwhile."""
+        self._store.claims.follow(self.look_everywhere)
+        self._look()
         for thread in self._threads:
             thread.start()
+
+    def look_everywhere(self) -> None:
+        """Memories of any project may wait that nobody here knows of."""
+        with self._condition:
+            self._must_look = True
+            self._moves += 1
+            self._condition.notify_all()
 
     def wake(self, project: str) -> None:
         """A project may have memories without vectors."""
@@ -153,17 +166,21 @@ class Backfill:
 
     def embed_some(self) -> bool:
         """Embeds a few memories of a project on the caller's thread; False where none waits that nobody has."""
-        claim = self._claim()
-        if claim is None:
+        if self._must_look:
+            self._must_look = False
+            self._look()
+        found = self._take()
+        if found is None:
             return False
-        project, waiting, docs = claim
+        project, waiting, docs, claim = found
         try:
-            self._embed(project, waiting, docs)
+            self._embed(project, waiting, docs, claim)
+        except ClaimLost:
+            _log.warning("vectors of memories came too late: another service makes them, or may by now")
+            if waiting.claim is claim:
+                waiting.claim = None
         finally:
-            with self._condition:
-                waiting.claimed.difference_update(docs)
-                self._moves += 1
-                self._condition.notify_all()
+            self._give_back(waiting, docs)
         return True
 
     def _run(self) -> None:
@@ -177,7 +194,21 @@ class Backfill:
                 self._tell(error)
                 self._wait(self._moves, _REST_S)
             else:
-                self._wait(moves)
+                # What waits for others is looked at again.
+                self._wait(moves, _HELD_S if self._is_held_elsewhere() else None)
+
+    def _look(self) -> None:
+        """Looks through all projects for memories that wait."""
+        try:
+            after = ""
+            while self._store.status().pending_count and (page := self._store.projects(after, 1000)):
+                for project in page:
+                    if project.pending_count:
+                        self.wake(project.name)
+                after = page[-1].name
+        except BaseException:
+            self._must_look = True
+            raise
 
     def _tell(self, error: Exception) -> None:
         """Says that nothing can be stored: once, until it is something else or works again."""
@@ -191,22 +222,55 @@ class Backfill:
         with self._condition:
             self._condition.wait_for(lambda: self._is_closed or self._moves != moves, most_s)
 
-    def _claim(self) -> tuple[str, _Waiting, list[int]] | None:
-        """A project and some of its memories, which no other worker has. Projects take turns."""
+    def _take(self) -> tuple[str, _Waiting, list[int], Claim] | None:
+        """A project and some of its memories, which no other worker of any service has. Projects take turns."""
         with self._condition:
             for project in list(self._projects):
                 waiting = self._projects[project]
+                claim = self._claim(project, waiting)
+                if claim is None:
+                    continue
                 if docs := self._some(project, waiting):
                     self._projects.move_to_end(project)
-                    waiting.claimed.update(docs)
-                    return project, waiting, docs
-                if not waiting.claimed:
+                    waiting.taken.update(docs)
+                    return project, waiting, docs, claim
+                if not waiting.taken:
                     del self._projects[project]
+                    self._release(waiting)
         return None
+
+    def _claim(self, project: str, waiting: _Waiting) -> Claim | None:
+        """This service's claim to make vectors in a project; None while it is another's."""
+        if waiting.claim is not None and not self._store.claims.holds(waiting.claim):
+            waiting.claim = None
+        if waiting.claim is None and waiting.held_until_s <= self._clock.monotonic():
+            waiting.claim = self._store.claims.take(Work.EMBED, project)
+            if waiting.claim is None:
+                waiting.held_until_s = self._clock.monotonic() + _HELD_S
+        return waiting.claim
+
+    def _is_held_elsewhere(self) -> bool:
+        """Whether another service makes vectors in a project that has memories for which this one answered."""
+        with self._condition:
+            return any(waiting.claim is None for waiting in self._projects.values())
+
+    def _give_back(self, waiting: _Waiting, docs: Sequence[int]) -> None:
+        """A worker is done with these, and a project in which no other works is free for other services."""
+        with self._condition:
+            waiting.taken.difference_update(docs)
+            self._moves += 1
+            self._condition.notify_all()
+            if not waiting.taken:
+                self._release(waiting)
+
+    def _release(self, waiting: _Waiting) -> None:
+        claim, waiting.claim = waiting.claim, None
+        if claim is not None:
+            self._store.claims.release(claim)
 
     def _some(self, project: str, waiting: _Waiting) -> list[int]:
         """Memories that nobody has: first those that were asked for last, then the oldest."""
-        taken = waiting.claimed | waiting.failed
+        taken = waiting.taken | waiting.failed
         wanted = [doc for doc in reversed(waiting.wanted) if doc not in taken][:_MEMORIES_A_WRITE]
         for doc in wanted:
             del waiting.wanted[doc]
@@ -215,7 +279,7 @@ class Backfill:
         pending = self._store.pending(project, _MEMORIES_A_WRITE + len(taken))
         return [doc for doc in pending if doc not in taken][:_MEMORIES_A_WRITE]
 
-    def _embed(self, project: str, waiting: _Waiting, docs: Sequence[int]) -> None:
+    def _embed(self, project: str, waiting: _Waiting, docs: Sequence[int], claim: Claim) -> None:
         made: list[tuple[Memory, tuple[Embedding, ...]]] = []
         for doc, memory in zip(docs, self._store.load(project, docs, full=True), strict=True):
             # One that was changed since is another document; one that was wanted may have its vectors.
@@ -235,7 +299,7 @@ class Backfill:
                 break
             made.append((memory, embeddings))
         if made:
-            self._write(project, made)
+            self._write(project, made, claim)
 
     def _vectors(self, memory: Memory) -> tuple[Embedding, ...] | None:
         """The vectors of a memory; None when the service stops meanwhile."""
@@ -260,14 +324,20 @@ class Backfill:
             self._embedded += embedded
             self._reused += reused
 
-    def _write(self, project: str, made: Sequence[tuple[Memory, tuple[Embedding, ...]]]) -> None:
+    def _write(self, project: str, made: Sequence[tuple[Memory, tuple[Embedding, ...]]], claim: Claim) -> None:
         def apply(work: UnitOfWork) -> EmbeddedReply:
             for memory, embeddings in made:
                 work.embed(memory.id, memory.fingerprint, embeddings)
             return EmbeddedReply()
 
         request = WriteRequest(
-            request_id="", fingerprint=b"", reply_type=EmbeddedReply, apply=apply, creates=False, is_bulk=True
+            request_id="",
+            fingerprint=b"",
+            reply_type=EmbeddedReply,
+            apply=apply,
+            creates=False,
+            is_bulk=True,
+            claim=claim,
         )
         try:
             self._store.write(project, request).result()

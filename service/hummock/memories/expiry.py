@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
+from hummock.core.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.core.errors import ProjectNotFound, places_of
 from hummock.ports.store import Store, UnitOfWork, WriteRequest
 
@@ -26,11 +27,15 @@ class ExpiredReply:
 
 
 class Expiry:
-    """Removes what has expired, on a thread of its own. Reads do not wait for it: to them it is gone before."""
+    """Removes what has expired, on a thread of its own. Reads do not wait for it: to them it is gone before.
+
+    Of several services that have one store, one does it for as long as it lives.
+    """
 
     def __init__(self, store: Store) -> None:
         """Nothing runs before `start`."""
         self._store = store
+        self._claim: Claim | None = None
         self._closing = Event()
         self._thread: Thread | None = None
 
@@ -46,15 +51,22 @@ class Expiry:
             self._thread.join()
 
     def remove_some(self) -> bool:
-        """Removes some of what has expired, one write a project, on the caller's thread; False where nothing has."""
+        """Removes some of what has expired, one write a project, on the caller's thread.
+
+        False where nothing has, and where another service does it.
+        """
+        if self._claim is None or not self._store.claims.holds(self._claim):
+            self._claim = self._store.claims.take(Work.EXPIRE, ALL_PROJECTS)
+        if self._claim is None:
+            return False
         due: dict[str, list[str]] = defaultdict(list)
         for project, memory_id in self._store.expired(_AT_ONCE):
             due[project].append(memory_id)
         for project, memory_ids in due.items():
-            self._remove(project, memory_ids)
+            self._remove(project, memory_ids, self._claim)
         return bool(due)
 
-    def _remove(self, project: str, memory_ids: Sequence[str]) -> None:
+    def _remove(self, project: str, memory_ids: Sequence[str], claim: Claim) -> None:
         def apply(work: UnitOfWork) -> ExpiredReply:
             for memory_id in memory_ids:
                 # One that was written again meanwhile is another one.
@@ -62,7 +74,9 @@ class Expiry:
                     work.delete(memory_id)
             return ExpiredReply()
 
-        request = WriteRequest(request_id="", fingerprint=b"", reply_type=ExpiredReply, apply=apply, creates=False)
+        request = WriteRequest(
+            request_id="", fingerprint=b"", reply_type=ExpiredReply, apply=apply, creates=False, claim=claim
+        )
         try:
             self._store.write(project, request).result()
         except ProjectNotFound:  # it was deleted meanwhile
@@ -74,6 +88,8 @@ class Expiry:
             try:
                 has_more = self.remove_some()
                 has_failed = False
+            except ClaimLost:  # the next look finds out whose it is
+                self._claim, has_more = None, False
             except Exception as error:  # whatever it is: the next look tries again
                 if not has_failed and not self._closing.is_set():
                     _log.warning("what has expired is not removed: %s at %s", type(error).__name__, places_of(error))

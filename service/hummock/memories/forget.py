@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from hummock.core.claims import Claim
 from hummock.core.facets import passes
 from hummock.core.learning import Forgotten
 from hummock.core.memory import Filter, Memory
@@ -24,7 +25,10 @@ _PAGE = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetCommand:
-    """What to forget: memories that meet every condition, of which there is one; of `where` its sessions, if wanted."""
+    """What to forget: memories that meet every condition, of which there is one; of `where` its sessions, if wanted.
+
+    `claim` is that under which it is forgotten, where nobody calls for it.
+    """
 
     project: str
     request_id: str
@@ -33,6 +37,7 @@ class ForgetCommand:
     where: Filter = Filter()
     contains: str = ""
     with_sessions: bool = False
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +100,7 @@ class Forget:
                 reply_type=Receipt,
                 apply=apply,
                 creates=False,
+                claim=command.claim,
             ),
         ).result()
         if written.reply.session_count:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from threading import Event, Lock, Thread
 from typing import Final
 
+from hummock.core.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.core.errors import ProjectNotFound, SessionNotFound, places_of
 from hummock.core.memory import Filter, Memory, Origin
 from hummock.core.session import DeleteSession
@@ -35,7 +36,8 @@ _log = logging.getLogger(__name__)
 class Retention:
     """Forgets what a project's settings keep no longer, on a thread of its own.
 
-    The memories that were written first go first. Each look at a project forgets until it keeps what it may.
+    The memories that were written first go first. Each look at a project forgets until it keeps what it may. Of several
+    services that have one store, one looks for as long as it lives; another that comes after it looks at all projects.
     """
 
     def __init__(self, store: Store, forget: Forget, sessions: Sessions, clock: Clock) -> None:
@@ -44,6 +46,7 @@ class Retention:
         self._forget = forget
         self._sessions = sessions
         self._clock = clock
+        self._claim: Claim | None = None
         self._gate = Lock()
         self._written: set[str] = set()
         self._next_age_look_s = clock.monotonic()
@@ -65,20 +68,29 @@ class Retention:
     def look(self) -> None:
         """Brings every project that was written to, and once an hour each one, back to what it keeps.
 
-        A project that fails is looked at again the next time. Raises: the last failure, once all were looked at.
+        A project that fails is looked at again the next time. Raises: the last failure, once all were looked at;
+        ClaimLost, behind which nothing was.
         """
         now_s = self._clock.monotonic()
-        if now_s >= self._next_age_look_s:
+        if self._claim is None or not self._store.claims.holds(self._claim):
+            self._claim = self._store.claims.take(Work.RETAIN, ALL_PROJECTS)
+            self._next_age_look_s = now_s
+        if self._claim is not None and now_s >= self._next_age_look_s:
             self._next_age_look_s = now_s + _AGE_LOOK_S
             self._note_all()
         with self._gate:
             written, self._written = self._written, set()
+        if self._claim is None:
+            return
         failure: Exception | None = None
         for project in sorted(written):
             try:
-                self._apply(project, self._store.settings(project).retention)
+                self._apply(project, self._store.settings(project).retention, self._claim)
             except ProjectNotFound:  # it was deleted meanwhile
                 continue
+            except ClaimLost:
+                self._claim = None
+                raise
             except Exception as error:
                 failure = error
                 self.note(project, 0)
@@ -98,37 +110,37 @@ class Retention:
                 self.note(project.name, project.seq)
             page = self._store.projects(page[-1].name, _PAGE)
 
-    def _apply(self, project: str, settings: RetentionSettings) -> None:
+    def _apply(self, project: str, settings: RetentionSettings, claim: Claim) -> None:
         if settings.max_age_days is not None:
-            self._apply_age(project, self._clock.now() - settings.max_age_days * _DAY_S)
+            self._apply_age(project, self._clock.now() - settings.max_age_days * _DAY_S, claim)
         if settings.max_memories is not None:
-            self._apply_count(project, settings.max_memories)
+            self._apply_count(project, settings.max_memories, claim)
         if settings.max_bytes is not None:
-            self._apply_bytes(project, settings.max_bytes)
+            self._apply_bytes(project, settings.max_bytes, claim)
 
-    def _apply_age(self, project: str, before: float) -> None:
+    def _apply_age(self, project: str, before: float, claim: Claim) -> None:
         """What was made before, in Unix seconds."""
         where = Filter(origins=_KEPT_BY_THE_INDEXER.origins, created_before=before)
         while not self._closing.is_set():
             ids, _ = self._store.first_passing(project, where, DELETED_AT_ONCE)
-            if not self._forgot(project, ids):
+            if not self._forgot(project, ids, claim):
                 break
         for session in self._store.sessions.all(project):
             if session.update_time < before and not self._closing.is_set():
-                self._remove_session(project, session.id)
+                self._remove_session(project, session.id, claim)
 
-    def _apply_count(self, project: str, most: int) -> None:
+    def _apply_count(self, project: str, most: int, claim: Claim) -> None:
         while not self._closing.is_set():
             ids, count = self._store.first_passing(project, _KEPT_BY_THE_INDEXER, DELETED_AT_ONCE)
-            if not self._forgot(project, ids[: max(0, count - most)]):
+            if not self._forgot(project, ids[: max(0, count - most)], claim):
                 return
 
-    def _apply_bytes(self, project: str, most: int) -> None:
+    def _apply_bytes(self, project: str, most: int, claim: Claim) -> None:
         ids = list(self._beyond(project, most))
         for start in range(0, len(ids), DELETED_AT_ONCE):
             if self._closing.is_set():
                 return
-            self._forgot(project, tuple(ids[start : start + DELETED_AT_ONCE]))
+            self._forgot(project, tuple(ids[start : start + DELETED_AT_ONCE]), claim)
 
     def _beyond(self, project: str, most: int) -> Iterator[str]:
         """The memories for which the newer ones leave no room, the newest of them first."""
@@ -143,17 +155,20 @@ class Retention:
                 return
             after = page.next_after
 
-    def _forgot(self, project: str, ids: tuple[str, ...]) -> bool:
+    def _forgot(self, project: str, ids: tuple[str, ...], claim: Claim) -> bool:
         """Forgets these; False where there was none left of them."""
         if not ids:
             return False
-        command = ForgetCommand(project=project, request_id="", fingerprint=b"", ids=ids, where=_KEPT_BY_THE_INDEXER)
+        command = ForgetCommand(
+            project=project, request_id="", fingerprint=b"", ids=ids, where=_KEPT_BY_THE_INDEXER, claim=claim
+        )
         receipt, _ = self._forget(command)
         return receipt.memory_count > 0
 
-    def _remove_session(self, project: str, session_id: str) -> None:
+    def _remove_session(self, project: str, session_id: str, claim: Claim) -> None:
+        command = DeleteSession(project=project, request_id="", fingerprint=b"", session_id=session_id)
         try:
-            self._sessions.delete(DeleteSession(project=project, request_id="", fingerprint=b"", session_id=session_id))
+            self._sessions.delete(command, claim)
         except SessionNotFound:  # somebody else has deleted it
             return
 
@@ -163,6 +178,8 @@ class Retention:
             try:
                 self.look()
                 has_failed = False
+            except ClaimLost:  # the next look finds out whose it is
+                pass
             except Exception as error:  # whatever it is: the next look tries again
                 if not has_failed and not self._closing.is_set():
                     _log.warning(

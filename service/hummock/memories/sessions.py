@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from hummock.core.claims import Claim
 from hummock.core.errors import MessageIdTaken, SessionExists, SessionNotFound
 from hummock.core.session import (
     Active,
@@ -141,13 +142,13 @@ class Sessions:
         written = self._write(asked, SessionReply, apply)
         return WrittenSession(session=written.reply.session, seq=written.seq)
 
-    def delete(self, asked: DeleteSession) -> DeletedSession:
+    def delete(self, asked: DeleteSession, claim: Claim | None = None) -> DeletedSession:
         """Remove a session in one write, and its messages in as many as it takes. Memories stay.
 
         Where the service is killed in between, the session is gone, and the next removal in the project takes what
-        is left.
+        is left. `claim` is that under which it is removed, where nobody calls for it.
 
-        Raises: SessionNotFound, RequestIdReused.
+        Raises: SessionNotFound, RequestIdReused, ClaimLost.
         """
         self._require_project(asked.project, asked.session_id)
 
@@ -156,8 +157,8 @@ class Sessions:
             work.sessions.delete(session.id)
             return DeleteReply(message_count=session.message_count, is_left=work.sessions.clear(_CLEARED_AT_ONCE))
 
-        written = self._write(asked, DeleteReply, apply)
-        seq = clear_sessions(self._store, asked.project) if written.reply.is_left else written.seq
+        written = self._write(asked, DeleteReply, apply, claim)
+        seq = clear_sessions(self._store, asked.project, claim) if written.reply.is_left else written.seq
         return DeletedSession(message_count=written.reply.message_count, seq=seq)
 
     def append(self, asked: AppendMessage) -> AppendedMessage:
@@ -215,6 +216,7 @@ class Sessions:
         asked: CreateSession | ChangeSession | DeleteSession | AppendMessage,
         reply_type: type[Reply],
         apply: Callable[[UnitOfWork], Reply],
+        claim: Claim | None = None,
     ) -> Written[Reply]:
         request = WriteRequest(
             request_id=asked.request_id,
@@ -222,14 +224,15 @@ class Sessions:
             reply_type=reply_type,
             apply=apply,
             creates=isinstance(asked, CreateSession),
+            claim=claim,
         )
         return self._store.write(asked.project, request).result()
 
 
-def clear_sessions(store: Store, project: str) -> int:
+def clear_sessions(store: Store, project: str, claim: Claim | None = None) -> int:
     """Removes the messages of all removed sessions, in as many writes as it takes; the seq behind the last one."""
     while True:
-        cleared = store.write(project, _clear()).result()
+        cleared = store.write(project, _clear(claim)).result()
         if not cleared.reply.is_left:
             return cleared.seq
 
@@ -280,11 +283,12 @@ def newest_within(page: MessagePage, characters: int) -> MessagePage:
     return page
 
 
-def _clear() -> WriteRequest[ClearReply]:
+def _clear(claim: Claim | None) -> WriteRequest[ClearReply]:
     return WriteRequest(
         request_id="",
         fingerprint=b"",
         reply_type=ClearReply,
         apply=lambda work: ClearReply(is_left=work.sessions.clear(_CLEARED_AT_ONCE)),
         creates=False,
+        claim=claim,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
+from hummock.core.claims import Claim
 from hummock.core.embedding import Embedding
 from hummock.core.learning import (
     Entry,
@@ -26,6 +27,7 @@ from hummock.core.session import MessagePage, Session, SessionMessage, SessionPa
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
+from hummock.ports.claims import Claims
 
 
 class Sessions(Protocol):
@@ -295,6 +297,7 @@ class WriteRequest(Generic[Reply]):
             when a commit that it shared with others failed, so it changes nothing but the unit of work.
         creates: Whether a project that is not there is made; otherwise ProjectNotFound is raised.
         is_bulk: Whether it is one of many, and lets what others wait for go first.
+        claim: Under which it is made, where nobody calls for it.
     """
 
     request_id: str
@@ -303,6 +306,7 @@ class WriteRequest(Generic[Reply]):
     apply: Callable[[UnitOfWork], Reply]
     creates: bool = True
     is_bulk: bool = False
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,10 +448,14 @@ class Store(Recallable, Protocol):
     def review(self) -> Review:
         """Reads of what is held for review."""
 
+    @property
+    def claims(self) -> Claims:
+        """Who does what nobody calls for."""
+
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; creates the project, if it may. Done when it is durable and every later read sees it.
 
-        Raises (from the future): RequestIdReused, StorageFull, ProjectNotFound, and what `apply` raises.
+        Raises (from the future): RequestIdReused, StorageFull, ProjectNotFound, ClaimLost, and what `apply` raises.
         """
 
     def remove_project(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:

@@ -52,6 +52,8 @@ class StoreLimits:
         small_view_bytes: A project that takes less memory is loaded in milliseconds.
         small_views_share: Of the budget of memory, for all such projects together.
         dictionary_bytes: For the numbers of terms that the writer has met lately.
+        lease_s: A service that says nothing for so long is taken for dead, where several have one store, and another
+            one does its work. It renews its lease four times meanwhile.
         disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
         map_reserve_share: Share of the map that the quota leaves free for the same reason.
         plans: Of the search for near vectors.
@@ -71,6 +73,7 @@ class StoreLimits:
     small_view_bytes: int = MIB
     small_views_share: float = 0.125
     dictionary_bytes: int = 64 * MIB
+    lease_s: float = 10.0
     disk_reserve_bytes: int = 64 * MIB
     map_reserve_share: float = 0.125
     plans: PlanLimits = PlanLimits()

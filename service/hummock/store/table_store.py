@@ -18,6 +18,7 @@ from hummock.core.project import NO_NAMES, DeletedProject, GivenNames, Project, 
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
+from hummock.ports.claims import Claims
 from hummock.ports.store import (
     Generation,
     LearningReader,
@@ -442,8 +443,10 @@ class WritableStore(StoreReads):
         requests: RequestReads,
         room: Room,
         health: Health,
+        claims: Claims,
     ) -> None:
         super().__init__(engine, projects, views)
+        self.claims = claims
         self._health = health
         self._writer = writer
         self._requests = requests
@@ -498,6 +501,7 @@ class WritableStore(StoreReads):
     def close(self) -> None:
         """Finishes the queued writes and releases the directory. Reads must have ended."""
         self._writer.close()
+        self.claims.close()
         self._halves.close()
         self._views.close()
         self._engine.close()

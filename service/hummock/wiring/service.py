@@ -24,7 +24,8 @@ from hummock.config import Settings
 from hummock.core.activity import Activity
 from hummock.core.errors import StartError
 from hummock.core.project import LearnerStatus
-from hummock.learning.background import BackgroundLearner, LearnKeywords
+from hummock.learning.background import BackgroundLearner
+from hummock.learning.learn_keywords import LearnKeywords
 from hummock.learning.llm_keywords import AskKeywords
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.offline import LearnOffline
@@ -343,7 +344,7 @@ def _background(
         one_by_one = settings.learning_question == "entry"
         learner = LearnOffline(opened) if model is None else AskKeywords(model, clock, one_by_one=one_by_one)
         say(f"keywords are learnt {'from what is observed' if model is None else f'by {chosen.model}'}")
-        background = stack.enter_context(closing(BackgroundLearner(learn_with(learner), clock)))
+        background = stack.enter_context(closing(BackgroundLearner(learn_with(learner), opened.claims, clock)))
         background.start()
 
         def status() -> LearnerStatus:

@@ -13,6 +13,7 @@ from typing import cast
 import lmdb
 import msgspec
 
+from hummock.core.claims import Claim
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.store.errors import (
@@ -138,6 +139,9 @@ class Environment:
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
         """Nothing: those who read beside the writer look at what is committed."""
+
+    def require_claim(self, txn: Transaction, claim: Claim) -> None:
+        """Nothing: all claims are this process's."""
 
     def pending_count(self, txn: Transaction) -> int:
         """Memories of all projects whose vectors are still to be made."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.models import Clock
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
+from hummock.store.lmdb.claims import OnlyWriter
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.room import DiskRoom
 from hummock.store.lmdb.upkeep import Upkeep
@@ -45,14 +46,15 @@ def open_store(
     """
     environment = Environment(directory, space, map_bytes)
     try:
-        reanalyse(environment, say)
+        claims = OnlyWriter()
+        reanalyse(environment, claims, say)
         projects = TableProjects(environment, clock.now)
         views = ViewCache(projects, memory_budget_bytes, limits)
         room = DiskRoom(environment, quota_bytes, limits)
         requests = RequestReads(environment, clock, limits.request_kept_s)
         upkeep = Upkeep(environment, room, clock)
-        writer = start_writer(environment, room, views, clock, limits, upkeep.look)
-        return WritableStore(environment, projects, views, writer, requests, room, upkeep)
+        writer = start_writer(environment, claims, room, views, clock, limits, upkeep.look)
+        return WritableStore(environment, projects, views, writer, requests, room, upkeep, claims)
     except BaseException:
         environment.close()
         raise

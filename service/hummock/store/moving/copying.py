@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hummock.ports.claims import Claims
 from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.moving.landing import Landing, Standing, said
 from hummock.store.moving.moment import Moment
@@ -115,29 +116,30 @@ class Told:
 _NOBODY = Told()
 
 
-def copy(source: Engine, target: Engine, *, replaces: bool = False, told: Told = _NOBODY) -> Copied:
+def copy(source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: Told = _NOBODY) -> Copied:
     """Copies all that a store has; what was copied before and has not changed is not copied again.
 
     Args:
         source: Read only; others may write to it.
         target: Nobody else copies into it.
+        claims: To work in the target.
         replaces: Whether projects of the target with another history may be replaced.
         told: Whom to tell.
 
     Raises: OtherHistory: nothing was copied. HummockError: a store cannot be read or written any more.
     """
-    return _Copying(source, target, replaces, told).run()
+    return _Copying(source, target, claims, replaces, told).run()
 
 
 class _Copying:
     """One run."""
 
-    def __init__(self, source: Engine, target: Engine, replaces: bool, told: Told) -> None:
+    def __init__(self, source: Engine, target: Engine, claims: Claims, replaces: bool, told: Told) -> None:
         self._source = source
         self._target = target
         self._replaces = replaces
         self._told = told
-        self._landing = Landing(target, source.place)
+        self._landing = Landing(target, claims, source.place)
         self._versions: dict[str, Version] = {}
         """Of the projects of the source that were handled, as they were then."""
         self._projects: dict[str, CopiedProject] = {}

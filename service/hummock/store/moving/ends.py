@@ -7,7 +7,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from hummock.core.embedding import Calibration, EmbeddingSpace
-from hummock.store.limits import MAP_BYTES
+from hummock.ports.claims import Claims
+from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES
+from hummock.store.lmdb.claims import OnlyWriter
 from hummock.store.lmdb.environment import Environment, recorded_directory
 from hummock.store.moving.copying import Copied, Told, copy
 from hummock.store.moving.moment import Moment
@@ -58,9 +60,9 @@ def copy_between(
     _require_same_space(places, recorded, _recorded(target))
     with _read(source, space, map_bytes) as read:
         _require_current(read, recorded)
-        with _written(target, space, map_bytes) as written:
-            reanalyse(written, say)
-            return copy(read, written, replaces=replaces, told=told or Told())
+        with _written(target, space, map_bytes) as (written, claims):
+            reanalyse(written, claims, say)
+            return copy(read, written, claims, replaces=replaces, told=told or Told())
 
 
 def places_of(source: str, target: str) -> tuple[str, str]:
@@ -141,13 +143,18 @@ def _read(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
 
 
 @contextmanager
-def _written(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
-    """A store that is written to, by no other copy meanwhile."""
+def _written(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[tuple[Engine, Claims]]:
+    """A store that is written to, by no other copy meanwhile, and claims to work in it."""
     if is_database(end):
+        from hummock.store.postgresql.claims import LeasedClaims
         from hummock.store.postgresql.database import Database
 
-        with closing(Database(end, space, _CONNECTIONS)) as database, database.copied_into():
-            yield database
+        with (
+            closing(Database(end, space, _CONNECTIONS)) as database,
+            database.copied_into(),
+            closing(LeasedClaims(database, DEFAULT_LIMITS.lease_s)) as claims,
+        ):
+            yield database, claims
         return
     with closing(Environment(Path(end).resolve(), space, map_bytes)) as environment:
-        yield environment
+        yield environment, OnlyWriter()

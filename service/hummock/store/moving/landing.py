@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from hummock.ports.claims import Claims
 from hummock.store.moving.moment import Moment
 from hummock.store.moving.notes import CopyNote, copying, note_of, noted, put_note
 from hummock.store.moving.refusals import CopyDisturbed
@@ -47,13 +48,17 @@ class Standing:
 class Landing:
     """The store that is copied to. Nobody else copies into it."""
 
-    def __init__(self, engine: Engine, source: str) -> None:
-        """`source` is where everything comes from, for people."""
+    def __init__(self, engine: Engine, claims: Claims, source: str) -> None:
+        """`claims` are to work in it; `source` is where everything comes from, for people."""
         self._engine = engine
+        self._claims = claims
         self._source = source
 
     def clear(self) -> None:
-        """Clears what has no name: what was replaced, and what copies that were cut off have left."""
+        """Clears what has no name: what was replaced, and what copies that were cut off have left.
+
+        Where a service does so already the rest is left to it.
+        """
         with self._reading() as moment:
             unnamed = copying(moment)
             numbers = {number for number, _ in moment.projects().values()}
@@ -66,7 +71,7 @@ class Landing:
             with self._writing() as txn:
                 for number in outdated:
                     txn.delete(keys.copied_key(number), db=self._engine.tables.meta)
-        remains = Remains(self._engine)
+        remains = Remains(self._engine, self._claims)
         while remains.clear_some():
             pass
 

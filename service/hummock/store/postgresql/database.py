@@ -10,6 +10,7 @@ import msgspec
 import psycopg
 from psycopg import sql
 
+from hummock.core.claims import Claim, ClaimLost
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError, StartError, Unavailable
 from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
@@ -22,6 +23,7 @@ from hummock.store.postgresql.connections import (
     PatientConnection,
     is_lost,
 )
+from hummock.store.postgresql.schema import SchemaOutgrown
 from hummock.store.postgresql.transaction import RowTable, RowTransaction
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.damage import Damage
@@ -40,6 +42,10 @@ _ENTER_NUMBER: LiteralString = (
     "(SELECT value FROM hummock.project WHERE project = 0 AND key = {}) AS record"
 )
 _ENTER_TO_WRITE: LiteralString = "SELECT name_key, number, record FROM hummock.enter_to_write({})"
+_REQUIRE_CLAIM = b"""
+SELECT FROM hummock.claim JOIN hummock.service ON service.id = claim.holder AND service.until > clock_timestamp()
+WHERE claim.work = %s AND claim.project = %s AND claim.fence = %s AND claim.holder = %s FOR SHARE OF claim
+"""
 _TRIES = 5
 _OWN_NUMBER = 2
 """The class of locks on projects that have no name any more."""
@@ -89,6 +95,7 @@ class Database:
         self.tables = Tables(**self._by_name)
         self._connections = Connections(dsn, connections)
         self._table_bytes: dict[str, int] = {}
+        self.outgrown: SchemaOutgrown | None = None
         try:
             with self._connections.alone() as connection:
                 schema.bring_up(connection, self.place)
@@ -107,7 +114,8 @@ class Database:
 
     @contextmanager
     def reading(self, scope: Scope = None) -> Iterator[RowTransaction]:
-        """A transaction that reads at one moment. Raises: DatabaseUnreachable."""
+        """A transaction that reads at one moment. Raises: DatabaseUnreachable, SchemaOutgrown."""
+        self._require_known_form()
         with self._said(), self._begun(scope) as txn:
             yield txn
 
@@ -122,6 +130,7 @@ class Database:
             with self._part(parent) as part:
                 yield part
             return
+        self._require_known_form()
         with ExitStack() as stack:
             txn = self._begin(
                 stack, WRITE_PATIENCE_S, lambda own: self._begin_to_write(own, projects, number), writes=True
@@ -191,6 +200,37 @@ class Database:
         """Lets all services know of a write, once it is durable."""
         _own(txn).tell(CHANNEL, f"{seq} {project}")
 
+    def require_claim(self, txn: Transaction, claim: Claim) -> None:
+        """Nobody else takes the claim until the transaction ends. Raises: ClaimLost."""
+        named = (claim.work.value, keys.project_name_key(claim.project), claim.fence, claim.holder)
+        cursor = _own(txn).connection.execute(_REQUIRE_CLAIM, named)
+        if cursor.fetchone() is None:
+            raise ClaimLost(claim)
+
+    def ask(self, statement: bytes, arguments: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """What one statement gives, which is a transaction of its own. Raises: DatabaseUnreachable."""
+        with self._said(), self._connections.one() as connection:
+            cursor = connection.execute(statement, arguments)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def by_itself(self) -> Iterator[PatientConnection]:
+        """A connection of its own, so that it waits for nobody. Raises: DatabaseUnreachable."""
+        with self._connections.alone() as connection:
+            schema.become_service(connection, self.place)
+            connection.patience_s = PATIENCE_S
+            yield connection
+
+    def require_form(self, connection: PatientConnection) -> None:
+        """Looks whether this version still knows the tables; from then on nothing is read or written where it does not.
+
+        Raises: SchemaOutgrown.
+        """
+        needed = schema.needed_form_of(connection)
+        if needed > len(schema.MIGRATIONS):
+            self.outgrown = SchemaOutgrown(self.place, needed)
+            raise self.outgrown
+
     @contextmanager
     def listening(self) -> Iterator[PatientConnection]:
         """A connection of its own that hears of all writes from now on. Raises: DatabaseUnreachable."""
@@ -221,6 +261,10 @@ class Database:
     def close(self) -> None:
         """Closes the connections."""
         self._connections.close()
+
+    def _require_known_form(self) -> None:
+        if self.outgrown is not None:
+            raise self.outgrown
 
     @contextmanager
     def _said(self) -> Iterator[None]:

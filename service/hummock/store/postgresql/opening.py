@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hummock.core.embedding import EmbeddingSpace
+from hummock.ports.claims import Claims
 from hummock.ports.models import Clock
 from hummock.ports.store import Generation
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
+from hummock.store.postgresql.claims import LeasedClaims
 from hummock.store.postgresql.connections import Connections
 from hummock.store.postgresql.database import Database, recorded_directory, recorded_model
 from hummock.store.postgresql.freshness import FreshProjects
@@ -51,15 +53,19 @@ def open_shared_store(
     Raises: StartError: the database is unusable, of another space, or of a newer version or analyzer.
     """
     database = Database(dsn, space, readers + _WRITERS)
+    claims: LeasedClaims | None = None
     try:
-        reanalyse(database, say)
+        claims = LeasedClaims(database, limits.lease_s)
+        reanalyse(database, claims, say)
         projects = FreshProjects(database, clock.now)
         views = ForeignViews(projects, memory_budget_bytes, limits)
         room = DatabaseRoom(database, quota_bytes, clock)
         requests = RequestReads(database, clock, limits.request_kept_s)
-        writer = start_writer(database, room, views, clock, limits, room.look)
-        return SharedStore(database, projects, views, writer, requests, room)
+        writer = start_writer(database, claims, room, views, clock, limits, room.look)
+        return SharedStore(database, projects, views, writer, requests, room, claims)
     except BaseException:
+        if claims is not None:
+            claims.close()
         database.close()
         raise
 
@@ -75,8 +81,9 @@ class SharedStore(WritableStore):
         writer: Writer,
         requests: RequestReads,
         room: DatabaseRoom,
+        claims: Claims,
     ) -> None:
-        super().__init__(database, projects, views, writer, requests, room, room)
+        super().__init__(database, projects, views, writer, requests, room, room, claims)
         self._listener = Listener(database, self._seqs)
         self._listener.follow(views.reach)
 

@@ -25,10 +25,7 @@ class DatabaseRoom:
     Attributes:
         quota_bytes: Most that the tables may take, with their indexes.
         fault: Why nothing is written; None while writes are taken.
-        trouble: Empty: what cannot be read is said to whoever asks, and recalls may go on.
     """
-
-    trouble = ""
 
     def __init__(self, database: Database, quota_bytes: int, clock: Clock) -> None:
         self._database = database
@@ -38,9 +35,14 @@ class DatabaseRoom:
         self.fault: HummockError | None = None
 
     @property
+    def trouble(self) -> str:
+        """Why the service cannot be relied on: its version is too old. What cannot be read is said to whoever asks."""
+        return "" if self._database.outgrown is None else str(self._database.outgrown)
+
+    @property
     def write_fault(self) -> str:
         """Why writes are refused, for people; empty while they are stored."""
-        return "" if self.fault is None else str(self.fault)
+        return self.trouble or ("" if self.fault is None else str(self.fault))
 
     def require(self, txn: Transaction) -> None:
         """Raises: StorageFull: as of the last measure more is used than may be."""

@@ -11,10 +11,12 @@ bypass that; owners are held to it too.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import psycopg
 from psycopg import sql
 
-from hummock.core.errors import StartError
+from hummock.core.errors import StartError, Unavailable
 from hummock.store.tables.engine import TABLE_NAMES
 
 SERVICE_ROLE = "hummock_service"
@@ -23,6 +25,9 @@ SHARED_TABLES = frozenset({"meta", "project", "project_removed", "expiry", "by_d
 
 _UNCOMPRESSED = ("vector", "token", "retired")
 """Values that no compression makes smaller."""
+
+_TELLS_NEEDS = 2
+"""The first form whose table of migrations says what each needs; before, each needed itself."""
 
 _MIGRATION_LOCK = 0x68756D6D
 """Held by whoever changes the schema."""
@@ -88,8 +93,31 @@ def _first() -> str:
     return f"CREATE SEQUENCE hummock.project_number AS int;{_FUNCTIONS}{tables}{storage}"
 
 
-MIGRATIONS = (_first(),)
-"""Each brings the schema one form further, and lets a service of the form before go on. None is ever changed."""
+_CLAIMS = """
+CREATE SEQUENCE hummock.fence AS bigint;
+CREATE TABLE hummock.service (id text PRIMARY KEY, until timestamptz NOT NULL);
+CREATE TABLE hummock.claim (
+  work text NOT NULL, project bytea NOT NULL, fence bigint NOT NULL, holder text NOT NULL, PRIMARY KEY (work, project)
+);
+ALTER TABLE hummock.migration ADD COLUMN needs int;
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """Brings the schema one form further.
+
+    Attributes:
+        script: What is done. It is never changed.
+        needs: Services that know this form go on, and may be started, over the one that is made. As long as steps only
+            add (tables, columns with a default, functions of a new name) it is that of the step before.
+    """
+
+    script: str
+    needs: int
+
+
+MIGRATIONS = (Migration(script=_first(), needs=1), Migration(script=_CLAIMS, needs=1))
 
 _GRANTS = f"""
 GRANT USAGE ON SCHEMA hummock TO {SERVICE_ROLE};
@@ -127,6 +155,19 @@ class SchemaNewer(StartError):
         self.place = place
 
 
+class SchemaOutgrown(Unavailable):
+    """The tables were brought to a form that this version does not know, while it ran."""
+
+    reason = "SCHEMA_TOO_NEW"
+
+    def __init__(self, place: str, needed: int) -> None:
+        super().__init__(
+            f"{place} was brought to a form of tables that needs a version which knows form {needed}; this one knows "
+            f"forms up to {len(MIGRATIONS)}: stop this service, and start the version that the others have"
+        )
+        self.place = place
+
+
 class RoleTooStrong(StartError):
     """The service would work as a role that row-level security does not hold."""
 
@@ -151,9 +192,9 @@ def bring_up(connection: psycopg.Connection, place: str) -> None:
     """
     try:
         form = form_of(connection)
-        if form > len(MIGRATIONS):
+        if form > len(MIGRATIONS) and needed_form_of(connection) > len(MIGRATIONS):
             raise SchemaNewer(place, form)
-        if form == len(MIGRATIONS):
+        if form >= len(MIGRATIONS):
             return
         with connection.transaction():
             # Of several services that start together one makes them.
@@ -172,6 +213,12 @@ def form_of(connection: psycopg.Connection) -> int:
     return int(found[0]) if found is not None and found[0] is not None else 0
 
 
+def needed_form_of(connection: psycopg.Connection) -> int:
+    """Which form a service must know to use the tables, of a database whose form says so."""
+    found = connection.execute("SELECT max(coalesce(needs, form)) FROM hummock.migration").fetchone()
+    return int(found[0]) if found is not None and found[0] is not None else 0
+
+
 def _bring_up(connection: psycopg.Connection, form: int) -> None:
     if form == 0:
         connection.execute("CREATE SCHEMA IF NOT EXISTS hummock")
@@ -180,8 +227,11 @@ def _bring_up(connection: psycopg.Connection, form: int) -> None:
         )
         _make_role(connection)
     for number, migration in enumerate(MIGRATIONS[form:], start=form + 1):
-        connection.execute(migration.encode())
-        connection.execute("INSERT INTO hummock.migration (form) VALUES (%s)", (number,))
+        connection.execute(migration.script.encode())
+        if number < _TELLS_NEEDS:
+            connection.execute("INSERT INTO hummock.migration (form) VALUES (%s)", (number,))
+        else:
+            connection.execute("INSERT INTO hummock.migration (form, needs) VALUES (%s, %s)", (number, migration.needs))
     connection.execute(_GRANTS.encode())
 
 

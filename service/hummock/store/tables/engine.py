@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self, TypeAlias, overload
 
+from hummock.core.claims import Claim
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
 from hummock.store.tables.damage import Damage
@@ -253,6 +254,9 @@ class Engine(Protocol):
 
     def tell(self, txn: Transaction, project: str, seq: int, /) -> None:
         """Lets whoever else has the database open know of a write to a project, once it is durable."""
+
+    def require_claim(self, txn: Transaction, claim: Claim, /) -> None:
+        """What the transaction writes happens under a claim, or not at all. Raises: ClaimLost."""
 
     def pending_count(self, txn: Transaction, /) -> int:
         """Memories of all projects whose vectors are still to be made."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hummock.ports.claims import Claims
 from hummock.ports.models import Clock
 from hummock.store.limits import StoreLimits
 from hummock.store.tables.engine import Engine, Room
@@ -14,13 +15,20 @@ from hummock.store.write.writer import Writer
 
 
 def start_writer(
-    engine: Engine, room: Room, views: ViewCache, clock: Clock, limits: StoreLimits, look: Callable[[], None]
+    engine: Engine,
+    claims: Claims,
+    room: Room,
+    views: ViewCache,
+    clock: Clock,
+    limits: StoreLimits,
+    look: Callable[[], None],
 ) -> Writer:
     """The thread that writes, with what it does beside writes: views catch up, and removed projects are cleared.
 
     `look` is called every second or so.
     """
-    remains = Remains(engine)
+    remains = Remains(engine, claims)
+    claims.follow(remains.come)
 
     def idle() -> bool:
         return views.catch_up_one() or remains.clear_some()

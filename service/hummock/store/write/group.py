@@ -69,6 +69,8 @@ class GroupTransaction:
     def apply(self, project: str, request: WriteRequest[Reply]) -> Written[Reply]:
         """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
         self.has_begun, self.operations = False, 0
+        if request.claim is not None:
+            self._engine.require_claim(self._txn, request.claim)
         now = self._clock.now()
         opened = self._projects.get(project) or self._open(project, now, creates=request.creates)
         oldest = now - self._limits.request_kept_s

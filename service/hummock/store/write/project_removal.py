@@ -15,7 +15,9 @@ from itertools import islice
 
 import msgspec
 
+from hummock.core.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.core.project import DeletedProject, ids_digest
+from hummock.ports.claims import Claims
 from hummock.store.tables import keys, record_codec, sealed, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.tables.sessions import clock_key, sessions_of
@@ -127,8 +129,10 @@ def _reached_key(name: str) -> bytes:
 class Remains:
     """Clears what removed projects have left. The writer's alone."""
 
-    def __init__(self, engine: Engine, entries_at_once: int = _ENTRIES_AT_ONCE) -> None:
+    def __init__(self, engine: Engine, claims: Claims, entries_at_once: int = _ENTRIES_AT_ONCE) -> None:
         self._engine = engine
+        self._claims = claims
+        self._claim: Claim | None = None
         self._tables = engine.tables
         self._entries_at_once = entries_at_once
         self._are_any = True
@@ -141,12 +145,14 @@ class Remains:
         """Clears some entries, durably; False where there are none, and where they cannot be cleared now."""
         if not self._are_any:
             return False
+        self._claim = self._claim or self._claims.take(Work.CLEAR, ALL_PROJECTS)
+        if self._claim is None:
+            return False
         try:
-            with self._engine.reading() as txn:
-                number = next(self._numbers(txn), None)
-            if number is not None:
-                with self._engine.writing(number=number) as txn:
-                    self._clear(txn, number)
+            number = self._clear_next(self._claim)
+        except ClaimLost:
+            self._claim = None
+            return False
         except self._engine.fatal:
             raise
         except self._engine.failures:
@@ -154,7 +160,20 @@ class Remains:
             _log.exception("what a removed project left could not be cleared; it is out of reach and takes room")
             number = None
         self._are_any = number is not None
+        if not self._are_any:
+            claim, self._claim = self._claim, None
+            self._claims.release(claim)
         return self._are_any
+
+    def _clear_next(self, claim: Claim) -> int | None:
+        """Clears some of what one project left; its number, None where none has left anything."""
+        with self._engine.reading() as txn:
+            number = next(self._numbers(txn), None)
+        if number is not None:
+            with self._engine.writing(number=number) as txn:
+                self._engine.require_claim(txn, claim)
+                self._clear(txn, number)
+        return number
 
     def _numbers(self, txn: Transaction) -> Iterator[int]:
         return (keys.unpack_project(key) for key, _ in keys.entries(txn, self._tables.project_removed, b""))

@@ -9,13 +9,16 @@ Learned keywords stand in the memories' profiles, and are made anew likewise.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 import msgspec
 
+from hummock.core.claims import ALL_PROJECTS, Claim, Work
 from hummock.core.memory import Memory
+from hummock.ports.claims import Claims
 from hummock.store.tables import checksums, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import StoredRows
@@ -33,39 +36,79 @@ _MEMORIES_AT_ONCE = 512
 _BYTES_AT_ONCE = 1 << 20
 """Of their records, besides the last one: terms take up to a hundred times as much while they are made."""
 _MEMORIES_A_LINE = 20_000
+_AGAIN_S = 0.5
+"""Between two looks whether another service has done it."""
 
 Say = Callable[[str], None]
 
 
-def reanalyse(engine: Engine, say: Say) -> None:
+def reanalyse(engine: Engine, claims: Claims, say: Say) -> None:
     """Bring the terms of all memories up to this analyzer; nothing is done where they are.
+
+    One service does it. Others that start meanwhile wait for it, and go on with it where it dies.
 
     Args:
         engine: Of a directory that nobody reads yet.
+        claims: To do it.
         say: Takes a line for people at the start, at the end, and now and then between.
 
-    Raises: DirectoryUnusable: a record cannot be read, or there is no room.
+    Raises: DirectoryUnusable: a record cannot be read, or there is no room. ClaimLost: this process stood still for
+        longer than its lease.
     """
     failures: tuple[type[Exception], ...] = (*engine.failures, OSError, msgspec.MsgspecError)
     try:
-        start = _begun(engine)
+        if _stored(engine).is_done:
+            return
+        claim = _claimed(claims, say)
+        start = _begun(engine, claim)
         if start is not None:
-            _Reanalysis(engine, say).run(start)
+            _Reanalysis(engine, claim, say).run(start)
+        claims.release(claim)
     except failures as error:
         raise engine.unusable(error) from error
 
 
-def _begun(engine: Engine) -> record_codec.Reanalysed | None:
-    """Where to go on; None where all terms are of this analyzer."""
+def _claimed(claims: Claims, say: Say) -> Claim:
+    claim = claims.take(Work.REANALYSE, ALL_PROJECTS)
+    if claim is None:
+        say("another service makes the words of all memories anew; this one starts when that is done")
+    while claim is None:
+        time.sleep(_AGAIN_S)
+        claim = claims.take(Work.REANALYSE, ALL_PROJECTS)
+    return claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """What a store says of its terms: of which analyzer they are, and how far they are made where they are not yet."""
+
+    record: record_codec.DirectoryRecord
+    noted: record_codec.Reanalysed | None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all terms are of this analyzer."""
+        return self.record.analyzer == ANALYZER_VERSION and self.noted is None
+
+
+def _stored(engine: Engine) -> _Stored:
     meta = engine.tables.meta
     with engine.reading() as txn:
         record = record_codec.decode_directory(txn.get(DIRECTORY_KEY, b"", db=meta))
         noted = txn.get(REANALYSED_KEY, db=meta)
-    if record.analyzer == ANALYZER_VERSION:
-        return None if noted is None else record_codec.decode_reanalysed(noted)
+    return _Stored(record=record, noted=None if noted is None else record_codec.decode_reanalysed(noted))
+
+
+def _begun(engine: Engine, claim: Claim) -> record_codec.Reanalysed | None:
+    """Where to go on; None where all terms are of this analyzer."""
+    meta, stored = engine.tables.meta, _stored(engine)
+    if stored.record.analyzer == ANALYZER_VERSION:
+        return stored.noted
     start = record_codec.Reanalysed(project=0, doc=0)
+    now = msgspec.structs.replace(stored.record, analyzer=ANALYZER_VERSION)
     with engine.writing() as txn:
-        txn.put(DIRECTORY_KEY, record_codec.encode(msgspec.structs.replace(record, analyzer=ANALYZER_VERSION)), db=meta)
+        engine.require_claim(txn, claim)
+        txn.put(DIRECTORY_KEY, record_codec.encode(now), db=meta)
         txn.put(REANALYSED_KEY, record_codec.encode(start), db=meta)
     return start
 
@@ -75,6 +118,7 @@ class _Reanalysis:
     """One run over a directory."""
 
     engine: Engine
+    claim: Claim
     say: Say
     done: int = 0
 
@@ -91,6 +135,7 @@ class _Reanalysis:
             if number >= start.project:
                 self._project(number, start.doc if number == start.project else 0)
         with self.engine.writing() as txn:
+            self.engine.require_claim(txn, self.claim)
             txn.delete(REANALYSED_KEY, db=tables.meta)
         self.say(f"the words of {self.done} memories are made anew")
 
@@ -99,6 +144,7 @@ class _Reanalysis:
         next_doc: int | None = doc
         while next_doc is not None:
             with self.engine.writing(number=number) as txn:
+                self.engine.require_claim(txn, self.claim)
                 next_doc = self._some(txn, number, next_doc, dictionary)
 
     def _some(self, txn: Transaction, number: int, doc: int, dictionary: TermDictionary) -> int | None:

@@ -51,8 +51,8 @@ class Writer:
         Args:
             group: Commits.
             publish: Makes committed writes visible to readers, given how many operations each project has in them.
-            idle: Called while nothing is queued: does a little, or says that nothing is left to do. Where the store
-                fails it, it is called again behind the next write.
+            idle: Called while nothing is queued: does a little, or says that nothing is left to do, and is called again
+                in a second or so. Where the store fails it, it is called again behind the next write.
             group_jobs: Jobs of one group.
             removed: Told of a project that is gone, before what was written behind that is published.
             watch: Called every second or so.
@@ -69,6 +69,7 @@ class Writer:
         self._bulk: deque[Job] = deque()
         # Groups in a row that have left bulk writes waiting.
         self._passed_over = 0
+        self._rest_has_failed = False
         # Interactive writes that were submitted, and how many of them have come out of the queue.
         self._submitted = 0
         self._sorted = 0
@@ -118,6 +119,7 @@ class Writer:
         try:
             while self._fill(pending):
                 self._commit(pending)
+                self._rest_has_failed = False
                 groups += 1
                 # Where writes never cease, what is done beside them still gets on.
                 if groups % _GROUPS_A_PAUSE == 0:
@@ -142,11 +144,14 @@ class Writer:
 
     def _rest(self) -> bool:
         """Does a little of what is done beside writes; whether more is left. What fails there fails no write."""
+        if self._rest_has_failed:
+            return False
         try:
             return self._idle()
         except HummockError as error:
             # What is wrong below is said to the next write, and by who looks at the files.
             _log.error("what is done beside writes has failed, and is tried again behind the next one: %s", error)
+            self._rest_has_failed = True
             return False
 
     def _sort(self) -> bool:
@@ -155,10 +160,9 @@ class Writer:
             try:
                 job = self._queue.get(block=not self._waits(), timeout=_WATCH_S)
             except Empty:
-                if self._waits():
-                    return False
-                self._watch()
-                continue
+                if not self._waits():
+                    self._watch()
+                return False
             if job is None:
                 # For the next call, once what waits has been written.
                 self._queue.put(None)
