@@ -39,7 +39,7 @@ $(VENV)/.server: $(SETUP)
 $(VENV)/.dev: $(SETUP)
 	@sh service/setup/setup.sh dev
 
-model demo pictures: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
+model demo pg-cluster pictures: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
 
 model: $(VENV)/.server ## Fetch the default model, unless it is there
 	@mkdir -p -m 700 .demo # where the demo keeps its memories too, which are nobody else's business
@@ -88,7 +88,7 @@ fuzz-damage: $(VENV)/.dev ## Damage copies of a store, open and read each in a p
 pg: $(VENV)/.dev ## Start a PostgreSQL of one's own in PG and say how to serve from it; Ctrl-C stops it
 	@$(BIN)/python -m tests.postgresql.node "$(PG)"
 
-pg-cluster: $(VENV)/.dev ## Start three PostgreSQL under Patroni, from port 5441 on, in PG_CLUSTER; Ctrl-C stops all (needs etcd-server)
+pg-cluster: model $(VENV)/.dev ## Start three PostgreSQL under Patroni and two services over them, from port 5441 on, in PG_CLUSTER; Ctrl-C stops all (needs etcd-server)
 	@$(BIN)/python -m tests.postgresql.cluster --first-port 5441 "$(PG_CLUSTER)"
 
 pictures: $(VENV)/.dev model ## Take the pictures of docs/console again (needs chromium, chromium-driver and a Chinese font)

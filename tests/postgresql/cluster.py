@@ -1,13 +1,14 @@
 """Three PostgreSQL under Patroni with three etcd: `python -m tests.postgresql.cluster`, which `make pg-cluster` runs.
 
 All of it listens on loopback. One leads and takes writes; of the two that follow it one is synchronous, so that what
-was acknowledged outlives the leader. Who leads is in etcd.
+was acknowledged outlives the leader. Who leads is in etcd. Run as a command it has two services over it besides.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 import shutil
 import signal
@@ -24,6 +25,7 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
+from hummock import models
 from tests.postgresql.account import Account, Unusable, server_account
 from tests.postgresql.etcd import Etcd, find_etcd, initial_cluster, make_certificate
 from tests.postgresql.interpreter import find_python
@@ -31,11 +33,13 @@ from tests.postgresql.lock import DirectoryInUse, locked
 from tests.postgresql.member import Member, Passwords, Seen
 from tests.postgresql.node import ROLE, SUPERUSER
 from tests.postgresql.programs import ProgramsMissing, find_programs
+from tests.postgresql.services import Service, ServiceFailed, two_services
 
 MEMBERS: Final = ("pg1", "pg2", "pg3")
 _ETCDS: Final = ("etcd1", "etcd2", "etcd3")
 _STEP: Final = 10
-"""Between the ports of one kind and the next: PostgreSQL, Patroni, etcd for Patroni, etcd for etcd."""
+"""Between the ports of one kind and the next: PostgreSQL, Patroni, etcd for Patroni, etcd for etcd, services."""
+_KINDS: Final = 5
 _FREE_PORTS: Final = range(20000, 30000, 100)
 """Below those that the system gives to connections."""
 _CONNECT_S: Final = 3
@@ -65,12 +69,14 @@ class Cluster:
         directory: Holds all data, logs and passwords.
         password_file: What the DSNs name instead of passwords.
         members: By name.
+        service_ports: For services over it.
     """
 
     directory: Path
     password_file: Path
     members: dict[str, Member]
     etcds: Sequence[Etcd]
+    service_ports: Sequence[int]
 
     @property
     def dsn(self) -> str:
@@ -246,6 +252,7 @@ def running_cluster(directory: Path, first_port: int | None = None) -> Iterator[
             password_file=_password_file(directory, passwords),
             members=members,
             etcds=etcds,
+            service_ports=ports[4],
         )
         stack.callback(_stop, cluster)
         whole = directory / "whole"
@@ -290,7 +297,7 @@ def _stop(cluster: Cluster) -> None:
 
 
 def _ports(directory: Path, first_port: int | None) -> list[list[int]]:
-    """Three each for PostgreSQL, Patroni, etcd's clients and etcd's peers; all of them are free.
+    """Three each for PostgreSQL, Patroni, etcd's clients, etcd's peers and services; all of them are free.
 
     A directory keeps its ports: etcd has written them into its data.
     """
@@ -311,7 +318,7 @@ def _ports(directory: Path, first_port: int | None) -> list[list[int]]:
 
 
 def _counted(first_port: int) -> list[list[int]]:
-    return [[first_port + _STEP * kind + number for number in range(len(MEMBERS))] for kind in range(4)]
+    return [[first_port + _STEP * kind + number for number in range(len(MEMBERS))] for kind in range(_KINDS)]
 
 
 def _free_ports() -> list[list[int]]:
@@ -367,6 +374,33 @@ def _provide_database(cluster: Cluster, passwords: Passwords) -> None:
             connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(role, role))
 
 
+@contextmanager
+def _services_over(cluster: Cluster) -> Iterator[Sequence[Service]]:
+    """Two, with the default model where it is: below HUMMOCK_MODELS. What they have lies beside the cluster's data."""
+    directory = cluster.directory / "services"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    named = os.environ.get("HUMMOCK_MODELS")
+    models_dir = Path(named).absolute() if named else None
+    # A database keeps the model that it was first opened with.
+    has_toy = (directory / "models").exists()
+    if has_toy or models_dir is None or models.that_will_do(models.AUTO_ORDER, models_dir) is None:
+        print("the services have the toy model: HUMMOCK_MODELS names no other that can be used here", flush=True)
+        models_dir = None
+    with two_services(cluster.dsn, directory, models_dir, cluster.service_ports[:2]) as services:
+        yield services
+
+
+def _introduce(cluster: Cluster, services: Sequence[Service]) -> None:
+    for one in sorted(cluster.see(), key=lambda seen: seen.name):
+        print(f"    {one.name}  {one.role:12}  {cluster.dsn_of(ROLE, ROLE, one.name)}", flush=True)
+    print(f"\n    hummock serve --store '{cluster.dsn}'    # one more\n", flush=True)
+    for service in services:
+        print(f"    service {service.name}  {service.target}", flush=True)
+    first, second = services
+    print(f"\n    hummock learn --target {first.target} -p demo 'the tide is high at noon'", flush=True)
+    print(f"    hummock recall --target {second.target} -p demo tide\n", flush=True)
+
+
 def main() -> int:
     """Runs a cluster until it is interrupted; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -377,13 +411,14 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     began = time.monotonic()
     try:
-        with running_cluster(arguments.directory, arguments.first_port) as cluster:
+        with (
+            running_cluster(arguments.directory, arguments.first_port) as cluster,
+            _services_over(cluster) as services,
+        ):
             print(f"Healthy after {time.monotonic() - began:.0f} s; Ctrl-C stops all of it.\n", flush=True)
-            for one in sorted(cluster.see(), key=lambda seen: seen.name):
-                print(f"    {one.name}  {one.role:12}  {cluster.dsn_of(ROLE, ROLE, one.name)}", flush=True)
-            print(f"\n    hummock serve --store '{cluster.dsn}'\n", flush=True)
+            _introduce(cluster, services)
             signal.pause()
-    except (ProgramsMissing, Unusable, DirectoryInUse, PortInUse, ClusterFailed) as failure:
+    except (ProgramsMissing, Unusable, DirectoryInUse, PortInUse, ClusterFailed, ServiceFailed) as failure:
         raise SystemExit(f"error: {failure}") from failure
     except KeyboardInterrupt:
         print("stopped", flush=True)

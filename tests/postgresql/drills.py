@@ -18,8 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from tests.postgresql.cluster import Cluster, ClusterFailed, running_cluster
-from tests.postgresql.load import Faults, Ledger, NothingFlows, Service, check, two_services, under_load
+from tests.postgresql.load import Faults, Ledger, NothingFlows, check, under_load
 from tests.postgresql.programs import ProgramsMissing
+from tests.postgresql.services import LOG, Service, two_services
 
 _FLOW: Final = 25
 """Writes that each service acknowledges before a drill and behind it."""
@@ -216,7 +217,7 @@ def main() -> int:
             return 1
         finally:
             if arguments.log is not None:
-                shutil.copy(Path(data) / "services.log", arguments.log)
+                shutil.copy(Path(data) / LOG, arguments.log)
     return 0 if is_good else 1
 
 

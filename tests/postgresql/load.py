@@ -7,24 +7,22 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from threading import Event, Lock
 from typing import Final, TypeVar
 
 import grpc
 
-from hummock import models
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_service_pb2 as memory
 from hummock.v1 import project_service_pb2 as projects
 from hummock.v1 import recall_pb2 as recall
+from tests.postgresql.services import Service
 from tests.service.inputs import note
-from tests.service.running import Process, Stubs, connected, in_process
+from tests.service.running import Stubs
 
 _WRITERS: Final = 4
 _READERS: Final = 2
@@ -45,41 +43,6 @@ Answer = TypeVar("Answer")
 
 class NothingFlows(Exception):
     """A service has acknowledged too little for too long."""
-
-
-class Service:
-    """A service that can be killed and started again; `stubs` are those of the last start."""
-
-    def __init__(self, name: str, running: ExitStack, start: Callable[[], tuple[Process, Stubs]]) -> None:
-        """Starts it; what it opens is closed with the stack, for clients may hold stubs of earlier starts."""
-        self.name = name
-        self._running = running
-        self._start = start
-        self._process, self.stubs = start()
-
-    def kill(self) -> None:
-        """Ends it as a power cut would."""
-        self._process.kill()
-
-    def start(self) -> None:
-        """Starts it again behind a kill."""
-        self._process, self.stubs = self._start()
-
-
-@contextmanager
-def two_services(dsn: str, directory: Path) -> Iterator[Sequence[Service]]:
-    """Two over one database, with the toy model; their data directories and their log lie in the directory."""
-    models_dir = directory / "models"
-    models_dir.mkdir()
-    model = models.build_tiny(models_dir).name
-    with (directory / "services.log").open("a", encoding="utf-8") as log, ExitStack() as running:
-
-        def start(name: str) -> tuple[Process, Stubs]:
-            environ = {"HUMMOCK_STORE": dsn, "HUMMOCK_WORKERS": "2"}
-            process = running.enter_context(in_process(directory / name, models_dir, model, environ, stderr=log))
-            return process, running.enter_context(connected(process.target))
-
-        yield [Service(name, running, partial(start, name)) for name in ("one", "two")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

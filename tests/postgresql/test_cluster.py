@@ -17,10 +17,13 @@ from tests.postgresql.account import Unusable
 from tests.postgresql.cluster import MEMBERS, Cluster, PortInUse, running_cluster
 from tests.postgresql.drills import play
 from tests.postgresql.fixtures import do_without
-from tests.postgresql.load import two_services
 from tests.postgresql.lock import DirectoryInUse
 from tests.postgresql.node import ROLE
 from tests.postgresql.programs import ProgramsMissing
+from tests.postgresql.services import two_services
+from tests.service.calls import ask, contents, learn
+from tests.service.inputs import note
+from tests.service.running import connected
 
 pytestmark = pytest.mark.cluster
 
@@ -172,14 +175,19 @@ def test_the_command_stops_all_of_it_and_starts_it_again_where_it_was(directory:
     for number in (signal.SIGINT, signal.SIGTERM):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as popen:
             assert popen.stdout is not None
-            said = [popen.stdout.readline() for _ in range(7)]
-            dsn = said[6].strip().removeprefix("hummock serve --store '").removesuffix("'")
+            said = [popen.stdout.readline().strip() for _ in range(11)]
+            dsn = said[7].removeprefix("hummock serve --store '").split("'")[0]
+            one, two = (line.split()[2] for line in said[9:11])
+            with connected(one) as first, connected(two) as second:
+                learn(first, "p", note(f"the tide of {number.name}"))
+                told = contents(ask(second, "p", "tide"))
             with psycopg.connect(dsn) as connection:
                 connection.execute("CREATE TABLE IF NOT EXISTS notes (content text)")
                 connection.execute("INSERT INTO notes VALUES (%s)", [number.name])
                 found = {content for (content,) in connection.execute("SELECT content FROM notes")}
             popen.send_signal(number)
             assert popen.wait() == 0
+        assert len(told) == (1 if number is signal.SIGINT else 2)
         assert left_of(directory) == []
     assert found == {"SIGINT", "SIGTERM"}
     with pytest.raises(Unusable, match="has a cluster from port"), running_cluster(directory, first_port=1000):

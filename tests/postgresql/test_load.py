@@ -9,8 +9,9 @@ import pytest
 
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_service_pb2 as memory
-from tests.postgresql.load import Ledger, Service, check, two_services, under_load
+from tests.postgresql.load import Ledger, check, under_load
 from tests.postgresql.node import Node
+from tests.postgresql.services import Service, two_services
 from tests.service.calls import learn
 from tests.service.inputs import note
 

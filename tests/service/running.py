@@ -33,6 +33,8 @@ from hummock.wiring.activity import counting
 from hummock.wiring.service import open_use_cases
 from tests.service.stores import store_of
 
+_STOP_S = 30
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stubs:
@@ -118,6 +120,10 @@ def in_thread(chosen: Settings) -> Iterator[Stubs]:
             loop.close()
 
 
+class NotStarted(Exception):
+    """The service ended before it served."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """The service as a process."""
@@ -130,6 +136,11 @@ class Process:
         self.popen.send_signal(signal.SIGKILL)
         self.popen.wait()
 
+    def stop(self) -> None:
+        """Lets it finish what it does, and returns when it has ended."""
+        self.popen.terminate()
+        self.popen.wait(_STOP_S)
+
 
 @contextmanager
 def in_process(
@@ -138,9 +149,10 @@ def in_process(
     model: str,
     environ: Mapping[str, str] | None = None,
     stderr: IO[str] | None = None,
+    port: int = 0,
 ) -> Iterator[Process]:
-    """`hummock serve` on a free port; ended at exit if it still runs. Its log goes to `stderr`."""
-    command = [sys.executable, "-m", "hummock", "serve", "--port", "0"]
+    """`hummock serve`, on a free port unless one is named; ended at exit if it still runs. Its log goes to `stderr`."""
+    command = [sys.executable, "-m", "hummock", "serve", "--port", str(port)]
     names = {"HUMMOCK_DATA": str(data_dir), "HUMMOCK_MODELS": str(models_dir), "HUMMOCK_MODEL": model}
     dsn = store_of(data_dir)
     store = {} if dsn is None else {"HUMMOCK_STORE": dsn}
@@ -149,7 +161,8 @@ def in_process(
         try:
             assert popen.stdout is not None
             line = popen.stdout.readline()
-            assert line.startswith(SERVING_ON), "the service did not start; it says why above"
+            if not line.startswith(SERVING_ON):
+                raise NotStarted("the service did not start; its log says why")
             yield Process(popen=popen, target=line.removeprefix(SERVING_ON).strip())
         finally:
             popen.kill()
