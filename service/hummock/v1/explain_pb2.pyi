@@ -88,6 +88,10 @@ class _LossStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LossStage.V
     """
     LOSS_STAGE_SUPERSEDED: _LossStage.ValueType  # 12
     """Behind FILTER: another memory, the other one, names it in its supersedes."""
+    LOSS_STAGE_WRITER_CAP: _LossStage.ValueType  # 13
+    """Behind RANK: its score would do, but its writer has so many of the first ten hits, the threshold; see writer_cap. The
+    value is its place.
+    """
 
 class LossStage(_LossStage, metaclass=_LossStageEnumTypeWrapper):
     """Where a recall loses a memory, in the order of its stages."""
@@ -126,6 +130,10 @@ out, the threshold.
 """
 LOSS_STAGE_SUPERSEDED: LossStage.ValueType  # 12
 """Behind FILTER: another memory, the other one, names it in its supersedes."""
+LOSS_STAGE_WRITER_CAP: LossStage.ValueType  # 13
+"""Behind RANK: its score would do, but its writer has so many of the first ten hits, the threshold; see writer_cap. The
+value is its place.
+"""
 Global___LossStage: _TypeAlias = LossStage  # noqa: Y015
 
 @_typing.final

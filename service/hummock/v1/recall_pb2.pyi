@@ -474,6 +474,7 @@ class RecallTuning(_message.Message):
     NEAR_TWIN_BAR_FIELD_NUMBER: _builtins.int
     WINDOW_TURNS_FIELD_NUMBER: _builtins.int
     DECAY_FLOOR_FIELD_NUMBER: _builtins.int
+    WRITER_CAP_FIELD_NUMBER: _builtins.int
     candidates: _builtins.int
     """Candidates per path before ranking, 1 to 1000; raised to top_k when below it."""
     top_k: _builtins.int
@@ -508,6 +509,12 @@ class RecallTuning(_message.Message):
     """Share of a score that no age takes away, in [0, 1]: the score is multiplied by floor + (1 − floor) × the factor of
     decay_mode. 0.9 under CHAT where the vector and the keyword path are joined, and 0 otherwise, where nobody says it.
     """
+    writer_cap: _builtins.int
+    """Of the first ten hits of a group at most so many are of one writer and vouched for by nobody (origin AI_OUTPUT or
+    SUMMARY, or a trust below 0.5), 1 to 10; 10 switches that off. What is more stands behind memories of others, if they
+    are at least half as relevant as the best one. Domains are not counted, nor memories without a writer. Where nobody
+    says it 4, and off under CHAT with paths of VECTOR alone.
+    """
     @_builtins.property
     def origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
         """Memories of these origins answer where the filter names none, each named at most once; AI_OUTPUT among them lets CHAT
@@ -529,10 +536,11 @@ class RecallTuning(_message.Message):
         near_twin_bar: _builtins.float | None = ...,
         window_turns: _builtins.int | None = ...,
         decay_floor: _builtins.float | None = ...,
+        writer_cap: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "_writer_cap", b"_writer_cap", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns", "writer_cap", b"writer_cap"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "_writer_cap", b"_writer_cap", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns", "writer_cap", b"writer_cap"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
@@ -554,6 +562,8 @@ class RecallTuning(_message.Message):
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
     _WhichOneofReturnType__window_turns: _TypeAlias = _typing.Literal["window_turns"]  # noqa: Y015
     _WhichOneofArgType__window_turns: _TypeAlias = _typing.Literal["_window_turns", b"_window_turns"]  # noqa: Y015
+    _WhichOneofReturnType__writer_cap: _TypeAlias = _typing.Literal["writer_cap"]  # noqa: Y015
+    _WhichOneofArgType__writer_cap: _TypeAlias = _typing.Literal["_writer_cap", b"_writer_cap"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
     @_typing.overload
@@ -574,6 +584,8 @@ class RecallTuning(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__top_k) -> _WhichOneofReturnType__top_k | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__window_turns) -> _WhichOneofReturnType__window_turns | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__writer_cap) -> _WhichOneofReturnType__writer_cap | None: ...
 
 Global___RecallTuning: _TypeAlias = RecallTuning  # noqa: Y015
 
@@ -680,6 +692,7 @@ class Hit(_message.Message):
     VERDICT_FIELD_NUMBER: _builtins.int
     HELPFUL_COUNT_FIELD_NUMBER: _builtins.int
     WRONG_COUNT_FIELD_NUMBER: _builtins.int
+    OVER_WRITER_CAP_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """What hits are ordered by, in [0, 1]; larger is better."""
     similarity: _builtins.float
@@ -710,6 +723,8 @@ class Hit(_message.Message):
     """Voices that said of its text that it was HELPFUL."""
     wrong_count: _builtins.int
     """The same, WRONG."""
+    over_writer_cap: _builtins.bool
+    """True when a less relevant memory stands before it because its writer had enough of the first hits; see writer_cap."""
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
         """The memory, in the view that was asked for."""
@@ -762,10 +777,11 @@ class Hit(_message.Message):
         verdict: _builtins.float = ...,
         helpful_count: _builtins.int = ...,
         wrong_count: _builtins.int = ...,
+        over_writer_cap: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "helpful_count", b"helpful_count", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "helpful_count", b"helpful_count", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "over_writer_cap", b"over_writer_cap", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -848,6 +864,7 @@ class GroupCount(_message.Message):
     GREATEST_COSINE_FIELD_NUMBER: _builtins.int
     ORIGINS_FIELD_NUMBER: _builtins.int
     PENDING_FIELD_NUMBER: _builtins.int
+    OVER_WRITER_CAP_FIELD_NUMBER: _builtins.int
     group: Global___HitGroup.ValueType
     """Which."""
     searched: _builtins.int
@@ -878,6 +895,8 @@ class GroupCount(_message.Message):
     """The same, the largest."""
     pending: _builtins.int
     """Of the memories that passed the filter, those that wait for their vectors; none where the vector path did not run."""
+    over_writer_cap: _builtins.int
+    """Hits that stand behind less relevant ones because their writer had enough; see writer_cap."""
     @_builtins.property
     def origins(self) -> _containers.RepeatedCompositeFieldContainer[Global___OriginCount]:
         """Candidates by origin, in the order of the enum; origins without any are not listed."""
@@ -900,10 +919,11 @@ class GroupCount(_message.Message):
         greatest_cosine: _builtins.float | None = ...,
         origins: _abc.Iterable[Global___OriginCount] | None = ...,
         pending: _builtins.int = ...,
+        over_writer_cap: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "greatest_cosine", b"greatest_cosine", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "greatest_cosine", b"greatest_cosine", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine", "origins", b"origins", "pending", b"pending", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "greatest_cosine", b"greatest_cosine", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine", "origins", b"origins", "over_writer_cap", b"over_writer_cap", "pending", b"pending", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__greatest_cosine: _TypeAlias = _typing.Literal["greatest_cosine"]  # noqa: Y015
     _WhichOneofArgType__greatest_cosine: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine"]  # noqa: Y015

@@ -143,7 +143,7 @@ class TransferMemory(_message.Message):
     """The space of its chunks' vectors. Another space than the service's means that it is embedded again."""
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
-        """The memory. Its id is required; its vector and what is output only are not looked at."""
+        """The memory. Its id is required; its vector and what is output only are not looked at, but for its writer."""
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:

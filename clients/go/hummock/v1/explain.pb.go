@@ -114,6 +114,9 @@ const (
 	LossStage_LOSS_STAGE_WINDOW LossStage = 11
 	// Behind FILTER: another memory, the other one, names it in its supersedes.
 	LossStage_LOSS_STAGE_SUPERSEDED LossStage = 12
+	// Behind RANK: its score would do, but its writer has so many of the first ten hits, the threshold; see writer_cap. The
+	// value is its place.
+	LossStage_LOSS_STAGE_WRITER_CAP LossStage = 13
 )
 
 // Enum value maps for LossStage.
@@ -132,6 +135,7 @@ var (
 		10: "LOSS_STAGE_DIVERSITY",
 		11: "LOSS_STAGE_WINDOW",
 		12: "LOSS_STAGE_SUPERSEDED",
+		13: "LOSS_STAGE_WRITER_CAP",
 	}
 	LossStage_value = map[string]int32{
 		"LOSS_STAGE_UNSPECIFIED":    0,
@@ -147,6 +151,7 @@ var (
 		"LOSS_STAGE_DIVERSITY":      10,
 		"LOSS_STAGE_WINDOW":         11,
 		"LOSS_STAGE_SUPERSEDED":     12,
+		"LOSS_STAGE_WRITER_CAP":     13,
 	}
 )
 
@@ -781,7 +786,7 @@ const file_hummock_v1_explain_proto_rawDesc = "" +
 	"\x1bEXPLAIN_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18EXPLAIN_OUTCOME_RECALLED\x10\x01\x12\x18\n" +
 	"\x14EXPLAIN_OUTCOME_LOST\x10\x02\x12\x1d\n" +
-	"\x19EXPLAIN_OUTCOME_NOT_FOUND\x10\x03*\xce\x02\n" +
+	"\x19EXPLAIN_OUTCOME_NOT_FOUND\x10\x03*\xe9\x02\n" +
 	"\tLossStage\x12\x1a\n" +
 	"\x16LOSS_STAGE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LOSS_STAGE_QUERY\x10\x01\x12\x14\n" +
@@ -796,7 +801,8 @@ const file_hummock_v1_explain_proto_rawDesc = "" +
 	"\x14LOSS_STAGE_DIVERSITY\x10\n" +
 	"\x12\x15\n" +
 	"\x11LOSS_STAGE_WINDOW\x10\v\x12\x19\n" +
-	"\x15LOSS_STAGE_SUPERSEDED\x10\fBE\n" +
+	"\x15LOSS_STAGE_SUPERSEDED\x10\f\x12\x19\n" +
+	"\x15LOSS_STAGE_WRITER_CAP\x10\rBE\n" +
 	"\x0edev.hummock.v1B\fExplainProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (

@@ -561,7 +561,11 @@ type Memory struct {
 	// When it ends: from then on, by the service's clock and whatever as_of says, no call brings it back, and what it
 	// replaced is recalled again. It is removed a moment later, which watches are told as a removal. Unset means never; in
 	// requests a time that has passed is an error, and an import leaves such a memory out.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// Output only. Who wrote what it says: the name of the access token with which it was learnt, or its title, summary, tags
+	// or texts were changed by UpdateMemory. Empty where no token was used, and for memories of before it was noted. An import
+	// keeps the writers that its records name.
+	Writer        string `protobuf:"bytes,29,opt,name=writer,proto3" json:"writer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -805,6 +809,13 @@ func (x *Memory) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Memory) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
 type isMemory_Detail interface {
 	isMemory_Detail()
 }
@@ -857,7 +868,9 @@ type MemoryFilter struct {
 	// Tells of a time before this one, counted in the same way. Unset means no condition.
 	EventBefore *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=event_before,json=eventBefore,proto3" json:"event_before,omitempty"`
 	// Has all of these among its metadata, with these very values. Empty means no condition; at most 32.
-	Metadata      map[string]string `protobuf:"bytes,12,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Metadata map[string]string `protobuf:"bytes,12,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Written by any of these: names of access tokens, as in Memory.writer. Empty means no condition; at most 64.
+	Writers       []string `protobuf:"bytes,13,rep,name=writers,proto3" json:"writers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -976,6 +989,13 @@ func (x *MemoryFilter) GetMetadata() map[string]string {
 	return nil
 }
 
+func (x *MemoryFilter) GetWriters() []string {
+	if x != nil {
+		return x.Writers
+	}
+	return nil
+}
+
 var File_hummock_v1_memory_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_memory_proto_rawDesc = "" +
@@ -1000,7 +1020,7 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\x06symbol\x18\x05 \x01(\tR\x06symbol\"@\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\fR\x06values\x12\x1b\n" +
-	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xba\t\n" +
+	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xd2\t\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.hummock.v1.MemoryKindR\x04kind\x12*\n" +
@@ -1040,12 +1060,13 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\rsuperseded_by\x18\x1a \x03(\tR\fsupersededBy\x12<\n" +
 	"\bmetadata\x18\x1b \x03(\v2 .hummock.v1.Memory.MetadataEntryR\bmetadata\x12;\n" +
 	"\vexpire_time\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\x1a;\n" +
+	"expireTime\x12\x16\n" +
+	"\x06writer\x18\x1d \x01(\tR\x06writer\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
 	"\x06detailB\b\n" +
-	"\x06_trust\"\xf5\x04\n" +
+	"\x06_trust\"\x8f\x05\n" +
 	"\fMemoryFilter\x12,\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x16.hummock.v1.MemoryKindR\x05kinds\x12,\n" +
 	"\aorigins\x18\x02 \x03(\x0e2\x12.hummock.v1.OriginR\aorigins\x12\x12\n" +
@@ -1061,7 +1082,8 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"eventAfter\x12=\n" +
 	"\fevent_before\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\veventBefore\x12B\n" +
-	"\bmetadata\x18\f \x03(\v2&.hummock.v1.MemoryFilter.MetadataEntryR\bmetadata\x1a;\n" +
+	"\bmetadata\x18\f \x03(\v2&.hummock.v1.MemoryFilter.MetadataEntryR\bmetadata\x12\x18\n" +
+	"\awriters\x18\r \x03(\tR\awriters\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xb8\x01\n" +

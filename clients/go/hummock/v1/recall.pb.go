@@ -790,7 +790,12 @@ type RecallTuning struct {
 	WindowTurns *uint32 `protobuf:"varint,11,opt,name=window_turns,json=windowTurns,proto3,oneof" json:"window_turns,omitempty"`
 	// Share of a score that no age takes away, in [0, 1]: the score is multiplied by floor + (1 − floor) × the factor of
 	// decay_mode. 0.9 under CHAT where the vector and the keyword path are joined, and 0 otherwise, where nobody says it.
-	DecayFloor    *float64 `protobuf:"fixed64,12,opt,name=decay_floor,json=decayFloor,proto3,oneof" json:"decay_floor,omitempty"`
+	DecayFloor *float64 `protobuf:"fixed64,12,opt,name=decay_floor,json=decayFloor,proto3,oneof" json:"decay_floor,omitempty"`
+	// Of the first ten hits of a group at most so many are of one writer and vouched for by nobody (origin AI_OUTPUT or
+	// SUMMARY, or a trust below 0.5), 1 to 10; 10 switches that off. What is more stands behind memories of others, if they
+	// are at least half as relevant as the best one. Domains are not counted, nor memories without a writer. Where nobody
+	// says it 4, and off under CHAT with paths of VECTOR alone.
+	WriterCap     *uint32 `protobuf:"varint,13,opt,name=writer_cap,json=writerCap,proto3,oneof" json:"writer_cap,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -905,6 +910,13 @@ func (x *RecallTuning) GetWindowTurns() uint32 {
 func (x *RecallTuning) GetDecayFloor() float64 {
 	if x != nil && x.DecayFloor != nil {
 		return *x.DecayFloor
+	}
+	return 0
+}
+
+func (x *RecallTuning) GetWriterCap() uint32 {
+	if x != nil && x.WriterCap != nil {
+		return *x.WriterCap
 	}
 	return 0
 }
@@ -1100,7 +1112,9 @@ type Hit struct {
 	// Voices that said of its text that it was HELPFUL.
 	HelpfulCount uint32 `protobuf:"varint,18,opt,name=helpful_count,json=helpfulCount,proto3" json:"helpful_count,omitempty"`
 	// The same, WRONG.
-	WrongCount    uint32 `protobuf:"varint,19,opt,name=wrong_count,json=wrongCount,proto3" json:"wrong_count,omitempty"`
+	WrongCount uint32 `protobuf:"varint,19,opt,name=wrong_count,json=wrongCount,proto3" json:"wrong_count,omitempty"`
+	// True when a less relevant memory stands before it because its writer had enough of the first hits; see writer_cap.
+	OverWriterCap bool `protobuf:"varint,20,opt,name=over_writer_cap,json=overWriterCap,proto3" json:"over_writer_cap,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,6 +1282,13 @@ func (x *Hit) GetWrongCount() uint32 {
 	return 0
 }
 
+func (x *Hit) GetOverWriterCap() bool {
+	if x != nil {
+		return x.OverWriterCap
+	}
+	return false
+}
+
 // A word of the query that no memory of the project holds, and one of the memory's that it may stand for: a slip of the
 // pen away, or in Chinese characters what it is in pinyin, and the reverse.
 type Correction struct {
@@ -1412,7 +1433,9 @@ type GroupCount struct {
 	// Candidates by origin, in the order of the enum; origins without any are not listed.
 	Origins []*OriginCount `protobuf:"bytes,14,rep,name=origins,proto3" json:"origins,omitempty"`
 	// Of the memories that passed the filter, those that wait for their vectors; none where the vector path did not run.
-	Pending       uint32 `protobuf:"varint,15,opt,name=pending,proto3" json:"pending,omitempty"`
+	Pending uint32 `protobuf:"varint,15,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Hits that stand behind less relevant ones because their writer had enough; see writer_cap.
+	OverWriterCap uint32 `protobuf:"varint,16,opt,name=over_writer_cap,json=overWriterCap,proto3" json:"over_writer_cap,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1548,6 +1571,13 @@ func (x *GroupCount) GetOrigins() []*OriginCount {
 func (x *GroupCount) GetPending() uint32 {
 	if x != nil {
 		return x.Pending
+	}
+	return 0
+}
+
+func (x *GroupCount) GetOverWriterCap() uint32 {
+	if x != nil {
+		return x.OverWriterCap
 	}
 	return 0
 }
@@ -2300,7 +2330,7 @@ var File_hummock_v1_recall_proto protoreflect.FileDescriptor
 const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\n" +
 	"\x17hummock/v1/recall.proto\x12\n" +
-	"hummock.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\"\xa0\x05\n" +
+	"hummock.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\"\xd3\x05\n" +
 	"\fRecallTuning\x12#\n" +
 	"\n" +
 	"candidates\x18\x01 \x01(\rH\x00R\n" +
@@ -2320,7 +2350,10 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	" \x01(\x01H\aR\vnearTwinBar\x88\x01\x01\x12&\n" +
 	"\fwindow_turns\x18\v \x01(\rH\bR\vwindowTurns\x88\x01\x01\x12$\n" +
 	"\vdecay_floor\x18\f \x01(\x01H\tR\n" +
-	"decayFloor\x88\x01\x01B\r\n" +
+	"decayFloor\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"writer_cap\x18\r \x01(\rH\n" +
+	"R\twriterCap\x88\x01\x01B\r\n" +
 	"\v_candidatesB\b\n" +
 	"\x06_top_kB\r\n" +
 	"\v_code_top_kB\x0f\n" +
@@ -2330,7 +2363,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x11_relevance_weightB\x10\n" +
 	"\x0e_near_twin_barB\x0f\n" +
 	"\r_window_turnsB\x0e\n" +
-	"\f_decay_floor\"\xae\x01\n" +
+	"\f_decay_floorB\r\n" +
+	"\v_writer_cap\"\xae\x01\n" +
 	"\fTimeInterval\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
@@ -2341,7 +2375,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\adomains\x18\x01 \x03(\tR\adomains\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1a\n" +
 	"\bkeywords\x18\x03 \x03(\tR\bkeywords\x12.\n" +
-	"\x05times\x18\x04 \x03(\v2\x18.hummock.v1.TimeIntervalR\x05times\"\xba\x05\n" +
+	"\x05times\x18\x04 \x03(\v2\x18.hummock.v1.TimeIntervalR\x05times\"\xe2\x05\n" +
 	"\x03Hit\x12*\n" +
 	"\x06memory\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12\x1e\n" +
@@ -2366,14 +2400,15 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\averdict\x18\x11 \x01(\x01R\averdict\x12#\n" +
 	"\rhelpful_count\x18\x12 \x01(\rR\fhelpfulCount\x12\x1f\n" +
 	"\vwrong_count\x18\x13 \x01(\rR\n" +
-	"wrongCount\"8\n" +
+	"wrongCount\x12&\n" +
+	"\x0fover_writer_cap\x18\x14 \x01(\bR\roverWriterCap\"8\n" +
 	"\n" +
 	"Correction\x12\x14\n" +
 	"\x05asked\x18\x01 \x01(\tR\x05asked\x12\x14\n" +
 	"\x05meant\x18\x02 \x01(\tR\x05meant\"o\n" +
 	"\tStageTime\x12-\n" +
 	"\x05stage\x18\x01 \x01(\x0e2\x17.hummock.v1.RecallStageR\x05stage\x123\n" +
-	"\aelapsed\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\"\xb9\x04\n" +
+	"\aelapsed\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\"\xe1\x04\n" +
 	"\n" +
 	"GroupCount\x12*\n" +
 	"\x05group\x18\x01 \x01(\x0e2\x14.hummock.v1.HitGroupR\x05group\x12\x1a\n" +
@@ -2392,7 +2427,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"meanCosine\x88\x01\x01\x12,\n" +
 	"\x0fgreatest_cosine\x18\r \x01(\x01H\x02R\x0egreatestCosine\x88\x01\x01\x121\n" +
 	"\aorigins\x18\x0e \x03(\v2\x17.hummock.v1.OriginCountR\aorigins\x12\x18\n" +
-	"\apending\x18\x0f \x01(\rR\apendingB\x0f\n" +
+	"\apending\x18\x0f \x01(\rR\apending\x12&\n" +
+	"\x0fover_writer_cap\x18\x10 \x01(\rR\roverWriterCapB\x0f\n" +
 	"\r_least_cosineB\x0e\n" +
 	"\f_mean_cosineB\x12\n" +
 	"\x10_greatest_cosine\"O\n" +

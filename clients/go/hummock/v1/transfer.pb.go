@@ -274,7 +274,7 @@ func (x *TransferHeader) GetSettings() *ProjectSettings {
 // A memory with all that was known of it.
 type TransferMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The memory. Its id is required; its vector and what is output only are not looked at.
+	// The memory. Its id is required; its vector and what is output only are not looked at, but for its writer.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
 	// When it last changed. Unset means that it is not known: then it changes now, if it is not there already.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`

@@ -155,7 +155,7 @@ export const TransferHeaderSchema: GenMessage<TransferHeader> = /*@__PURE__*/
  */
 export type TransferMemory = Message<"hummock.v1.TransferMemory"> & {
   /**
-   * The memory. Its id is required; its vector and what is output only are not looked at.
+   * The memory. Its id is required; its vector and what is output only are not looked at, but for its writer.
    *
    * @generated from field: hummock.v1.Memory memory = 1;
    */
