@@ -100,6 +100,7 @@ class Entry:
     domain_names: tuple[str, ...] = field(default=())
     supersedes: tuple[str, ...] = ("older",)
     metadata: tuple[tuple[str, str], ...] = ()
+    writer: str = ""
 
     @property
     def text(self) -> str:
@@ -143,6 +144,7 @@ class Entry:
             token_count=len(self.words),
             chunk_count=len(self.seeds),
             metadata=self.metadata,
+            writer=self.writer,
         )
 
     def terms(self) -> Terms:
@@ -152,6 +154,8 @@ class Entry:
             found.append(facets.session(self.session_id))
         if self.speaker:
             found.append(facets.speaker(self.speaker))
+        if self.writer:
+            found.append(facets.writer(self.writer))
         found.extend(facets.metadata(name, value) for name, value in self.metadata)
         if isinstance(self.detail, CodeFragment):
             parts = self.detail.path.split("/")
@@ -276,6 +280,7 @@ def project_settings() -> st.SearchStrategy[ProjectSettings]:
         half_life_days=_maybe(st.floats(0, 36500, exclude_min=True)),
         relevance_weight=_maybe(st.floats(0, 1)),
         near_twin_bar=_maybe(st.floats(0, 2)),
+        writer_cap=_maybe(st.integers(1, 10)),
         window_turns=_maybe(st.integers(0, 1000)),
     )
     budget, quota = _maybe(st.integers(1, 1_000_000)), _maybe(st.integers(0, 200))

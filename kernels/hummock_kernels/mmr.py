@@ -1,8 +1,10 @@
 """Choosing memories that fit the query and differ from each other."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from hummock_kernels._jit import REASSOCIATE, helper, kernel
+from hummock_kernels._jit import REASSOCIATE, helper, kernel, named
 from hummock_kernels._types import (
     F32,
     F32_1D,
@@ -11,6 +13,7 @@ from hummock_kernels._types import (
     I64_1D,
     OUT_I64_1D,
     OUT_U8_1D,
+    U32_1D,
     U64_1D,
     Flags,
     Indices,
@@ -18,7 +21,37 @@ from hummock_kernels._types import (
     Matrix,
     Tuple,
     Vector,
+    Words,
 )
+
+TWIN = 1
+"""Mark of a near-twin of one chosen before."""
+
+OVER = 2
+"""Mark of one before which a less relevant one was chosen, since its writer had enough of the first."""
+
+_WAITS = 2
+"""More than a near-twin gives way by."""
+
+
+class Cap(NamedTuple):
+    """How many of the first chosen are of one writer.
+
+    Attributes:
+        writers: (all,) equal for what is of one writer; 0 for what is not counted. (0,) where nothing is.
+        most: At least 1.
+        first: How many are looked at; where that is not above `most`, there is no limit.
+        near: Share of the largest relevance from which on others come before what a writer has beyond it.
+    """
+
+    writers: Words
+    most: int
+    first: int
+    near: float
+
+
+CAP = named(Cap, U32_1D, I64, I64, F32)
+NO_CAP = Cap(writers=np.empty(0, np.uint32), most=1, first=0, near=1.0)
 
 
 @helper(fastmath=REASSOCIATE)
@@ -36,7 +69,25 @@ def _gain(relevance: np.float32, closest: np.float32, weight: float) -> np.float
     return np.float32(-np.inf) if np.isnan(gain) else np.float32(gain)
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, U64_1D, I64_1D, F32_1D, F32, F32, F32, I64))
+@helper()
+def _least_near(relevance: Vector, near: float) -> np.float32:
+    largest = np.float32(-np.inf)
+    for one in relevance:
+        # False for a NaN.
+        if one > largest:
+            largest = one
+    return np.float32(np.float32(near) * largest)
+
+
+@helper()
+def _count(writers: Words, rows: Indices, chosen: Indices, writer: np.uint32) -> int:
+    count = 0
+    for place in chosen:
+        count += writers[rows[place]] == writer
+    return count
+
+
+@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, U64_1D, I64_1D, F32_1D, F32, F32, F32, I64, CAP))
 def mmr(
     vectors: Matrix,
     names: Longs,
@@ -46,24 +97,29 @@ def mmr(
     alike: float,
     twin_bar: float,
     keep: int,
+    cap: Cap,
 ) -> tuple[Indices, Flags]:
-    """Candidates in the order chosen by maximal marginal relevance, and which are near-twins of one chosen before.
+    """Candidates in the order chosen by maximal marginal relevance, each with its marks.
 
-    (all, dim), (all,), (n,) and (n,) -> places in `rows`, (at most keep,), and as many flags.
+    (all, dim), (all,), (n,) and (n,) -> places in `rows`, (at most keep,), and as many marks, of TWIN and OVER.
 
     Each step takes the largest weight * relevance - (1 - weight) * (largest cosine to one already chosen). Near-twins
     of a chosen candidate wait until nothing else is left, and are then chosen by the same rule. Equal gains go to
     the smaller place.
 
+    What a writer has beyond the cap waits, near-twin or not, for what of others is near. Where nothing of others is,
+    the order is as it would be without a cap.
+
     Args:
         vectors: Unit vectors; a zero row, or one that holds a NaN, has similarity 0 to all others.
         names: Equal for what may be versions of one thing; 0 for what has no name.
-        rows: The vector and the name of each candidate.
+        rows: The vector, the name and the writer of each candidate.
         relevance: Larger is better, in the range of a cosine; a NaN comes last.
         weight: In [0, 1]; 1 ignores diversity.
         alike: A cosine counts no further than this: what is alike is not the less wanted for being very much alike.
         twin_bar: Two of one name whose cosine reaches it are near-twins; above 1 there are none.
         keep: Upper bound on the result; 0 or less gives nothing.
+        cap: Of writers.
 
     Source: Carbonell & Goldstein, SIGIR 1998; that a gain which only falls need not be known exactly to be passed
     over: Minoux, Optimization Techniques 1978.
@@ -74,9 +130,19 @@ def mmr(
     compared = np.zeros(n, np.int64)
     is_chosen = np.zeros(n, np.bool_)
     is_twin = np.zeros(n, np.uint8)
+    is_over = np.zeros(n, np.uint8)
+    # Once a writer has enough, what is his and what is not near wait for the rest.
+    waits = np.zeros(n, np.uint8)
+    is_held = np.zeros(n, np.bool_)
+    has_held = False
+    counts = cap.writers.shape[0] > 0 and cap.most < cap.first
+    least = _least_near(relevance, cap.near) if counts else np.float32(0)
     for step in range(chosen.shape[0]):
         pick = -1
         best = np.float32(-np.inf)
+        if has_held and step == cap.first:
+            has_held = False
+            waits[:] = 0
         for i in range(n):
             if is_chosen[i]:
                 continue
@@ -85,8 +151,8 @@ def mmr(
             while True:
                 gain = _gain(relevance[i], closest[i], weight)
                 is_better = pick < 0 or gain > best
-                if pick >= 0 and is_twin[i] != is_twin[pick]:
-                    is_better = is_twin[pick] != 0
+                if pick >= 0 and is_twin[i] + waits[i] != is_twin[pick] + waits[pick]:
+                    is_better = is_twin[i] + waits[i] < is_twin[pick] + waits[pick]
                 if compared[i] == step or (compared[i] > 0 and not is_better):
                     break
                 similarity = _dot(vectors[rows[i]], vectors[rows[chosen[compared[i]]]])
@@ -103,4 +169,17 @@ def mmr(
                 best = gain
         chosen[step] = pick
         is_chosen[pick] = True
-    return chosen, is_twin[chosen]
+        if has_held and not waits[pick]:
+            for i in range(n):
+                if is_held[i] and not is_chosen[i] and relevance[i] > relevance[pick]:
+                    is_over[i] = OVER
+        if counts and step + 1 < cap.first:
+            writer = cap.writers[rows[pick]]
+            if writer != 0 and _count(cap.writers, rows, chosen[: step + 1], writer) == cap.most:
+                for i in range(n):
+                    is_held[i] |= cap.writers[rows[i]] == writer
+                    # A NaN is not near.
+                    if is_held[i] or not relevance[i] >= least:
+                        waits[i] = _WAITS
+                has_held = True
+    return chosen, is_twin[chosen] | is_over[chosen]

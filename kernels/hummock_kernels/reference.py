@@ -10,6 +10,7 @@ from hummock_kernels import reference_text
 from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
 from hummock_kernels.bm25 import Query, Saturation
 from hummock_kernels.cosine import Chunks
+from hummock_kernels.mmr import OVER, TWIN, Cap
 from hummock_kernels.postings import Delta, Index, Presence
 from hummock_kernels.rank import (
     AGELESS,
@@ -201,24 +202,35 @@ def mmr(
     alike: float,
     twin_bar: float,
     keep: int,
+    cap: Cap,
 ) -> tuple[Indices, Flags]:
     """Twin of `mmr.mmr`."""
     similarity = np.nan_to_num(vectors[rows] @ vectors[rows].T, nan=0.0)
     name = names[rows]
     are_twins = (similarity >= np.float32(twin_bar)) & (name[:, None] == name) & (name != 0)
     counted = np.minimum(similarity, np.float32(alike))
+    writer = cap.writers[rows] if len(cap.writers) else np.zeros(len(rows), np.uint32)
+    least = np.float32(cap.near) * max((one for one in relevance if not math.isnan(one)), default=np.float32(0))
     chosen: list[int] = []
     twins: list[bool] = []
+    over: set[int] = set()
     rest = list(range(len(rows)))
     while rest and len(chosen) < keep:
+        taken = [writer[i] for i in chosen] if len(chosen) < cap.first else []
+        full = {one for one in taken if one and taken.count(one) >= cap.most}
+        held = {i for i in rest if writer[i] in full}
+        waits = [bool(full) and (i in held or not relevance[i] >= least) for i in rest]
         closest = [max((counted[i, j] for j in chosen), default=np.float32(0)) for i in rest]
         gains = [_gain(relevance[i], near, np.float32(weight)) for i, near in zip(rest, closest, strict=True)]
         is_twin = [any(are_twins[i, j] for j in chosen) for i in rest]
-        twin, _, pick = min((twin, -gain, i) for twin, gain, i in zip(is_twin, gains, rest, strict=True))
+        order = ((wait, twin, -gain, i) for wait, twin, gain, i in zip(waits, is_twin, gains, rest, strict=True))
+        wait, twin, _, pick = min(order)
         chosen.append(pick)
         twins.append(twin)
         rest.remove(pick)
-    return np.array(chosen, np.int64), np.array(twins, np.uint8)
+        over |= set() if wait else {i for i in held if relevance[i] > relevance[pick]}
+    marks = [TWIN * twin | OVER * (i in over) for i, twin in zip(chosen, twins, strict=True)]
+    return np.array(chosen, np.int64), np.array(marks, np.uint8)
 
 
 def _gain(relevance: np.float32, closest: np.float32, weight: np.float32) -> float:

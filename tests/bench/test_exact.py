@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from bench.exact import nearest_exactly, scarce
 from bench.peers.work import HITS, different, joined
 from hummock_kernels import reference
+from hummock_kernels.mmr import NO_CAP
 
 SCORES = st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0]), max_size=40)
 
@@ -37,7 +38,7 @@ def test_the_peers_choice_is_maximal_marginal_relevance(seed: int, count: int) -
     query, candidates = vectors[0], vectors[1:]
 
     chosen, _ = reference.mmr(
-        candidates, np.zeros(count, np.uint64), np.arange(count), candidates @ query, 0.7, 1.0, 2.0, HITS
+        candidates, np.zeros(count, np.uint64), np.arange(count), candidates @ query, 0.7, 1.0, 2.0, HITS, NO_CAP
     )
 
     assert different(query, candidates) == chosen.tolist()

@@ -33,7 +33,14 @@ def test_the_choice_equals_its_twin(
         vectors[data.draw(st.integers(0, n - 1))] = np.nan
     vectors.flags.writeable = names.flags.writeable = relevance.flags.writeable = False
     rows = np.array(data.draw(st.permutations(range(n))), np.int64)
-    arguments = (vectors, names, rows, relevance, weight, alike, twin_bar, keep)
+    writers = data.draw(hnp.arrays(np.uint32, st.sampled_from([0, n]), elements=st.integers(0, 2)))
+    cap = kernel.Cap(
+        writers=writers,
+        most=data.draw(st.integers(1, 3)),
+        first=data.draw(st.integers(0, 8)),
+        near=data.draw(st.sampled_from([0.0, 0.5, 1.0])),
+    )
+    arguments = (vectors, names, rows, relevance, weight, alike, twin_bar, keep, cap)
     for found, expected in zip(kernel.mmr(*arguments), reference.mmr(*arguments), strict=True):
         np.testing.assert_array_equal(found, expected)
 
@@ -46,7 +53,17 @@ def test_every_candidate_is_chosen_exactly_once(data: st.DataObject, n: int) -> 
 
 
 def chosen(vectors: Matrix, relevance: Vector, weight: float, twin_bar: float, keep: int) -> list[int]:
-    arguments = (vectors, one_name(len(vectors)), np.arange(len(vectors)), relevance, weight, 1.0, twin_bar, keep)
+    arguments = (
+        vectors,
+        one_name(len(vectors)),
+        np.arange(len(vectors)),
+        relevance,
+        weight,
+        1.0,
+        twin_bar,
+        keep,
+        kernel.NO_CAP,
+    )
     places: list[int] = kernel.mmr(*arguments)[0].tolist()
     return places
 
@@ -92,12 +109,22 @@ def test_a_twin_is_marked_where_it_follows_its_better() -> None:
     """S2-07."""
     vectors, rows = np.stack([DATE_V1, DISCLAIMER, DATE_V2]), np.array([2, 0, 1])
     relevance = np.array([0.9, 0.8, 0.1], np.float32)
-    places, is_twin = kernel.mmr(vectors, one_name(3), rows, relevance, 0.7, 1.0, 0.9, 3)
+    places, is_twin = kernel.mmr(vectors, one_name(3), rows, relevance, 0.7, 1.0, 0.9, 3, kernel.NO_CAP)
     assert (places.tolist(), is_twin.tolist()) == ([0, 2, 1], [0, 0, 1])
 
 
 def test_memories_without_vectors_are_nobodys_twins() -> None:
-    arguments = (np.zeros((3, 4), np.float32), one_name(3), np.arange(3), np.ones(3, np.float32), 0.7, 1.0, 0.9, 3)
+    arguments = (
+        np.zeros((3, 4), np.float32),
+        one_name(3),
+        np.arange(3),
+        np.ones(3, np.float32),
+        0.7,
+        1.0,
+        0.9,
+        3,
+        kernel.NO_CAP,
+    )
     assert not kernel.mmr(*arguments)[1].any()
 
 
@@ -107,7 +134,7 @@ def test_what_is_alike_under_another_name_or_none_is_no_twin() -> None:
     relevance = np.array([0.9, 0.8, 0.7, 0.1], np.float32)
     for names in ([0, 0, 0, 0], [1, 2, 3, 4]):
         named = np.array(names, np.uint64)
-        places, is_twin = kernel.mmr(vectors, named, np.arange(4), relevance, 1.0, 1.0, 0.9, 4)
+        places, is_twin = kernel.mmr(vectors, named, np.arange(4), relevance, 1.0, 1.0, 0.9, 4, kernel.NO_CAP)
         assert places.tolist() == [0, 1, 2, 3]
         assert not is_twin.any()
 
@@ -116,7 +143,70 @@ def test_likeness_counts_no_further_than_its_bound() -> None:
     """S2-05: beyond it the more alike is not the less wanted."""
     vectors = np.stack([unit(1, 0, 0), unit(1, 0.1, 0), unit(1, 1, 0), unit(0, 0, 1)])
     relevance = np.array([1.0, 0.9, 0.8, 0.1], np.float32)
-    places, _ = kernel.mmr(vectors, np.zeros(4, np.uint64), np.arange(4), relevance, 0.7, 0.6, 2.0, 4)
+    places, _ = kernel.mmr(vectors, np.zeros(4, np.uint64), np.arange(4), relevance, 0.7, 0.6, 2.0, 4, kernel.NO_CAP)
     assert places.tolist() == [0, 1, 2, 3]
-    places, _ = kernel.mmr(vectors, np.zeros(4, np.uint64), np.arange(4), relevance, 0.7, 1.0, 2.0, 4)
+    places, _ = kernel.mmr(vectors, np.zeros(4, np.uint64), np.arange(4), relevance, 0.7, 1.0, 2.0, 4, kernel.NO_CAP)
     assert places.tolist() == [0, 2, 1, 3]
+
+
+def capped(most: int, writers: list[int], relevance: list[float], near: float = 0.5, first: int = 10) -> list[int]:
+    """The order of candidates that resemble nothing."""
+    n = len(writers)
+    cap = kernel.Cap(writers=np.array(writers, np.uint32), most=most, first=first, near=near)
+    arguments = (np.zeros((n, 2), np.float32), np.zeros(n, np.uint64), np.arange(n), np.array(relevance, np.float32))
+    places: list[int] = kernel.mmr(*arguments, 1.0, 1.0, 2.0, n, cap)[0].tolist()
+    return places
+
+
+WRITERS = st.lists(st.integers(0, 3), max_size=24)
+RELEVANCE = st.integers(0, 16).map(lambda number: number / 16)
+
+
+@given(WRITERS, st.data(), st.integers(1, 10))
+def test_no_writer_has_more_than_the_cap_while_others_are_near(
+    writers: list[int], data: st.DataObject, most: int
+) -> None:
+    relevance = data.draw(st.lists(RELEVANCE, min_size=len(writers), max_size=len(writers)))
+    order = capped(most, writers, relevance)
+    assert sorted(order) == list(range(len(writers)))
+    for place, pick in enumerate(order[:10]):
+        before = [writers[one] for one in order[:place]]
+        if writers[pick] and before.count(writers[pick]) >= most:
+            behind = order[place + 1 :]
+            near = [one for one in behind if relevance[one] >= max(relevance) / 2]
+            assert all(writers[one] and before.count(writers[one]) >= most for one in near)
+
+
+@given(st.integers(0, 24), st.data(), st.integers(1, 10), st.integers(0, 1))
+def test_a_writer_alone_is_in_the_order_of_before(n: int, data: st.DataObject, most: int, writer: int) -> None:
+    relevance = data.draw(st.lists(RELEVANCE, min_size=n, max_size=n))
+    assert capped(most, [writer] * n, relevance) == capped(10, [writer] * n, relevance)
+
+
+def test_what_is_not_near_takes_nobodys_place() -> None:
+    assert capped(2, [1, 1, 1, 0, 0], [1.0, 0.9, 0.8, 0.6, 0.4]) == [0, 1, 3, 2, 4]
+    assert capped(2, [1, 1, 1, 0, 0], [1.0, 0.9, 0.8, 0.6, 0.4], near=0.0) == [0, 1, 3, 4, 2]
+    assert capped(2, [1, 1, 1, 0, 0], [1.0, 0.9, 0.8, 0.6, np.nan], near=0.0) == [0, 1, 3, 2, 4]
+
+
+def test_behind_the_first_the_order_is_as_it_was() -> None:
+    assert capped(1, [1, 1, 1, 0, 0, 0], [1.0, 0.9, 0.8, 0.7, 0.6, 0.5], first=3) == [0, 3, 4, 1, 2, 5]
+
+
+def test_who_fell_behind_a_less_relevant_one_is_marked() -> None:
+    cap = kernel.Cap(writers=np.array([1, 1, 1, 0], np.uint32), most=1, first=10, near=0.5)
+    relevance = np.array([1.0, 0.9, 0.5, 0.6], np.float32)
+    places, marks = kernel.mmr(
+        np.zeros((4, 2), np.float32), np.zeros(4, np.uint64), np.arange(4), relevance, 1.0, 1.0, 2.0, 4, cap
+    )
+    assert (places.tolist(), marks.tolist()) == ([0, 3, 1, 2], [0, 0, kernel.OVER, 0])
+
+
+def test_another_version_of_a_writer_who_has_enough_comes_behind_another_version_of_others() -> None:
+    """A near-twin of an honest memory is not lost behind a flood."""
+    vectors = np.stack([DATE_V2, DISCLAIMER, unit(0, 1, 0), DATE_V2])
+    cap = kernel.Cap(writers=np.array([0, 1, 1, 0], np.uint32), most=1, first=10, near=0.5)
+    relevance = np.array([1.0, 0.9, 0.8, 0.7], np.float32)
+    names = np.array([1, 2, 3, 1], np.uint64)
+    places, marks = kernel.mmr(vectors, names, np.arange(4), relevance, 1.0, 1.0, 0.9, 4, cap)
+    assert (places.tolist(), marks.tolist()) == ([0, 1, 3, 2], [0, 0, kernel.TWIN, kernel.OVER])

@@ -20,6 +20,7 @@ from tests.strategies import IDS, SESSIONS, TAGS, Entry, delete_request, entries
 PATHS = ("src/A.java", "test/A.java", "A.java", "src/main/B.kt", "目录/还款.py")
 ENDS = ("A.java", "src/A.java", "main/B.kt", "B.kt", "还款.py", "a.java", "va")
 SPEAKERS = ("", "Ada", "小明")
+WRITERS = ("", "ci", "agent")
 TIMES = (1_700_000_000.0, 1_700_000_050.0, 1_700_000_100.0)
 MANY_IDS = (*IDS, *(f"m{number}" for number in range(8)))
 
@@ -38,12 +39,22 @@ def dressed() -> st.SearchStrategy[Entry]:
         detail: CodeFragment | None,
         event_time: float | None,
         metadata: tuple[tuple[str, str], ...],
+        writer: str,
     ) -> Entry:
         kind = entry.kind if detail is None else MemoryKind.CODE_FRAGMENT
-        return replace(entry, speaker=speaker, detail=detail, kind=kind, event_time=event_time, metadata=metadata)
+        return replace(
+            entry,
+            speaker=speaker,
+            detail=detail,
+            kind=kind,
+            event_time=event_time,
+            metadata=metadata,
+            writer=writer,
+        )
 
-    times = st.none() | st.sampled_from(TIMES)
-    return st.builds(dress, entries(MANY_IDS), st.sampled_from(SPEAKERS), st.none() | details, times, some(FACTS))
+    times, writers = st.none() | st.sampled_from(TIMES), st.sampled_from(WRITERS)
+    speakers = st.sampled_from(SPEAKERS)
+    return st.builds(dress, entries(MANY_IDS), speakers, st.none() | details, times, some(FACTS), writers)
 
 
 def some(values: Sequence[Value]) -> st.SearchStrategy[tuple[Value, ...]]:
@@ -61,6 +72,7 @@ def filters() -> st.SearchStrategy[Filter]:
         session_ids=some((*SESSIONS, "unknown")),
         paths=some(ENDS),
         speakers=some(SPEAKERS[1:]),
+        writers=some(WRITERS[1:]),
         created_after=times,
         created_before=times,
         event_after=times,
@@ -80,6 +92,7 @@ def passes(entry: Entry, where: Filter) -> bool:
         and (not where.session_ids or entry.session_id in where.session_ids)
         and (not where.paths or (path is not None and any(f"/{path}".endswith(f"/{end}") for end in where.paths)))
         and (not where.speakers or entry.speaker in where.speakers)
+        and (not where.writers or entry.writer in where.writers)
         and (where.created_after is None or entry.create_time >= where.created_after)
         and (where.created_before is None or entry.create_time < where.created_before)
         and (where.event_after is None or (told is not None and told >= where.event_after))

@@ -113,6 +113,7 @@ def test_a_tag_is_no_word(store: Store) -> None:
         (Filter(tags=("nothing",)), set()),
         (Filter(session_ids=("s1", "会话")), {"a", "b"}),
         (Filter(speakers=("小明",)), {"c"}),
+        (Filter(writers=("ci", "unknown")), {"b", "c"}),
         (Filter(paths=("A.java",)), {"f"}),
         (Filter(paths=("main/A.java", "no.java")), {"f"}),
         (Filter(created_after=200.0), {"b", "c", "f"}),
@@ -126,8 +127,16 @@ def test_a_filter_lets_only_its_memories_pass(store: Store, where: Filter, expec
         store,
         "p",
         Entry(id="a", tags=("java",), session_id="s1", create_time=100.0, seeds=(1,)),
-        Entry(id="b", tags=("Java", "重要"), session_id="会话", create_time=200.0, origin=Origin.SUMMARY, seeds=(2,)),
-        Entry(id="c", speaker="小明", create_time=300.0, origin=Origin.AI_OUTPUT, seeds=(3,)),
+        Entry(
+            id="b",
+            tags=("Java", "重要"),
+            session_id="会话",
+            create_time=200.0,
+            origin=Origin.SUMMARY,
+            seeds=(2,),
+            writer="ci",
+        ),
+        Entry(id="c", speaker="小明", create_time=300.0, origin=Origin.AI_OUTPUT, seeds=(3,), writer="ci"),
     )
     put(store, "p", fragment("f", "src/main/A.java"))
     found = ask(store, seed=1, terms=["tide"], where=where)

@@ -83,6 +83,7 @@ def test_every_condition_that_it_does_not_meet_is_named(store: Store) -> None:
         event_after=101.0,
         event_before=100.0,
         metadata=(("env", "prod"),),
+        writers=("ci",),
     )
     found = known(store, "a", where=where, vector=unit_vector(1))
     assert found.failed == (
@@ -96,6 +97,7 @@ def test_every_condition_that_it_does_not_meet_is_named(store: Store) -> None:
         "event_after",
         "event_before",
         "metadata",
+        "writers",
     )
     assert (found.searched, found.vector_rank) == (0, 1)
 

@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy, TokenVectors
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Decay, GroupPlan, Intent, MmrRelevance, Plan, Preset, RecallPath, TimeInterval, Wanted
+from hummock.core.recall import (
+    CAPPED,
+    Decay,
+    GroupPlan,
+    Intent,
+    MmrRelevance,
+    Plan,
+    Preset,
+    RecallPath,
+    TimeInterval,
+    Wanted,
+)
 from hummock.recall.evidence import best_cosine
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.plan import TIME_SHARE
@@ -49,6 +60,7 @@ class Row:
     file: int = 0
     helpful: int = 0
     wrong: int = 0
+    writer: int = 0
 
 
 def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Candidates:
@@ -81,6 +93,7 @@ def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Can
         rarity=np.array(rarity, np.float32),
         helpful=np.array([row.helpful for row in rows], np.uint8),
         wrong=np.array([row.wrong for row in rows], np.uint8),
+        writer=np.array([row.writer for row in rows], np.uint32),
         tokens=tokens(rows),
     )
 
@@ -112,6 +125,7 @@ def plan(
     min_of_best: float | None = None,
     relevance_weight: float = 1.0,
     near_twin_bar: float = 2.0,
+    writer_cap: int = CAPPED,
     mmr_relevance: MmrRelevance = MmrRelevance.SCORE,
     as_of: float = NOW,
     neighbours: bool = True,
@@ -129,6 +143,7 @@ def plan(
         decay=decay or Decay(),
         relevance_weight=relevance_weight,
         near_twin_bar=near_twin_bar,
+        writer_cap=writer_cap,
         mmr_relevance=mmr_relevance,
         late_interaction=True,
         neighbours=neighbours,

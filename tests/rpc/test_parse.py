@@ -255,7 +255,7 @@ def changes(sent: memory_pb2.Memory, *paths: str) -> Changes:
 
 
 def named(found: Changes) -> set[str]:
-    return {field.name for field in fields(found) if getattr(found, field.name) not in (None, False)}
+    return {field.name for field in fields(found) if getattr(found, field.name) not in (None, False, "")}
 
 
 def test_an_update_changes_the_named_fields_alone() -> None:

@@ -22,6 +22,7 @@ _NEWER_FIELDS = (
     "wrong",
     "expire_time",
     "token_sign",
+    "writer",
 )
 
 

@@ -187,7 +187,8 @@ def test_a_row_of_a_newer_version_can_be_read() -> None:
 
 def test_a_row_of_an_older_version_can_be_read() -> None:
     """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
-    row = columns.pack_row(Entry(id="世界", words=("谁？",), session_id="s").memory(), 7, 5, 2, 1)
+    entry = Entry(id="世界", words=("谁？",), session_id="s", origin=Origin.SUMMARY, writer="ci")
+    row = columns.pack_row(entry.memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
     added = (
         "session",
@@ -200,6 +201,7 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
         "wrong",
         "expire_time",
         "token_sign",
+        "writer",
     )
     before = size - sum(columns.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
@@ -210,6 +212,8 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     assert rows["speaker"].tolist() == [0, 0]
     assert rows["name_hash"].tolist() == [0, 0]
     assert rows["supersedes"].tolist() == [0, 1]
+    assert rows["writer"].tolist() == [0, columns.writer_hash(entry.memory())]
+    assert rows["writer"][1] > 0
     assert ids == ["世界", "世界"]
 
 

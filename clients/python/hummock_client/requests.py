@@ -38,6 +38,7 @@ class RecallOptions(TypedDict, total=False):
     decay_exempt_origins: Sequence[memory_pb2.Origin.ValueType]
     relevance_weight: float
     near_twin_bar: float
+    writer_cap: int
     mmr_relevance: recall_pb2.MmrRelevance.ValueType
     late_interaction: bool
     cross_encoder: recall_pb2.CrossEncoder.ValueType

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hummock.cli.connection import CALL_TIMEOUT_S, Service, connect
-from hummock.cli.memories import KindsOption, OriginsOption, SessionsOption
+from hummock.cli.memories import KindsOption, OriginsOption, SessionsOption, WritersOption
 from hummock.cli.options import (
     JsonFlag,
     MetaOption,
@@ -42,6 +42,7 @@ def forget(
         list[str] | None, typer.Option("--path", help="What comes from this file, or path's end; repeatable.")
     ] = None,
     speaker: Annotated[list[str] | None, typer.Option("--speaker", help="What this speaker said; repeatable.")] = None,
+    writer: WritersOption = None,
     meta: MetaOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -58,6 +59,7 @@ def forget(
     where = filter_of(tag, kind, origin, session, since, until, meta)
     where.paths.extend(path or ())
     where.speakers.extend(speaker or ())
+    where.writers.extend(writer or ())
     request = pb.ForgetRequest(
         project=project, ids=ids or (), filter=where, contains=contains, with_sessions=bool(session)
     )

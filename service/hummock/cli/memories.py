@@ -65,6 +65,9 @@ _MARKS = {
 
 KindsOption = Annotated[list[KindName] | None, typer.Option("--kind", help="Of this kind; repeatable.")]
 OriginsOption = Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")]
+WritersOption = Annotated[
+    list[str] | None, typer.Option("--writer", help="Written with the access token of this name; repeatable.")
+]
 SessionsOption = Annotated[list[str] | None, typer.Option("--session", help="Of this session; repeatable.")]
 IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of memories.")]
 
@@ -256,6 +259,7 @@ def ls(
     kind: KindsOption = None,
     origin: OriginsOption = None,
     tag: TagOption = None,
+    writer: WritersOption = None,
     meta: MetaOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -268,9 +272,11 @@ def ls(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """List memories, oldest write first."""
+    where = filter_of(tag, kind, origin, session, since, until, meta)
+    where.writers.extend(writer or ())
     request = memory_service_pb2.ListMemoriesRequest(
         project=project,
-        filter=filter_of(tag, kind, origin, session, since, until, meta),
+        filter=where,
         page_size=limit,
         page_token=page,
         order=memory_service_pb2.LIST_ORDER_NEWEST_FIRST if newest else memory_service_pb2.LIST_ORDER_UNSPECIFIED,
@@ -439,7 +445,8 @@ def _print_memory(memory: memory_pb2.Memory) -> None:
     tokens, created = f"{memory.token_count} tokens", memory.create_time.ToJsonString()
     metadata = " ".join(f"{name}={value}" for name, value in sorted(memory.metadata.items()))
     ends = f"until {memory.expire_time.ToJsonString()}" if memory.HasField("expire_time") else ""
-    facts = [kind_word(memory.kind), _origin_word(memory), tokens, created, ends, tags, metadata]
+    writer = f"written by {memory.writer}" if memory.writer else ""
+    facts = [kind_word(memory.kind), _origin_word(memory), writer, tokens, created, ends, tags, metadata]
     print_line(printable(memory.id))
     print_line(printable("  " + " · ".join(fact for fact in facts if fact)))
     for text in (memory.title, memory.summary, *_body(memory)):

@@ -360,9 +360,10 @@ def _why(hit: recall_pb2.Hit) -> str:
     terms = one_line(" ".join(hit.matched_terms))
     taken = one_line(" ".join(f"{each.asked} → {each.meant}" for each in hit.corrections))
     twin = "another version" if hit.near_twin else ""
+    over = "its writer has enough before it" if hit.over_writer_cap else ""
     replaced = one_line(f"replaced by {' '.join(hit.memory.superseded_by)}") if hit.memory.superseded_by else ""
     wrong = f"called wrong by {hit.wrong_count}" if hit.wrong_count else ""
-    return ", ".join(part for part in (paths, terms, taken, twin, replaced, wrong) if part)
+    return ", ".join(part for part in (paths, terms, taken, twin, over, replaced, wrong) if part)
 
 
 def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:

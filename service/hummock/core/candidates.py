@@ -200,6 +200,8 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             frequency beside that of a term which none holds; (0,) where no terms were looked for.
         helpful: (n,) uint8, voices that said so of it; (0,) where nothing was ever said of a memory of the project.
         wrong: (n,) uint8, likewise.
+        writer: (n,) uint32, equal for what one caller wrote and nobody vouches for; 0 of all else. (0,) where all
+            memories of the project are of one.
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
         bridged: What the query's bridge says of them; None without one.
@@ -234,6 +236,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     rarity: NDArray[np.float32]
     helpful: NDArray[np.uint8]
     wrong: NDArray[np.uint8]
+    writer: NDArray[np.uint32]
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
     bridged: Bridged | None = None
@@ -279,6 +282,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             rarity=np.empty(0, np.float32),
             helpful=np.empty(0, np.uint8),
             wrong=np.empty(0, np.uint8),
+            writer=np.empty(0, np.uint32),
         )
 
 

@@ -11,7 +11,10 @@ from hummock.core.recall import Correction, Degradation, RecallQuery
 
 
 class LossStage(IntEnum):
-    """Where a recall loses a memory, in the order of its stages; SUPERSEDED and WINDOW stand behind FILTER."""
+    """Where a recall loses a memory, in the order of its stages.
+
+    SUPERSEDED and WINDOW stand behind FILTER, WRITER_CAP behind RANK.
+    """
 
     QUERY = 1
     GROUP = 2
@@ -25,6 +28,7 @@ class LossStage(IntEnum):
     DIVERSITY = 10
     WINDOW = 11
     SUPERSEDED = 12
+    WRITER_CAP = 13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,11 @@ def speaker(name: str) -> str:
     return _facet("k", name)
 
 
+def writer(name: str) -> str:
+    """The facet of who wrote it."""
+    return _facet("w", name)
+
+
 def path(name: str) -> str:
     """The facet of a path, or of the end of one. Some file systems take letters apart; here they are put together."""
     return _facet("p", unicodedata.normalize("NFC", name).strip("/"))
@@ -57,6 +62,8 @@ def facets_of(draft: Draft, domain_names: tuple[str, ...]) -> tuple[str, ...]:
         found.append(session(draft.session_id))
     if draft.speaker:
         found.append(speaker(draft.speaker))
+    if draft.writer:
+        found.append(writer(draft.writer))
     found.extend(metadata(name, value) for name, value in draft.metadata)
     if isinstance(draft.payload.detail, CodeFragment):
         found.extend(path(end) for end in path_ends(draft.payload.detail.path))
@@ -84,6 +91,7 @@ def passes(memory: Memory, where: Filter) -> bool:
         and (not where.origins or memory.origin in where.origins)
         and (not where.session_ids or memory.session_id in where.session_ids)
         and (not where.speakers or memory.speaker in where.speakers)
+        and (not where.writers or memory.writer in where.writers)
         and (where.created_after is None or memory.create_time >= where.created_after)
         and (where.created_before is None or memory.create_time < where.created_before)
         and _is_told_within(memory, where)

@@ -113,7 +113,8 @@ class Payload(Struct, array_like=True, frozen=True, kw_only=True):
 class Draft(Struct, frozen=True, kw_only=True):
     """A memory that is to be stored. Times are Unix seconds; None means not known (`create_time`: now).
 
-    `id` is empty when the server shall make one. Raises InvalidRequest when payload and kind do not fit.
+    `id` is empty when the server shall make one. `writer` is the name of the token that it is sent with, and empty
+    without one. Raises InvalidRequest when payload and kind do not fit.
     """
 
     id: str = ""
@@ -131,6 +132,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     source_hash: str = ""
     metadata: Metadata = ()
     expire_time: float | None = None
+    writer: str = ""
 
     def __post_init__(self) -> None:
         if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
@@ -160,6 +162,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
         fingerprint: 16 bytes; equal when the drafts were equal in every field but the vector.
         token_count: Estimated tokens of the memory rendered in full.
         chunk_count: How many vectors it has.
+        writer: The name of the token with which it was written; empty without one, and where it was not noted.
     """
 
     id: str
@@ -182,6 +185,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
     payload: Payload | None
     metadata: Metadata = ()
     expire_time: float | None = None
+    writer: str = ""
 
     def is_over(self, now: float) -> bool:
         """Whether it has expired, at `now` in Unix seconds."""
@@ -198,8 +202,8 @@ def told_time(memory: Memory) -> float | None:
 class Filter(Struct, frozen=True, kw_only=True):
     """Which memories may answer; conditions of different fields must all hold, empty means no condition.
 
-    `kinds`, `origins`, `session_ids`, `paths` and `speakers` ask for any of theirs, `tags` and `metadata` for all. A
-    path matches whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` and
+    `kinds`, `origins`, `session_ids`, `paths`, `speakers` and `writers` ask for any of theirs, `tags` and `metadata`
+    for all. A path matches whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` and
     `event_before` exclusive; those of events are told times (`told_time`), and a memory without one passes neither.
     """
 
@@ -215,6 +219,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     event_after: float | None = None
     event_before: float | None = None
     metadata: Metadata = ()
+    writers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -332,6 +337,7 @@ class Changes:
         detail: The kind's own fields; looked at only when `detail_set`, so that None can clear them.
         event_time: Unix seconds; looked at only when `event_time_set`, so that None can clear it.
         expire_time: Likewise, when `expire_time_set`.
+        writer: The name of the token that asks for them, as in `Draft`.
     """
 
     origin: Origin | None = None
@@ -353,6 +359,7 @@ class Changes:
     metadata: Metadata | None = None
     expire_time: float | None = None
     expire_time_set: bool = False
+    writer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ from hummock.core.memory import Filter, Memory, MemoryKind, Origin, QueryVector
 MAX_QUERY_CHARACTERS = 8192
 MAX_TOP_K = 200
 MAX_CONTEXT_WINDOW = 10
+CAPPED = 10
+"""Hits of a group of which one writer has no more than a plan's `writer_cap`."""
 
 
 class Preset(IntEnum):
@@ -162,6 +164,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
     decay_exempt_origins: frozenset[Origin] = frozenset()
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
+    writer_cap: int | None = None
     mmr_relevance: MmrRelevance | None = None
     late_interaction: bool | None = None
     cross_encoding: CrossEncoding | None = None
@@ -219,6 +222,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         min_of_best: The same of what is far more similar than all else in every group.
         relevance_weight: λ of maximal marginal relevance; 1 ignores difference.
         near_twin_bar: Cosine of two of one name; above 1 switches near-twins off.
+        writer_cap: Most of the first `CAPPED` hits of a group that are of one writer and vouched for by nobody; from
+            that number on there is no limit.
         mmr_relevance: What relevance is there.
         late_interaction: Whether token vectors have a say in the order.
         neighbours: Whether sentences gain from those beside them in their session.
@@ -241,6 +246,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     decay: Decay
     relevance_weight: float
     near_twin_bar: float
+    writer_cap: int
     mmr_relevance: MmrRelevance
     late_interaction: bool
     neighbours: bool
@@ -277,6 +283,7 @@ class Hit(Struct, frozen=True, kw_only=True):
         age_days: At as_of, not below 0.
         decay: Factor in [0, 1] by which age lowered the score.
         near_twin: True when a better hit is another version of it.
+        over_writer_cap: True when a less relevant one stands before it because its writer had enough.
         time_match: How far its time is one of the query's, in [0, 1].
         corrections: Words of the query that it holds only as they may be meant.
         verdict: Factor by which what was said of it changed the score, in [0.6, 1.1].
@@ -307,6 +314,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
     superseded_by: tuple[str, ...] = ()
+    over_writer_cap: bool = False
 
 
 class StageTime(Struct, frozen=True, kw_only=True):
@@ -338,6 +346,7 @@ class GroupCount(Struct, frozen=True, kw_only=True):
     mean_cosine: float | None = None
     greatest_cosine: float | None = None
     origins: tuple[tuple[Origin, int], ...] = ()
+    over_writer_cap: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,9 +46,9 @@ class HeldPage:
     next_after: str = ""
 
 
-def is_of_no_hand(draft: Draft) -> bool:
-    """Whether nobody vouches for what a draft says: a model wrote it, or it is hardly believed."""
-    return draft.origin in _OF_NO_HAND or draft.trust < VOUCHED_TRUST
+def is_of_no_hand(said: Draft | Memory) -> bool:
+    """Whether nobody vouches for what is said: a model wrote it, or it is hardly believed."""
+    return said.origin in _OF_NO_HAND or said.trust < VOUCHED_TRUST
 
 
 def is_note_of_agent(draft: Draft) -> bool:

@@ -224,7 +224,7 @@ class TurnSide:
 class LearnTurnCommand:
     """A finished turn to be stored; `fingerprint` is a hash of the request without its request_id.
 
-    `patience` says whether anybody still waits for it.
+    `patience` says whether anybody still waits for it, `writer` is the name of the token that it came with.
     """
 
     project: str
@@ -235,6 +235,7 @@ class LearnTurnCommand:
     assistant: TurnSide
     used_memory_ids: tuple[str, ...]
     patience: Patience = ENDLESS
+    writer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

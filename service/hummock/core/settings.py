@@ -48,6 +48,7 @@ class PresetSettings(Struct, array_like=True, frozen=True, kw_only=True):
     near_twin_bar: float | None = None
     window_turns: int | None = None
     decay_floor: float | None = None
+    writer_cap: int | None = None
 
 
 class FormBudgets(Struct, array_like=True, frozen=True, kw_only=True):

@@ -246,19 +246,24 @@ def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | Non
 
 
 def changed(draft: Draft, changes: Changes) -> Draft:
-    """The draft with the changes made. Raises InvalidRequest when payload and kind do not fit."""
+    """The draft with the changes made; whoever changes what it says has written it.
+
+    Raises InvalidRequest when payload and kind do not fit.
+    """
     index = _replaced(draft.index, changes, ("title", "summary", "tags"))
     payload = _replaced(draft.payload, changes, ("content", "raw"))
     if changes.detail_set:
         payload = replace(payload, detail=changes.detail)
     event_time = changes.event_time if changes.event_time_set else draft.event_time
     expire_time = changes.expire_time if changes.expire_time_set else draft.expire_time
+    is_rewritten = (index, payload) != (draft.index, draft.payload)
     return replace(
         _replaced(draft, changes, _PLAIN_FIELDS),
         index=index,
         payload=payload,
         event_time=event_time,
         expire_time=expire_time,
+        writer=changes.writer if is_rewritten else draft.writer,
     )
 
 

@@ -347,6 +347,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         source_hash=draft.source_hash,
         metadata=draft.metadata,
         expire_time=draft.expire_time,
+        writer=draft.writer,
         create_time=draft.create_time if draft.create_time is not None else first,
         update_time=now,
         content_hash=one.content_hash,
@@ -379,6 +380,8 @@ def _fingerprint(draft: Draft) -> bytes:
     payload, detail = draft.payload, draft.payload.detail
     body = asdict(payload) | {"detail": None if detail is None else asdict(detail)}
     said = asdict(draft) | {"index": asdict(draft.index), "payload": body}
+    # What is the same is the same whoever sends it.
+    del said["writer"]
     # What is not said was no field when memories were stored that have the same fingerprint.
     for later in _LATER_FIELDS:
         if not said[later]:

@@ -113,7 +113,7 @@ class LearnTurn:
             (command.user, PromptRole.USER, Origin.USER_INPUT, "user"),
             (command.assistant, PromptRole.ASSISTANT, Origin.AI_OUTPUT, "assistant"),
         )
-        drafts = [_draft(command.session_id, side, origin, name) for side, _, origin, name in given]
+        drafts = [_draft(command, side, origin, name) for side, _, origin, name in given]
         settings = self._store.settings(command.project)
         policy = settings.secret_policy()
         stored = drafts[:1] if is_quoted else drafts
@@ -158,16 +158,17 @@ class LearnTurn:
             follower(observed)
 
 
-def _draft(session_id: str, side: TurnSide, origin: Origin, speaker: str) -> Draft:
+def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: str) -> Draft:
     return Draft(
         id="",
         kind=MemoryKind.NOTE,
         origin=origin,
         index=MemoryIndex(),
         payload=Payload(content=side.text, raw=side.raw),
-        session_id=session_id,
+        session_id=command.session_id,
         speaker=side.speaker or speaker,
         emotion_label=side.emotion_label,
+        writer=command.writer,
     )
 
 

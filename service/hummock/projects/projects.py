@@ -168,6 +168,7 @@ def _preset(preset: Preset, near_twin_bar: float) -> PresetSettings:
         decay_floor=usual.decay_floor,
         relevance_weight=usual.relevance_weight,
         near_twin_bar=near_twin_bar,
+        writer_cap=usual.writer_cap,
         window_turns=usual.window_turns,
     )
 

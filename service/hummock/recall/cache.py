@@ -211,7 +211,15 @@ def _nbytes(query: RecallQuery, recalled: Recalled) -> int:
     """Bytes of an answer and its key, the long texts as they are and the rest by estimate: exact would cost more."""
     where = query.filter
     facts = (text for fact in where.metadata for text in fact)
-    names = (*where.excluded_ids, *where.paths, *where.session_ids, *where.speakers, *where.tags, *facts)
+    names = (
+        *where.excluded_ids,
+        *where.paths,
+        *where.session_ids,
+        *where.speakers,
+        *where.writers,
+        *where.tags,
+        *facts,
+    )
     vector = 0 if query.vector is None else query.vector.values.nbytes
     nbytes = _ENTRY_BYTES + getsizeof(query.text) + vector + sum(map(getsizeof, names))
     for hits in (recalled.hits, recalled.code_fragments, recalled.domains):

@@ -1,4 +1,7 @@
-"""Which of the ranked are hits, and in which order: what differs first, other versions of a hit last."""
+"""Which of the ranked are hits, and in which order: what differs first, other versions of a hit last.
+
+No writer for whom nobody vouches fills the first hits, where others have something to say.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,24 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
-from hummock.core.recall import GroupPlan, MmrRelevance, Plan
+from hummock.core.recall import CAPPED, GroupPlan, MmrRelevance, Plan
 from hummock.recall.fuse import Fused
 from hummock.recall.plan import DOMAINS
 from hummock.recall.query_features import QueryFeatures
-from hummock_kernels.mmr import mmr
+from hummock_kernels.mmr import Cap, mmr
 
 Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
-"""Places in the order of a `Fused`, best first, and which of them are near-twins of one before."""
+"""Places in the order of a `Fused`, best first, and the marks of each: TWIN and OVER of `hummock_kernels.mmr`."""
 
 ONLY_RELEVANCE = 1.0
 """The weight that ignores difference."""
 
 IN_FULL = 1.0
 """A bound that no cosine passes."""
+
+NEAR = 0.5
+"""Share of the best relevance from which on others come before the rest of a writer who has enough. Below it they would
+take the place of what answers."""
 
 
 def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, calibration: Calibration) -> Picked:
@@ -35,19 +42,19 @@ def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, c
     if not features.exact_name:
         return diversify(ranked, plan, calibration.alike, group.top_k)
     order = _newest_versions_first(ranked, len(features.terms))
-    chosen, is_twin = diversify(_reordered(ranked, order), _by_name(plan, ranked), calibration.alike, group.top_k)
-    return order[chosen], is_twin
+    chosen, marks = diversify(_reordered(ranked, order), _by_name(plan, ranked), calibration.alike, group.top_k)
+    return order[chosen], marks
 
 
 def diversify(ranked: Fused, plan: Plan, alike: float, keep: int) -> Picked:
-    """Places in the order of `ranked`, in the order picked, at most `keep`; and which of them are near-twins.
+    """Places in the order of `ranked`, in the order picked, at most `keep`; and the marks of each.
 
     Near-twins of a picked one, which are versions of it, come last; then the others by maximal marginal relevance
-    (S2-05, 1.1-7).
+    (S2-05, 1.1-7). What one writer has beyond the cap waits for what of others is near.
 
     Args:
         ranked: Best first.
-        plan: How much relevance counts, and what it is; the cosine from which two of one name are versions.
+        plan: How much relevance counts, and what it is; the cosine from which two of one name are versions; the cap.
         alike: A cosine counts no further than this, unless relevance is the similarity.
         keep: Upper bound on the result.
     """
@@ -56,7 +63,15 @@ def diversify(ranked: Fused, plan: Plan, alike: float, keep: int) -> Picked:
         relevance, alike = np.nan_to_num(ranked.candidates.cosine[ranked.row]), IN_FULL
     found = ranked.candidates
     return mmr(
-        found.vector, found.name_hash, ranked.row, relevance, plan.relevance_weight, alike, plan.near_twin_bar, keep
+        found.vector,
+        found.name_hash,
+        ranked.row,
+        relevance,
+        plan.relevance_weight,
+        alike,
+        plan.near_twin_bar,
+        keep,
+        Cap(writers=found.writer, most=plan.writer_cap, first=CAPPED, near=NEAR),
     )
 
 

@@ -19,7 +19,7 @@ from hummock.core.candidates import Candidates, Standing
 from hummock.core.embedding import Calibration
 from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
 from hummock.core.memory import Memory
-from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery
+from hummock.core.recall import CAPPED, GroupPlan, IntentMode, Plan, RecallQuery
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
 from hummock.recall.bar import above_bar
@@ -31,6 +31,7 @@ from hummock.recall.plan import KEEPS_ALL, says_too_little, tuned
 from hummock.recall.query_features import QueryFeatures, group_queries
 from hummock.recall.remedy import changes, fewest, remedied, with_room
 from hummock.text.normalise import is_han
+from hummock_kernels.mmr import OVER, TWIN
 
 MOST_TRIES = 12
 """Recalls that are tried one after the other, each with one change more."""
@@ -226,7 +227,7 @@ class _Case:
 
     def _ranked(self, rank: int) -> Verdict:
         """Of a candidate that is left: the hits are the first of those that would be picked if there were no end."""
-        order, is_twin = pick(
+        order, marks = pick(
             self.plan, replace(self.group, top_k=len(self.fused)), self.fused, self.features, self.calibration
         )
         place = int(np.flatnonzero(order == rank)[0])
@@ -236,9 +237,13 @@ class _Case:
             return Verdict(stage=None, value=place + 1.0, threshold=float(top_k), numbers=numbers)
         if rank >= top_k:
             return Verdict(stage=LossStage.RANK, value=place + 1.0, threshold=float(top_k), numbers=numbers)
-        stage = LossStage.NEAR_TWIN if is_twin[place] else LossStage.DIVERSITY
-        nearest, cosine = self._nearest(rank, self._versions(rank, order[:top_k]) if is_twin[place] else order[:top_k])
-        bar = self.plan.near_twin_bar if is_twin[place] else 0.0
+        if marks[place] & OVER:
+            cap = float(self.plan.writer_cap)
+            return Verdict(stage=LossStage.WRITER_CAP, value=place + 1.0, threshold=cap, numbers=numbers)
+        is_twin = bool(marks[place] & TWIN)
+        stage = LossStage.NEAR_TWIN if is_twin else LossStage.DIVERSITY
+        nearest, cosine = self._nearest(rank, self._versions(rank, order[:top_k]) if is_twin else order[:top_k])
+        bar = self.plan.near_twin_bar if is_twin else 0.0
         return Verdict(stage=stage, others=(nearest,), value=cosine, threshold=bar, numbers=numbers)
 
     def _versions(self, rank: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -351,6 +356,7 @@ def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
         "turns": f"{verdict.value:.0f}",
         "threshold": f"{verdict.threshold:g}",
         "place": numbers.place,
+        "capped": CAPPED,
         "top_k": numbers.top_k,
         "pool": numbers.pool,
         "relevance_rank": numbers.relevance_rank,
@@ -435,6 +441,10 @@ _EN = _Words(
             "By relevance its rank is {relevance_rank}, but others differ more from the better hits; "
             "it is nearest to {other}, at a cosine of {value}."
         ),
+        LossStage.WRITER_CAP: (
+            "Its writer has {threshold} of the first {capped} hits already, and nobody vouches for it: memories of "
+            "others come before it, and its place is {place}."
+        ),
     },
     rank="rank {rank}",
     no_rank="not found",
@@ -468,6 +478,9 @@ _ZH = _Words(
         LossStage.NEAR_TWIN: "它与 {other} 同名，是它的另一个版本：余弦为 {value}，界限为 {threshold}。",
         LossStage.DIVERSITY: (
             "按相关度它排第 {relevance_rank}，但其他记忆与已选结果差别更大；与它最接近的是 {other}，余弦为 {value}。"
+        ),
+        LossStage.WRITER_CAP: (
+            "前 {capped} 条中已有 {threshold} 条出自同一写入者，又无人为它担保：他人的记忆排在它之前，它排第 {place}。"
         ),
     },
     rank="排第 {rank}",

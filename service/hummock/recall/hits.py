@@ -19,6 +19,7 @@ from hummock.recall.plan import SECONDS_A_DAY
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.spelling import corrections, own_words
 from hummock.text.normalise import short_hash
+from hummock_kernels.mmr import OVER, TWIN
 
 MOST_BYTES = 3 * 1024 * 1024
 """Room for hits and their neighbours, as they are stored. A reply may have 4 MiB, and names fields, scores and terms
@@ -36,7 +37,7 @@ _ORIGINS = {int(origin): origin for origin in Origin}
 def make_hits(
     fused: Fused,
     places: NDArray[np.int64],
-    is_twin: NDArray[np.uint8],
+    marks: NDArray[np.uint8],
     memories: Sequence[Memory | None],
     features: QueryFeatures,
     as_of: float,
@@ -46,7 +47,7 @@ def make_hits(
     Args:
         fused: The ranked group.
         places: Places in its order, best first.
-        is_twin: Which of them are near-twins of one before.
+        marks: Of each, as `pick` has them.
         memories: One for each place.
         features: The query's.
         as_of: Unix seconds from which ages count.
@@ -68,7 +69,7 @@ def make_hits(
         [0] * len(rows) if spelt is None else spelt.held[rows].tolist(),
         np.maximum(0.0, (as_of - found.create_time[rows]) / SECONDS_A_DAY).tolist(),
         np.exp(fused.log_decay[places]).tolist(),
-        is_twin.tolist(),
+        marks.tolist(),
         time_match.tolist(),
         strict=True,
     )
@@ -87,7 +88,8 @@ def make_hits(
                 corrections=corrections(held, features, memory) if held else (),
                 age_days=age,
                 decay=decay,
-                near_twin=bool(twin),
+                near_twin=marked & TWIN != 0,
+                over_writer_cap=marked & OVER != 0,
                 time_match=match,
             )
             for (
@@ -103,7 +105,7 @@ def make_hits(
                 held,
                 age,
                 decay,
-                twin,
+                marked,
                 match,
             ) in columns
             if memory is not None
@@ -199,8 +201,8 @@ def _neighbours_cut(cut: int, count: int) -> tuple[Degradation, ...]:
     return (Degradation(path="context_window", reason="REPLY_LIMIT", message=message),)
 
 
-def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
-    """What was found in a group and what was left out of it."""
+def count(found: Candidates, fused: Fused, hits: Sequence[Hit]) -> GroupCount:
+    """What was found in a group, what was left out of it, and what of its hits fell behind."""
     by_paths = np.bincount(found.found_by, minlength=len(_FOUND_BY))
     vector, keyword, domain = (_IN_PATH @ by_paths).tolist()
     least, mean, greatest = _cosines(found)
@@ -213,7 +215,8 @@ def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
         echo=fused.echo,
         duplicate=fused.duplicate,
         below_min_similarity=fused.below_min_similarity,
-        returned=returned,
+        returned=len(hits),
+        over_writer_cap=sum(hit.over_writer_cap for hit in hits),
         in_window=found.in_window,
         pending=found.pending,
         least_cosine=least,

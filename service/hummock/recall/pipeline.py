@@ -265,10 +265,10 @@ class Recall:
         plan, features = ranking.plan, ranking.features
         hits: dict[str, tuple[Hit, ...]] = {}
         present: list[int] = []
-        for group, ranked, (places, is_twin) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
+        for group, ranked, (places, marks) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
             docs = ranked.candidates.doc[ranked.row[places]].tolist()
             memories = self._store.load(query.project, docs, full=query.full)
-            hits[group.name] = make_hits(ranked, places, is_twin, memories, features, plan.as_of)
+            hits[group.name] = make_hits(ranked, places, marks, memories, features, plan.as_of)
             present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
         return hits, present
 
@@ -365,7 +365,7 @@ def _receipt(
     return Receipt(
         preset=plan.preset,
         stages=budget.times,
-        groups=tuple(count(found, ranked, len(hits[found.name])) for found, ranked in groups),
+        groups=tuple(count(found, ranked, hits[found.name]) for found, ranked in groups),
         emb_space=space.id,
         as_of=plan.as_of,
         vector_weight=main.vector_share if main else 0.0,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import (
+    CAPPED,
     Decay,
     DecayMode,
     GroupPlan,
@@ -82,6 +83,7 @@ class Defaults:
     half_life_days: float = 14.0
     decay_floor: float = 0.0
     relevance_weight: float = 0.7
+    writer_cap: int = 4
     window_turns: int = 0
 
 
@@ -156,6 +158,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, 1.0 if _is_newest_first(query) else defaults.relevance_weight),
         near_twin_bar=_or(query.near_twin_bar, NO_TWINS if is_to_the_letter else near_twin_bar),
+        writer_cap=_or(query.writer_cap, CAPPED if is_to_the_letter else defaults.writer_cap),
         mmr_relevance=_or(query.mmr_relevance, MmrRelevance.SCORE),
         late_interaction=_or(query.late_interaction, joins_paths(query)),
         neighbours=joins_paths(query),

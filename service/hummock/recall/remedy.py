@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hummock.core.explain import Change, LossStage, Numbers, Verdict
 from hummock.core.memory import CodeFragment, Filter, Memory, MemoryKind
-from hummock.core.recall import MAX_QUERY_CHARACTERS, MAX_TOP_K, DecayMode, Intent, RecallPath, RecallQuery
+from hummock.core.recall import CAPPED, MAX_QUERY_CHARACTERS, MAX_TOP_K, DecayMode, Intent, RecallPath, RecallQuery
 from hummock.recall.plan import CODE, DOMAINS, NO_TWINS, PRESETS, decay_of
 
 MAX_CANDIDATES = 1000
@@ -36,6 +36,7 @@ _PATHS: Mapping[str, str] = {
     "decay_mode": "tuning.decay_mode",
     "relevance_weight": "tuning.relevance_weight",
     "near_twin_bar": "tuning.near_twin_bar",
+    "writer_cap": "tuning.writer_cap",
     "window_turns": "tuning.window_turns",
     "include_superseded": "include_superseded",
 }
@@ -78,6 +79,8 @@ def remedied(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuer
             return _lengthen(query, verdict, memory)
         case LossStage.NEAR_TWIN:
             return replace(query, near_twin_bar=NO_TWINS)
+        case LossStage.WRITER_CAP:
+            return replace(query, writer_cap=CAPPED)
         case LossStage.DIVERSITY:
             return replace(query, relevance_weight=_ONLY_RELEVANCE)
 
@@ -100,6 +103,7 @@ def _loosen(query: RecallQuery, failed: Sequence[str], memory: Memory) -> Recall
         "session_ids": lambda: replace(where, session_ids=_with(where.session_ids, memory.session_id)),
         "paths": lambda: replace(where, paths=_with(where.paths, _path_of(memory))),
         "speakers": lambda: replace(where, speakers=_with(where.speakers, memory.speaker)),
+        "writers": lambda: replace(where, writers=_with(where.writers, memory.writer)),
         "created_after": lambda: replace(where, created_after=None),
         "created_before": lambda: replace(where, created_before=None),
         "event_after": lambda: replace(where, event_after=None),

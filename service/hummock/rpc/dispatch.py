@@ -58,6 +58,7 @@ class Method:
         takes_deadline: Whether it takes the deadline as well: `until_s`, on the monotonic clock, None without one.
         takes_patience: Whether it takes the caller's patience as well, for it looks between its parts whether anybody
             still waits.
+        takes_writer: Whether it takes the name of the caller's token as well, behind all else: it writes memories.
         then: The second half, if there is one.
     """
 
@@ -65,6 +66,7 @@ class Method:
     answer: Callable[..., Any]
     takes_deadline: bool = False
     takes_patience: bool = False
+    takes_writer: bool = False
     then: Then | None = None
 
 
@@ -164,10 +166,14 @@ class Unary:
         visit.admit(request)
         method = self._method
         more = (patience.until_s,) if method.takes_deadline else (patience,) if method.takes_patience else ()
-        reply = method.answer(request, *more)
+        reply = method.answer(request, *more, *_writer(method, visit))
         if not isinstance(reply, Message):
             return reply
         return _seen(reply, visit, request.max_reply_bytes if self._has_max_reply else 0)
+
+
+def _writer(method: Method, visit: Visit) -> tuple[str, ...]:
+    return (visit.writer,) if method.takes_writer else ()
 
 
 def _finish(then: Then, begun: Any, visit: Visit) -> bytes:
@@ -213,15 +219,15 @@ def _stream_handler(
     project_of = ProjectName(request_type)
 
     async def give_replies(data: bytes, context: Context, visit: Visit, _: Patience) -> None:
-        replies = ReplyStream(request_type, partial(_admitted, method.answer, visit), queue, feed)
+        replies = ReplyStream(request_type, partial(_admitted, method, visit), queue, feed)
         await replies.answer(data, _Guarded(context, visit), caller_of(context))
 
     async def answer_messages(_: object, context: Context, visit: Visit, __: Patience) -> None:
-        answer = partial(_admitted, method.answer, visit)
+        answer = partial(_admitted, method, visit)
         await answer_each(partial(_answer, request_type, answer), project_of, queue, context, feed)
 
     async def learn_batches(_: object, context: Context, visit: Visit, patience: Patience) -> None:
-        answer = partial(_admitted, method.answer, visit)
+        answer = partial(_admitted, method, visit)
         await LearnStream(answer, queue, context, feed, patience, need.method).run()
 
     match method.lane:
@@ -236,11 +242,11 @@ def _stream_handler(
     return grpc.unary_stream_rpc_method_handler(Call(need, give_replies, in_flight, gate, is_stream=True).answer)
 
 
-def _admitted(answer: Callable[..., Any], visit: Visit, request: Message, *more: object) -> Any:
+def _admitted(method: Method, visit: Visit, request: Message, *more: object) -> Any:
     """The answer to a message of a stream, whose caller's token may have been revoked meanwhile."""
     visit.look_again()
     visit.admit(request)
-    reply = answer(request, *more)
+    reply = method.answer(request, *more, *_writer(method, visit))
     if isinstance(reply, Message):
         visit.saw(reply)
     return reply

@@ -199,6 +199,11 @@ class Visit:
             # Before the effect, which nobody could miss otherwise.
             self._gate.audit.append(self._line(_BEGUN), self._gate.now(), is_durable=True)
 
+    @property
+    def writer(self) -> str:
+        """What is noted as the writer of what the call writes: the name of its token; empty without one."""
+        return "" if self._caller is LOCAL else self._caller.name
+
     def look_again(self) -> None:
         """Looks whether the token still counts, in a call that lasts. Raises: TokenInvalid."""
         self._caller = self._gate.caller(self._context)

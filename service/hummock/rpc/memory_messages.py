@@ -55,14 +55,18 @@ _SENT_ORIGIN = {origin: memory_pb2.Origin.ValueType(origin) for origin in Origin
 
 
 def learn_command(
-    request: context_service_pb2.LearnRequest, patience: Patience = ENDLESS, *, is_batch: bool = False
+    request: context_service_pb2.LearnRequest,
+    patience: Patience = ENDLESS,
+    writer: str = "",
+    *,
+    is_batch: bool = False,
 ) -> LearnCommand:
-    """A Learn, alone or as a batch of a stream, while somebody waits for it."""
+    """A Learn, alone or as a batch of a stream, while somebody waits for it; `writer` is the name of its token."""
     default = context_service_pb2.EMBEDDING_MODE_DEFERRED if is_batch else context_service_pb2.EMBEDDING_MODE_INLINE
     return LearnCommand(
         project=values.project_name("project", request.project),
         request_id=values.request_id(request.request_id),
-        lessons=_lessons(request.memories),
+        lessons=_lessons(request.memories, writer),
         # Nobody asks for it where there is no request_id, and it costs as much as parsing does.
         fingerprint=values.fingerprint(request) if request.request_id else b"",
         is_deferred=(request.embedding or default) == context_service_pb2.EMBEDDING_MODE_DEFERRED,
@@ -71,8 +75,8 @@ def learn_command(
     )
 
 
-def draft(sent: memory_pb2.Memory) -> Draft:
-    """A memory that is to be stored; what is output only is not looked at. Raises: InvalidRequest."""
+def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
+    """A memory that this writer stores; what is output only is not looked at. Raises: InvalidRequest."""
     return Draft(
         id=values.identifier("id", sent.id),
         kind=_kind(sent),
@@ -89,11 +93,12 @@ def draft(sent: memory_pb2.Memory) -> Draft:
         source_hash=sent.source_hash,
         metadata=_metadata(sent),
         expire_time=values.time("expire_time", sent, "expire_time"),
+        writer=writer,
     )
 
 
-def memory_changes(request: memory_service_pb2.UpdateMemoryRequest) -> tuple[str, Changes]:
-    """The id of the memory, and the new values of the fields that the mask names."""
+def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, writer: str = "") -> tuple[str, Changes]:
+    """The id of the memory, and the new values of the fields that the mask names; `writer` changes them."""
     paths = _mask(request.update_mask.paths)
     if not request.memory.id:
         raise InvalidRequest("memory.id", "is empty; say which memory")
@@ -102,7 +107,7 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest) -> tuple[str
     FieldMask(paths=fields).MergeMessage(request.memory, sent)
     check(sent, "memory.", only=("id", *fields))
     with _inside("memory."):
-        changes = Changes()
+        changes = Changes(writer=writer)
         for path in paths:
             changes = _CHANGES[path](changes, sent)
         return values.identifier("id", sent.id), changes
@@ -196,6 +201,8 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
         message.speaker = stored.speaker
     if stored.emotion_label:
         message.emotion_label = stored.emotion_label
+    if stored.writer:
+        message.writer = stored.writer
     message.trust = stored.trust
     message.content_hash = stored.content_hash.hex()
     message.token_count = stored.token_count
@@ -295,17 +302,17 @@ def delete_response(deleted: Deleted) -> memory_service_pb2.DeleteMemoriesRespon
     )
 
 
-def _lessons(sent: Sequence[memory_pb2.Memory]) -> tuple[Lesson, ...]:
+def _lessons(sent: Sequence[memory_pb2.Memory], writer: str) -> tuple[Lesson, ...]:
     with_vector = [one for one in sent if one.HasField("vector")]
     # None where one of them is wrong: it is found again at its place, so that the first mistake is the one named.
     vectors = values.vectors([one.vector for one in with_vector])
     unused = iter(vectors or ())
-    return tuple(_lesson(index, one, unused if vectors else None) for index, one in enumerate(sent))
+    return tuple(_lesson(index, one, writer, unused if vectors else None) for index, one in enumerate(sent))
 
 
-def _lesson(index: int, sent: memory_pb2.Memory, vectors: Iterator[QueryVector] | None) -> Lesson:
+def _lesson(index: int, sent: memory_pb2.Memory, writer: str, vectors: Iterator[QueryVector] | None) -> Lesson:
     try:
-        made = draft(sent)
+        made = draft(sent, writer)
         if not sent.HasField("vector"):
             return Lesson(draft=made)
         return Lesson(draft=made, vector=next(vectors) if vectors else values.vector("vector", sent.vector))

@@ -121,9 +121,9 @@ class MemoryServicer:
 
         return that_fits(page_of, values.page_size(request.page_size))
 
-    def UpdateMemory(self, request: pb.UpdateMemoryRequest) -> pb.UpdateMemoryResponse:
+    def UpdateMemory(self, request: pb.UpdateMemoryRequest, writer: str = "") -> pb.UpdateMemoryResponse:
         """Changes the named fields of a memory."""
-        memory_id, changes = memory_messages.memory_changes(request)
+        memory_id, changes = memory_messages.memory_changes(request, writer)
         project = values.project_name("project", request.project)
         request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
         try:

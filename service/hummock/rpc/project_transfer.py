@@ -35,6 +35,7 @@ from hummock.v1 import project_service_pb2 as pb
 VERSION = 2
 """Of the records."""
 
+_LONGEST_WRITER = 256
 _FLOAT_BYTES = 4
 _MOST_RECORDS = 512
 _MOST_BYTES = 256 * 1024
@@ -141,7 +142,7 @@ def _given_project(sent: transfer_pb2.TransferHeader) -> GivenProject:
 
 def _given_memory(sent: transfer_pb2.TransferMemory) -> GivenMemory:
     try:
-        made = draft(sent.memory)
+        made = draft(sent.memory, _writer(sent.memory))
     except InvalidRequest as error:
         error.move_into("memory.memory.")
         raise
@@ -152,6 +153,14 @@ def _given_memory(sent: transfer_pb2.TransferMemory) -> GivenMemory:
         emb_space=sent.emb_space,
         chunks=tuple(_given_chunk(at, chunk) for at, chunk in enumerate(sent.chunks)),
     )
+
+
+def _writer(sent: memory_pb2.Memory) -> str:
+    """Who wrote it where it comes from: whoever imports administers, and is believed."""
+    writer = values.identifier("writer", sent.writer)
+    if len(writer) > _LONGEST_WRITER:
+        raise InvalidRequest("writer", f"has {len(writer)} characters; the limit is {_LONGEST_WRITER}")
+    return writer
 
 
 def _given_session(sent: transfer_pb2.TransferSession) -> Session:
@@ -263,6 +272,7 @@ def _fill_input(message: memory_pb2.Memory, stored: Memory) -> None:
     message.session_id = stored.session_id
     message.speaker = stored.speaker
     message.emotion_label = stored.emotion_label
+    message.writer = stored.writer
     message.trust = stored.trust
     message.supersedes.extend(stored.supersedes)
     message.source_hash = stored.source_hash

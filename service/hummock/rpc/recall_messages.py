@@ -113,6 +113,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         decay_exempt_origins=frozenset(map(Origin, given.get("decay_exempt_origins", ()))),
         relevance_weight=tuning.get("relevance_weight"),
         near_twin_bar=tuning.get("near_twin_bar"),
+        writer_cap=tuning.get("writer_cap"),
         mmr_relevance=MmrRelevance(request.mmr_relevance) if request.mmr_relevance else None,
         cross_encoding=CrossEncoding(request.cross_encoder) if request.cross_encoder else None,
         late_interaction=given.get("late_interaction"),
@@ -219,6 +220,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
                 least_cosine=group.least_cosine,
                 mean_cosine=group.mean_cosine,
                 greatest_cosine=group.greatest_cosine,
+                over_writer_cap=group.over_writer_cap,
                 origins=[
                     recall_pb2.OriginCount(origin=memory_pb2.Origin.ValueType(origin), count=size)
                     for origin, size in group.origins
@@ -323,6 +325,7 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit, *, with_raw: bool) -> None:
     message.age_days = hit.age_days
     message.decay = hit.decay
     message.near_twin = hit.near_twin
+    message.over_writer_cap = hit.over_writer_cap
     message.time_match = hit.time_match
     message.verdict = hit.verdict
     message.helpful_count = hit.helpful_count

@@ -214,8 +214,10 @@ def messages(stored: Iterable[SessionMessage]) -> list[session_pb2.ChatMessage]:
     ]
 
 
-def turn_command(request: context_service_pb2.LearnTurnRequest, patience: Patience = ENDLESS) -> LearnTurnCommand:
-    """A turn to be learnt, while somebody waits for it."""
+def turn_command(
+    request: context_service_pb2.LearnTurnRequest, patience: Patience = ENDLESS, writer: str = ""
+) -> LearnTurnCommand:
+    """A turn to be learnt, while somebody waits for it; `writer` is the name of its token."""
     user, assistant = _parse_side("user", request.user), _parse_side("assistant", request.assistant)
     if user.message_id and user.message_id == assistant.message_id:
         raise InvalidRequest("assistant.message_id", "is that of the user's message; make a new one")
@@ -228,6 +230,7 @@ def turn_command(request: context_service_pb2.LearnTurnRequest, patience: Patien
         assistant=assistant,
         used_memory_ids=values.identifiers("used_memory_ids", request.used_memory_ids),
         patience=patience,
+        writer=writer,
     )
 
 

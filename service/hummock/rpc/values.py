@@ -148,6 +148,7 @@ def memory_filter(field: str, sent: memory_pb2.MemoryFilter) -> Filter:
         session_ids=identifiers(f"{field}.session_ids", given.get("session_ids", ())),
         paths=tuple(given.get("paths", ())),
         speakers=tuple(given.get("speakers", ())),
+        writers=tuple(given.get("writers", ())),
         created_after=time(f"{field}.created_after", sent, "created_after") if "created_after" in given else None,
         created_before=time(f"{field}.created_before", sent, "created_before") if "created_before" in given else None,
         excluded_ids=identifiers(f"{field}.excluded_ids", given.get("excluded_ids", ())),

@@ -162,6 +162,7 @@ def as_draft(memory: Memory) -> Draft:
             source_hash=memory.source_hash,
             metadata=memory.metadata,
             expire_time=memory.expire_time,
+            writer=memory.writer,
         )
     )
 

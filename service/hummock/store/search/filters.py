@@ -52,6 +52,7 @@ def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
         (facets.session, where.session_ids),
         (facets.path, where.paths),
         (facets.speaker, where.speakers),
+        (facets.writer, where.writers),
     ):
         if names:
             allowed &= holding(view, [facet(name) for name in names], stored)

@@ -21,6 +21,7 @@ from hummock.core.candidates import (
     TokenVectors,
 )
 from hummock.core.memory import DomainKnowledge, MemoryKind
+from hummock.core.recall import CAPPED
 from hummock.store.limits import MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
 from hummock.store.search.crossing import Crossing, asked_of
 from hummock.store.search.filters import (
@@ -71,7 +72,10 @@ _AGES_A_SCORE = 10
 _HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
 _NOTHING: Ordinals = np.empty(0, np.int64)
 _NO_VERDICTS: NDArray[np.uint8] = np.empty(0, np.uint8)
+_NO_WRITERS: NDArray[np.uint32] = np.empty(0, np.uint32)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
+_OTHERS = CAPPED
+"""Candidates of others that a path brings at least, where one writer's fill its pool: as many as a cap gives room."""
 
 
 class Search:
@@ -154,14 +158,15 @@ class Search:
         by_keyword, by_vector = self._by_both(query, allowed, asked)
         if texts:
             by_keyword = self._newest_holding(texts, query, allowed)
+        others_by_keyword, others_by_vector = self._others(query, allowed, asked, by_keyword, by_vector)
         crossing = Crossing(self._view, self._stored, query.bridge) if query.bridge else None
         foreign_by_keyword, foreign_by_vector = crossing.best(allowed, query.pool) if crossing else (_NOTHING, _NOTHING)
         spelling = query.spelling
         spelt = asked_of(self._view, self._stored, spelling.terms, spelling.weights) if spelling else None
         by_spelling = _by_keyword(query, allowed, spelt)
         found = {
-            FoundBy.VECTOR: np.concatenate([by_vector, foreign_by_vector]),
-            FoundBy.KEYWORD: np.concatenate([by_keyword, foreign_by_keyword, by_spelling]),
+            FoundBy.VECTOR: np.concatenate([by_vector, foreign_by_vector, others_by_vector]),
+            FoundBy.KEYWORD: np.concatenate([by_keyword, foreign_by_keyword, by_spelling, others_by_keyword]),
             _HOLDER: self._holders(query, allowed),
             FoundBy.DOMAIN: by_domain,
             FoundBy.KEY_FILE: key_files,
@@ -208,6 +213,37 @@ class Search:
         # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
+
+    def _others(
+        self,
+        query: GroupQuery,
+        allowed: Flags,
+        asked: AskedTerms | None,
+        by_keyword: Ordinals,
+        by_vector: Ordinals,
+    ) -> tuple[Ordinals, Ordinals]:
+        """What others have, by words and by vector, where one writer for whom nobody vouches fills a path's pool."""
+        if not self._view.columns.has_writers:
+            return _NOTHING, _NOTHING
+        theirs_by_keyword = self._beside(by_keyword, query.pool, allowed)
+        theirs_by_vector = self._beside(by_vector, query.pool, allowed)
+        few = replace(query, pool=_OTHERS)
+        return (
+            _NOTHING if theirs_by_keyword is None else _by_keyword(few, theirs_by_keyword, asked),
+            _NOTHING if theirs_by_vector is None else self._by_vector(few, theirs_by_vector),
+        )
+
+    def _beside(self, found: Ordinals, pool: int, allowed: Flags) -> Flags | None:
+        """What is allowed and not of the writer who fills a pool; None where others have room in it."""
+        if len(found) < max(pool, 1):
+            return None
+        writers = self._view.columns.writer.values
+        # Who has more than half of them stands in the middle.
+        middle = np.sort(writers[found])[len(found) // 2]
+        if not middle or np.count_nonzero(writers[found] != middle) >= min(_OTHERS, pool // 2):
+            return None
+        others: Flags = allowed & (writers != middle)
+        return others
 
     def _by_time(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
         """What is told of the query's times; of more than a pool the nearest, else the best by words and the newest."""
@@ -368,6 +404,7 @@ class Search:
             rarity=_NO_VECTOR if asked is None else asked.rarity,
             helpful=columns.helpful.values[at] if columns.has_verdicts else _NO_VERDICTS,
             wrong=columns.wrong.values[at] if columns.has_verdicts else _NO_VERDICTS,
+            writer=columns.writer.values[at] if columns.has_writers else _NO_WRITERS,
             domain_names=domain_names,
         )
 

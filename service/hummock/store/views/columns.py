@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import CodeFragment, Memory, MemoryKind
+from hummock.core.review import is_of_no_hand
 from hummock.store.views.growing import Growing
 from hummock.text.normalise import prose, short_hash
 from hummock.text.traits import Trait, traits_of
@@ -88,6 +89,7 @@ ROW = np.dtype(
         ("wrong", "u1"),
         ("expire_time", "<f8"),
         ("token_sign", "u1"),
+        ("writer", "<u4"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -95,7 +97,7 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBdB")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBdBI")
 _CHUNKS = struct.Struct("<H")
 _CHUNKS_AT = struct.calcsize("<HqdddQQIi")
 _VERDICTS_AT = struct.calcsize("<HqdddQQIiHBBQBQBII")
@@ -167,6 +169,7 @@ def pack_row(
         *verdicts,
         memory.expire_time or 0.0,
         token_sign,
+        writer_hash(memory),
     )
     return row + memory.id.encode()
 
@@ -180,6 +183,12 @@ def speaker_hash(name: str) -> int:
     """32 bits of a speaker's name, whatever its case and spaces; 0 of none."""
     folded = prose(name)
     return zlib.crc32(folded.encode("utf-8", "surrogatepass")) or 1 if folded else 0
+
+
+def writer_hash(memory: Memory) -> int:
+    """32 bits of the name of who wrote what nobody vouches for; 0 of all else."""
+    name = memory.writer if is_of_no_hand(memory) else ""
+    return zlib.crc32(name.encode()) or 1 if name else 0
 
 
 def file_hash(memory: Memory) -> int:
@@ -285,6 +294,7 @@ class Columns:
         wrong: uint8, likewise.
         expire_time: float64 Unix seconds, 0 where it never ends.
         token_sign: uint8, `TokenSign`. Copied when vectors come later.
+        writer: uint32 of who wrote what nobody vouches for, 0 of all else.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -294,6 +304,7 @@ class Columns:
         live_length: Sum of their lengths.
         by_sign: (kinds, signs) int64, how many of them are of each kind and each `TokenSign`.
         has_verdicts: Whether anything was ever said of one of the memories.
+        has_writers: Whether what a `writer` wrote ever stood beside what another one did, or none.
         first_expiry: No memory that is there ends before that, in Unix seconds; infinite where none ends.
     """
 
@@ -317,6 +328,7 @@ class Columns:
     wrong: Growing[np.uint8]
     expire_time: Growing[np.float64]
     token_sign: Growing[np.uint8]
+    writer: Growing[np.uint32]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]
@@ -326,6 +338,7 @@ class Columns:
     live: int = 0
     live_length: int = 0
     has_verdicts: bool = False
+    has_writers: bool = False
     first_expiry: float = math.inf
 
     @classmethod
@@ -357,6 +370,7 @@ class Columns:
             live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
             by_sign=self.by_sign + _by_sign(rows["kind"], rows["token_sign"], chunk_count),
             has_verdicts=self.has_verdicts or bool((rows["helpful"] | rows["wrong"]).any()),
+            has_writers=self.has_writers or _differ(self.writer.values[:1], rows["writer"]),
             first_expiry=min(self.first_expiry, _first(rows["expire_time"])),
         )
 
@@ -445,6 +459,11 @@ class Columns:
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
         return [(name, getattr(self, name)) for name in _COLUMNS]
+
+
+def _differ(first: NDArray[np.uint32], writers: NDArray[np.uint32]) -> bool:
+    """Whether these are not all one, or not that of the first memory, (0,) or (1,)."""
+    return bool((writers != (first if len(first) else writers[:1])).any())
 
 
 def _first(expire_times: NDArray[np.float64]) -> float:
