@@ -68,8 +68,10 @@ def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
 def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
     """One for each candidate, in order; None where the question prefers none."""
     found, rows = fused.candidates, fused.row
-    factor = np.ones(len(rows), np.float32)
     speaker = named_speaker(text, found.speaker)
+    if not speaker and not plan.wanted:
+        return None
+    factor = np.ones(len(rows), np.float32)
     if speaker:
         factor[found.speaker[rows] == speaker] *= SPEAKER_GAIN
     if Wanted.FROM_ASSISTANT in plan.wanted:

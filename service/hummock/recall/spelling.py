@@ -73,7 +73,9 @@ class _Lookup:
         latin = [place for place in self._unheld.values() if _LATIN.match(self._features.words[place])]
         in_pinyin = list(self._typed(latin)) if latin else []
         yield from in_pinyin
-        yield from self._read(text)
+        # A pair that is held may be of two words; without one that is not there is nothing to look for.
+        if any(map(is_han, self._unheld)):
+            yield from self._read(text)
         taken = {place for meant in in_pinyin for place in meant.places}
         misspelt = [place for place in latin if place not in taken]
         if len(misspelt) <= MOST_MISSPELT:
@@ -125,9 +127,6 @@ class _Lookup:
 
     def _unheld_words(self, text: str) -> Iterator[str]:
         """Its Chinese words of which no memory holds a pair."""
-        # A pair that is held may be of two words; without one that is not there is nothing to look for.
-        if not any(map(is_han, self._unheld)):
-            return
         for token in TOKEN.finditer(simplified(nfkc(text))):
             for word in pieces(token["cjk"] or ""):
                 if len(word) > 1 and self._unheld.keys() >= set(query_terms(word)):
@@ -152,6 +151,8 @@ class _Lookup:
         return {term: (count, forms[term]) for term, count in self._held(list(forms)).items()}
 
     def _held(self, terms: Sequence[str]) -> dict[str, int]:
+        if not terms:
+            return {}
         counts = self._store.holders(self._project, terms)
         return {term: count for term, count in zip(terms, counts, strict=True) if count}
 

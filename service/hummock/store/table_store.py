@@ -326,6 +326,9 @@ class StoreReads:
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether the project has one of these terms; see `ports.Store`."""
+        view = self._views.lagging_view(project)
+        if view is not None and self._projects.knows_any_term(view.number, terms):
+            return True
         with self._projects.reading_by_name(project) as stored:
             return stored is not None and stored.has_any_term(terms)
 

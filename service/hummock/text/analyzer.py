@@ -72,9 +72,16 @@ def first_terms(words: Sequence[str]) -> list[str]:
     """
     lines = "".join([f"{word}\n" for word in words])
     if not _PLAIN_WORDS.fullmatch(lines):
-        return [query_terms(word)[0] for word in words]
+        return [_first_term(word) for word in words]
     stems: list[str] = _local.stemmer.stemWords(lines.lower().split())
     return stems
+
+
+def _first_term(word: str) -> str:
+    """What else the word consists of is not looked at. Raises: IndexError."""
+    for term, _ in query_words(word):
+        return term
+    raise IndexError("the word has no term")
 
 
 def exact_names(text: str) -> list[str]:

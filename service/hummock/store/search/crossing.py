@@ -15,7 +15,7 @@ from hummock.store.limits import MAX_QUERY_TERMS
 from hummock.store.search.filters import Flags
 from hummock.store.search.nearest import Ordinals, nearest
 from hummock.store.views.columns import TokenSign
-from hummock.store.views.postings import NO_TERM, AskedTerms
+from hummock.store.views.postings import AskedTerms
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import best_cosines
@@ -102,8 +102,7 @@ def asked_of(
     view: ProjectView, stored: StoredProject, terms: tuple[str, ...], weights: NDArray[np.float32] | None = None
 ) -> AskedTerms:
     """The first of these terms, as the view's index knows them."""
-    numbers = stored.term_numbers(terms[:MAX_QUERY_TERMS])
-    words = np.array([NO_TERM if number is None else number for number in numbers], np.uint32)
+    words = view.kept_terms.numbers(terms[:MAX_QUERY_TERMS], stored.term_numbers)
     columns = view.columns
     mean_length = columns.live_length / columns.live if columns.live else 0.0
     return view.postings.asked(words, columns.length.values, columns.live, mean_length, weights)

@@ -38,7 +38,7 @@ from hummock.store.search.filters import (
 )
 from hummock.store.search.halves import Halves
 from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.postings import NO_TERM, AskedTerms
+from hummock.store.views.postings import AskedTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
@@ -47,16 +47,14 @@ from hummock_kernels.cosine import best_chunks, scan
 
 def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
     """Those of the terms that the fewest memories hold, at most so many, in the order given; held ones first."""
-    numbers = [NO_TERM if number is None else number for number in stored.term_numbers(terms)]
-    holders = view.postings.df.at(np.array(numbers, np.uint32)).astype(np.int64)
+    holders = view.postings.df.at(view.kept_terms.numbers(terms, stored.term_numbers)).astype(np.int64)
     kept = np.argsort(np.where(holders > 0, holders, np.iinfo(np.int64).max), kind="stable")[:most]
     return tuple(terms[place] for place in sorted(kept.tolist()))
 
 
 def holders(view: ProjectView, stored: StoredProject, terms: Sequence[str]) -> tuple[int, ...]:
     """How many memories hold each of these terms."""
-    numbers = [NO_TERM if number is None else number for number in stored.term_numbers(terms)]
-    return tuple(view.postings.df.at(np.array(numbers, np.uint32)).tolist())
+    return tuple(view.postings.df.at(view.kept_terms.numbers(terms, stored.term_numbers)).tolist())
 
 
 def held_behind(view: ProjectView, stored: StoredProject, prefix: str, most: int) -> dict[str, int]:

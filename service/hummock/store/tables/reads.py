@@ -63,6 +63,10 @@ class TableProjects:
             number = project_number(txn, self._engine, project)
             yield (None if number is None else TableProject(self._engine, txn, number, self._term_numbers, self.now))
 
+    def knows_any_term(self, number: int, terms: Sequence[str]) -> bool:
+        """Whether a project has one of these terms, as far as that was read before."""
+        return self._term_numbers.knows_any(number, terms)
+
     def last_commit(self) -> int:
         """The number of the newest transaction, of whatever process."""
         return self._engine.last_commit()

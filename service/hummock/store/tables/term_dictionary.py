@@ -80,10 +80,13 @@ class TermNumbers:
         found = self._read(txn, project, unknown) if unknown else {}
         return [known[term] if term in known else found.get(term) for term in terms]
 
+    def knows_any(self, project: int, terms: Sequence[str]) -> bool:
+        """Whether one of the terms has been found to have a number."""
+        return not self._known.get(project, {}).keys().isdisjoint(terms)
+
     def has_any(self, txn: Transaction, project: int, terms: Sequence[str]) -> bool:
         """Whether one of the terms has a number; nothing is read where that is known of one."""
-        known = self._known.get(project, {})
-        return any(term in known for term in terms) or bool(self._read(txn, project, terms))
+        return self.knows_any(project, terms) or bool(self._read(txn, project, terms))
 
     def _read(self, txn: Transaction, project: int, terms: Sequence[str]) -> dict[str, int]:
         """The numbers of those that have one."""

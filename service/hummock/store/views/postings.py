@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,41 @@ FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 0.5], np.float32)
 
 NO_TERM = 0xFFFF_FFFF
 """Stands for a term that the project does not have."""
+
+_TERMS_KEPT = 1024
+
+
+class KeptTerms:
+    """Numbers of the terms that one view was asked for last, those that it does not have among them.
+
+    They take some 300 KB at most, which no budget counts. Safe to use from several threads: all of them find the same.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[str, int] = {}
+
+    def numbers(self, terms: Sequence[str], read: ReadNumbers) -> NDArray[np.uint32]:
+        """The number of each, NO_TERM of one that the view does not have.
+
+        Args:
+            terms: Any.
+            read: Gives the numbers of some, as a transaction knows them that began after the view was made.
+        """
+        kept = self._kept
+        unread = [term for term in terms if term not in kept]
+        if unread and len(kept) >= _TERMS_KEPT:
+            # Others may still look into the one before.
+            kept, unread = {}, list(terms)
+            self._kept = kept
+        if unread:
+            numbers = read(unread)
+            kept |= zip(unread, [NO_TERM if number is None else number for number in numbers], strict=True)
+        return np.array([kept[term] for term in terms], np.uint32)
+
+
+ReadNumbers = Callable[[Sequence[str]], Sequence[int | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

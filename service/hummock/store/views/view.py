@@ -20,7 +20,7 @@ from hummock.store.views.forward_lists import ForwardLists, concatenated
 from hummock.store.views.given_names import NAMING_KINDS, LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.places import StarPlaces
-from hummock.store.views.postings import Postings
+from hummock.store.views.postings import KeptTerms, Postings
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock.store.views.superseded import LazySuperseded, Superseded, Superseding
 from hummock.store.views.told_times import ToldTimes
@@ -134,6 +134,7 @@ class ProjectView:
         star_places: Where memories stand in the star map; likewise.
         kept_flags: Of filters; every view begins without any.
         kept_signs: Of token vectors; likewise.
+        kept_terms: Of what was looked for; likewise.
         expired_at: When the last of the memories ended that the view leaves out for that; 0 where it leaves out none.
     """
 
@@ -155,6 +156,7 @@ class ProjectView:
     star_places: StarPlaces = field(default_factory=StarPlaces)
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
     kept_signs: KeptSigns = field(default_factory=KeptSigns, init=False)
+    kept_terms: KeptTerms = field(default_factory=KeptTerms, init=False)
     expired_at: float = 0.0
     _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
     _moment: KeptMoment = field(default_factory=KeptMoment, init=False)
