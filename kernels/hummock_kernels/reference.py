@@ -10,6 +10,7 @@ from hummock_kernels import reference_text
 from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
 from hummock_kernels.bm25 import Query, Saturation
 from hummock_kernels.cosine import Chunks
+from hummock_kernels.files import FileShares
 from hummock_kernels.mmr import OVER, TWIN, Cap
 from hummock_kernels.postings import Delta, Index, Presence
 from hummock_kernels.rank import (
@@ -231,6 +232,26 @@ def mmr(
         over |= set() if wait else {i for i in held if relevance[i] > relevance[pick]}
     marks = [TWIN * twin | OVER * (i in over) for i, twin in zip(chosen, twins, strict=True)]
     return np.array(chosen, np.int64), np.array(marks, np.uint8)
+
+
+def order_by_files(
+    rows: Indices, relevance: Vector, score: Vector, file: Words, name: Longs, shares: FileShares
+) -> tuple[Indices, Vector, Vector]:
+    """Twin of `files.order_by_files`."""
+    gained, places = relevance.copy(), np.flatnonzero(file[rows])
+    for of_file in np.unique(file[rows[places]]):
+        its = places[file[rows[places]] == of_file]
+        names, own = name[rows[its]], relevance[its].astype(np.float64)
+        best, next_one = own[: shares.supporters].sum(), own[: shares.supporters + 1].sum()
+        sums = own + shares.support * np.where(np.arange(len(own)) < shares.supporters, next_one - own, best)
+        sums[(names == 0) & names.any()] *= shares.head_factor
+        gained[its] = np.maximum(sums - shares.second_loss * (sums < sums.max()), 0)
+    if len(places) < 2 or gained[places].max() <= 0:
+        return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
+    gained[places] *= relevance[places].max() / gained[places].max()
+    shown = (score * (gained / np.maximum(relevance, np.finfo(np.float32).tiny))).astype(np.float32)
+    order = np.argsort(-gained, kind="stable").astype(np.int64)
+    return order, gained[order], shown[order]
 
 
 def _gain(relevance: np.float32, closest: np.float32, weight: np.float32) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _OWN = ("analyzer", "cosine", "signbit", "turns", "vocabulary", "topk", "postings")
-_BESIDE = ("bm25", "maxscore", "mmr", "rank", "tokens")
+_BESIDE = ("bm25", "files", "maxscore", "mmr", "rank", "tokens")
 """What another process compiles meanwhile, where nothing is compiled yet; it takes about as long."""
 
 KERNEL_MODULES = (*_OWN, *_BESIDE)

@@ -11,11 +11,11 @@ from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates, FoundBy
+from hummock.core.candidates import FoundBy
 from hummock.core.recall import Plan
 from hummock.recall.fuse import Fused
+from hummock_kernels.files import FileShares, order_by_files
 
 SUPPORT: Final = 0.05
 """How much of the relevance of each of the best others of its file a fragment gains."""
@@ -29,7 +29,8 @@ SECOND_LOSS: Final = 0.05
 HEAD_FACTOR: Final = 0.85
 """Of what has no symbol where another fragment of its file has one."""
 
-_BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
+_SHARES: Final = FileShares(SUPPORT, SUPPORTERS, HEAD_FACTOR, SECOND_LOSS)
+_BY_NAME: Final = np.uint8(FoundBy.DOMAIN | FoundBy.HOLDER)
 
 
 def by_files(fused: Fused, plan: Plan) -> Fused:
@@ -42,47 +43,19 @@ def by_files(fused: Fused, plan: Plan) -> Fused:
         plan: What was asked for.
     """
     found = fused.candidates
-    rows = fused.row
-    places = np.flatnonzero(found.file[rows])
-    if not plan.neighbours or plan.substrings or len(places) < 2 or (found.found_by & _BY_NAME).any():
+    if not plan.neighbours or plan.substrings or (found.found_by & _BY_NAME).any():
         return fused
-    own = fused.relevance[places]
-    gained = _gained(own, found, rows[places])
-    best = gained.max()
-    if best <= 0:
+    order, relevance, score = order_by_files(
+        fused.row, fused.relevance, fused.score, found.file, found.name_hash, _SHARES
+    )
+    if not len(order):
         return fused
-    relevance = fused.relevance.copy()
-    relevance[places] = gained * (own.max() / best)
-    shown = fused.score * (relevance / np.maximum(fused.relevance, np.finfo(np.float32).tiny))
-    order = np.argsort(-relevance, kind="stable")
     return replace(
         fused,
-        row=rows[order],
+        row=fused.row[order],
         joined=fused.joined[order],
         similarity=fused.similarity[order],
-        relevance=relevance[order],
-        score=shown[order],
+        relevance=relevance,
+        score=score,
         log_decay=fused.log_decay[order],
     )
-
-
-def _gained(own: NDArray[np.float32], found: Candidates, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """What the relevance of fragments becomes, (m,) not negative; they come best first."""
-    file = found.file[rows]
-    # From here on file by file, each best first.
-    order = np.argsort(file, kind="stable")
-    file, value, is_named = file[order], own[order], found.name_hash[rows[order]] != 0
-    is_start = np.empty(len(file), np.bool_)
-    is_start[0] = True
-    np.not_equal(file[1:], file[:-1], out=is_start[1:])
-    starts, of_file = np.flatnonzero(is_start), np.cumsum(is_start) - 1
-    place = np.arange(len(file)) - starts[of_file]
-    best = np.add.reduceat(np.where(place < SUPPORTERS, value, 0), starts)
-    with_next = np.add.reduceat(np.where(place <= SUPPORTERS, value, 0), starts)
-    others = np.where(place < SUPPORTERS, with_next[of_file] - value, best[of_file])
-    is_head = ~is_named & np.logical_or.reduceat(is_named, starts)[of_file]
-    gained = (value + SUPPORT * others) * np.where(is_head, HEAD_FACTOR, 1.0)
-    is_second = gained < np.maximum.reduceat(gained, starts)[of_file]
-    result = np.empty(len(own), np.float32)
-    result[order] = np.maximum(gained - SECOND_LOSS * is_second, 0)
-    return result

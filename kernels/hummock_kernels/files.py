@@ -1,0 +1,118 @@
+"""What candidates gain and lose by the others of their file."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hummock_kernels._jit import kernel, named
+from hummock_kernels._types import (
+    F32,
+    F32_1D,
+    F64,
+    I64,
+    I64_1D,
+    OUT_F32_1D,
+    OUT_I64_1D,
+    U32_1D,
+    U64_1D,
+    Indices,
+    Longs,
+    Tuple,
+    Vector,
+    Words,
+)
+
+_TINY = np.finfo(np.float32).tiny
+
+
+class FileShares(NamedTuple):
+    """How much files count.
+
+    Attributes:
+        support: Share of its relevance that each of the best others lends.
+        supporters: How many of those there are.
+        head_factor: Of what has no name where another of its file has one.
+        second_loss: What all but the best of a file lose.
+    """
+
+    support: float
+    supporters: int
+    head_factor: float
+    second_loss: float
+
+
+_SHARES = named(FileShares, F32, I64, F64, F64)
+
+
+@kernel(Tuple((OUT_I64_1D, OUT_F32_1D, OUT_F32_1D))(I64_1D, F32_1D, F32_1D, U32_1D, U64_1D, _SHARES))
+def order_by_files(
+    rows: Indices, relevance: Vector, score: Vector, file: Words, name: Longs, shares: FileShares
+) -> tuple[Indices, Vector, Vector]:
+    """Candidates that others of their file speak for, in their new order: places in `rows`, relevance and score.
+
+    (n,), (n,), (n,), (all,) and (all,) -> (n,) each; (0,) each where nothing changes, for fewer than two have a file or
+    none is relevant. The best one of those keeps its relevance, and what has no file its own. Equal ones keep their
+    order. A score changes as its relevance does.
+
+    Args:
+        rows: Candidates, best first.
+        relevance: Of each of these, not negative.
+        score: Likewise.
+        file: Of every candidate; 0 for what has none.
+        name: Of every candidate; 0 for what has none.
+        shares: How much files count.
+    """
+    places = np.empty(rows.shape[0], np.int64)
+    count = 0
+    for place in range(rows.shape[0]):
+        if file[rows[place]]:
+            places[count] = place
+            count += 1
+    unchanged = np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
+    if count < 2:
+        return unchanged
+    places = places[:count]
+    grouped = np.argsort(file[rows[places]], kind="mergesort")
+    gained = np.empty(count, np.float64)
+    best_own, best = np.float32(0), np.float32(0)
+    begin = 0
+    while begin < count:
+        of_file = file[rows[places[grouped[begin]]]]
+        end = begin
+        has_name = False
+        # The best that count, and the next one, which counts for each of these instead of itself.
+        nearest = np.zeros(shares.supporters + 1, np.float32)
+        while end < count and file[rows[places[grouped[end]]]] == of_file:
+            place = places[grouped[end]]
+            has_name |= name[rows[place]] != 0
+            if end - begin <= shares.supporters:
+                nearest[end - begin] = relevance[place]
+            end += 1
+        rest = np.float32(0)
+        for at in range(1, shares.supporters):
+            rest += nearest[at]
+        of_best = nearest[0] + rest
+        with_next = nearest[0] + (rest + nearest[shares.supporters])
+        most = -np.inf
+        for at in range(begin, end):
+            place = places[grouped[at]]
+            own = relevance[place]
+            others = with_next - own if at - begin < shares.supporters else of_best
+            is_head = has_name and not name[rows[place]]
+            gained[grouped[at]] = np.float64(own + shares.support * others) * (shares.head_factor if is_head else 1.0)
+            most = max(most, gained[grouped[at]])
+            best_own = max(best_own, own)
+        for at in range(begin, end):
+            loss = shares.second_loss if gained[grouped[at]] < most else 0.0
+            gained[grouped[at]] = np.float32(max(gained[grouped[at]] - loss, 0.0))
+            best = max(best, np.float32(gained[grouped[at]]))
+        begin = end
+    if best <= 0:
+        return unchanged
+    raised, shown = relevance.copy(), np.empty(rows.shape[0], np.float32)
+    for i in range(count):
+        raised[places[i]] = np.float32(gained[i]) * (best_own / best)
+    for place in range(rows.shape[0]):
+        shown[place] = score[place] * (raised[place] / max(relevance[place], np.float32(_TINY)))
+    order = np.argsort(-raised, kind="mergesort")
+    return order, raised[order], shown[order]
