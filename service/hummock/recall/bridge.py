@@ -173,7 +173,15 @@ def crossed(
     if said is None or not said.is_foreign.any():
         return found, late
     by_words = said.is_foreign & np.isnan(said.cosine)
+    found = replace(
+        found,
+        keyword=np.where(by_words, found.keyword + said.keyword, found.keyword),
+        matched=np.where(by_words, found.matched | said.matched, found.matched),
+    )
     by_both = said.is_foreign & ~by_words
+    if not by_both.any():
+        # The caller brought the query's vector, so that no model has read the gloss.
+        return found, late
     of_gloss = late_scores(found, replace(features, tokens=features.bridge_tokens), space.token_mark, by_both)
     found_by = found.found_by.copy()
     found_by[by_both & (found.keyword == 0)] &= ~np.uint8(FoundBy.KEYWORD)
@@ -181,8 +189,6 @@ def crossed(
     candidates = replace(
         found,
         cosine=np.where(by_both, _cosine(found, said, features, space.calibration), found.cosine),
-        keyword=np.where(by_words, found.keyword + said.keyword, found.keyword),
-        matched=np.where(by_words, found.matched | said.matched, found.matched),
         found_by=found_by,
     )
     return candidates, np.where(by_both & ~np.isnan(of_gloss), of_gloss, late)

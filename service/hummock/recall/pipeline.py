@@ -158,8 +158,7 @@ class Recall:
 
     def is_inline(self, query: RecallQuery) -> bool:
         """Whether no model need be run and nobody be asked for it, and nothing takes long that lately did not."""
-        has_vector = query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query)
-        if not has_vector or query.context_window or query.keyword_mode is not KeywordMode.TERMS:
+        if query.context_window or query.keyword_mode is not KeywordMode.TERMS:
             return False
         if max(query.top_k or 0, query.code_top_k or 0) > _INLINE_HITS or (query.candidates or 0) > _INLINE_CANDIDATES:
             return False
@@ -167,7 +166,10 @@ class Recall:
             return False
         costs = self._costs.of(query.project)
         lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, _LATE, *_TO_FINISH)])
-        return lately_s < _INLINE_S
+        if lately_s >= _INLINE_S:
+            return False
+        # Last, for it takes longest.
+        return query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query)
 
     def ranking(self, query: RecallQuery) -> Ranking:
         """The same as far as hits are chosen, whatever time it takes; none is loaded.

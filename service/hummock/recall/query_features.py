@@ -17,7 +17,7 @@ from hummock.recall.plan import ALL_KINDS, KEEPS_ALL
 from hummock.text.analyzer import query_terms, query_words
 from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
-from hummock.text.normalise import CJK, is_han, known_share, normal_hash, prose, short_hash, text_hash
+from hummock.text.normalise import CJK, code, is_han, known_share, normal_hash, prose, short_hash
 
 MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
@@ -181,8 +181,8 @@ def echo_hashes(text: str) -> frozenset[int]:
     """Of the query as prose, and of the same with another final mark or none; and of the query as code."""
     whole = prose(text)
     stem = whole.rstrip(_FINAL_MARKS)
-    forms = (whole, *(f"{stem}{mark}" for mark in _MARKS)) if stem else (whole,)
-    return frozenset(map(short_hash, (*map(normal_hash, forms), text_hash(text, is_code=True))))
+    forms = {whole, code(text), *([f"{stem}{mark}" for mark in _MARKS] if stem else ())}
+    return frozenset([short_hash(normal_hash(form)) for form in forms])
 
 
 def _group_bridge(group: GroupPlan, features: QueryFeatures) -> Bridge | None:

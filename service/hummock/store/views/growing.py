@@ -6,7 +6,7 @@ A holder sees what it was made with, whatever is appended behind it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -34,20 +34,24 @@ class Growing(Generic[Scalar]):
 
     What one holder sees never changes. Rows behind it belong to whoever appends, so only the newest of a lineage of
     arrays may be extended, by one thread at a time.
+
+    Attributes:
+        buffer: All rows.
+        size: How many of them are this holder's.
+        values: These; not to be written to. A search looks at them some forty times.
     """
 
     buffer: NDArray[Scalar]
     size: int
+    values: NDArray[Scalar] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", self.buffer[: self.size])
 
     @classmethod
     def of(cls, values: NDArray[Scalar]) -> Self:
         """An array of these rows."""
         return cls(values, len(values))
-
-    @property
-    def values(self) -> NDArray[Scalar]:
-        """The rows; not to be written to."""
-        return self.buffer[: self.size]
 
     @classmethod
     def with_room(cls, count: int, shape: tuple[int, ...], dtype: DTypeLike) -> Self:

@@ -278,6 +278,8 @@ class FrequentTerms:
         known = self.greatest[np.minimum(terms, len(self.greatest) - 1)]
         # Where memories are longer on average counts saturate later, but at most by as much later.
         growth = max(1.0, mean_length / self.mean_length) if self.mean_length > 0 else 1.0
+        if growth == 1.0:
+            return known
         shares: NDArray[np.float32] = np.minimum(known * np.float32(growth), np.float32(1))
         return shares
 
@@ -285,7 +287,7 @@ class FrequentTerms:
         """The row of each of these terms in `presence`, -1 for those that are not frequent."""
         if not len(self.numbers):
             return np.full(len(terms), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.numbers, terms), len(self.numbers) - 1)
+        at = np.minimum(self.numbers.searchsorted(terms), len(self.numbers) - 1)
         found: NDArray[np.int64] = np.where(self.numbers[at] == terms, at, -1)
         return found
 
