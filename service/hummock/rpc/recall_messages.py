@@ -164,11 +164,11 @@ def recall_response(recalled: Recalled, *, with_raw: bool = False) -> recall_pb2
     """The answer to a recall; where it has no room for all texts, those of the best hits of each group come."""
     reply = recall_pb2.RecallResponse(
         intent=intent(recalled.intent),
-        receipt=receipt(recalled.receipt),
         degraded=degradations(recalled.degraded),
         seq=recalled.seq,
         content_seq=recalled.content_seq,
     )
+    _fill_receipt(reply.receipt, recalled.receipt)
     for messages, hits in (
         (reply.hits, recalled.hits),
         (reply.code_fragments, recalled.code_fragments),
@@ -202,51 +202,55 @@ def intent(known: Intent) -> recall_pb2.Intent:
 
 def receipt(kept: Receipt) -> recall_pb2.Receipt:
     """What ran and how long it took."""
-    message = recall_pb2.Receipt(
-        preset=recall_pb2.Preset.ValueType(kept.preset),
-        groups=[
-            recall_pb2.GroupCount(
-                group=GROUPS[group.name],
-                searched=group.searched,
-                vector=group.vector,
-                keyword=group.keyword,
-                domain=group.domain,
-                echo=group.echo,
-                duplicate=group.duplicate,
-                below_min_similarity=group.below_min_similarity,
-                returned=group.returned,
-                in_window=group.in_window,
-                pending=group.pending,
-                least_cosine=group.least_cosine,
-                mean_cosine=group.mean_cosine,
-                greatest_cosine=group.greatest_cosine,
-                over_writer_cap=group.over_writer_cap,
-                origins=[
-                    recall_pb2.OriginCount(origin=memory_pb2.Origin.ValueType(origin), count=size)
-                    for origin, size in group.origins
-                ],
-            )
-            for group in kept.groups
-        ],
-        emb_space=kept.emb_space,
-        vector_weight=kept.vector_weight,
-        cached=kept.cached,
-        late_interaction_weight=kept.late_interaction_weight,
-        times=map(_interval_message, kept.times),
-        cross_encoded=kept.cross_encoded,
-        project_settings=kept.project_settings,
-        gloss=[recall_pb2.GlossedTerm(term=each.term, words=each.words) for each in kept.gloss],
-        gloss_version=kept.gloss_version,
-        min_similarity=kept.min_similarity,
-        min_cosine=kept.min_cosine,
-        min_similarity_of_best=kept.min_of_best,
-    )
+    message = recall_pb2.Receipt()
+    _fill_receipt(message, kept)
+    return message
+
+
+def _fill_receipt(message: recall_pb2.Receipt, kept: Receipt) -> None:
+    """Writes a receipt into an empty message, part by part: none is copied, and nothing that is unset is set."""
+    message.preset = recall_pb2.Preset.ValueType(kept.preset)
+    for group in kept.groups:
+        count = message.groups.add(
+            group=GROUPS[group.name],
+            searched=group.searched,
+            vector=group.vector,
+            keyword=group.keyword,
+            domain=group.domain,
+            echo=group.echo,
+            duplicate=group.duplicate,
+            below_min_similarity=group.below_min_similarity,
+            returned=group.returned,
+            in_window=group.in_window,
+            pending=group.pending,
+            least_cosine=group.least_cosine,
+            mean_cosine=group.mean_cosine,
+            greatest_cosine=group.greatest_cosine,
+            over_writer_cap=group.over_writer_cap,
+        )
+        for origin, size in group.origins:
+            count.origins.add(origin=memory_pb2.Origin.ValueType(origin), count=size)
+    message.emb_space = kept.emb_space
+    message.vector_weight = kept.vector_weight
+    message.cached = kept.cached
+    message.late_interaction_weight = kept.late_interaction_weight
+    message.times.extend(map(_interval_message, kept.times))
+    message.cross_encoded = kept.cross_encoded
+    message.project_settings.extend(kept.project_settings)
+    for each in kept.gloss:
+        message.gloss.add(term=each.term, words=each.words)
+    message.gloss_version = kept.gloss_version
+    if kept.min_similarity is not None:
+        message.min_similarity = kept.min_similarity
+    if kept.min_cosine is not None:
+        message.min_cosine = kept.min_cosine
+    if kept.min_of_best is not None:
+        message.min_similarity_of_best = kept.min_of_best
     values.set_timestamp(message.as_of, kept.as_of)
     values.set_duration(message.elapsed, kept.elapsed_s)
     for stage in kept.stages:
         time = message.stages.add(stage=_STAGES.get(stage.stage, recall_pb2.RECALL_STAGE_UNSPECIFIED))
         values.set_duration(time.elapsed, stage.elapsed_s)
-    return message
 
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
