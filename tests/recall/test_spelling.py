@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from msgspec.structs import replace
 
 from hummock.core.candidates import Candidates, Spelling, Spelt
 from hummock.recall.query_features import Meant
-from hummock.recall.spelling import BEHIND, as_meant, corrections, own_words, with_spelling
+from hummock.recall.spelling import BEHIND, as_meant, corrections, meant_by, own_words, with_spelling
 from tests.recall.candidates import features
 from tests.render.samples import note
 
@@ -64,3 +66,23 @@ def test_a_hit_does_not_hold_what_it_was_taken_for() -> None:
     assert [(each.asked, each.meant) for each in corrections(1, asked, memory)] == [("lighthose", "Lighthouses")]
     assert corrections(0, asked, memory) == ()
     assert corrections(1, ASKED, memory) == ()
+
+
+class Holders:
+    """A store in which some words are held; notes what is looked up."""
+
+    def __init__(self, *held: str) -> None:
+        self._held = held
+        self.asked: list[tuple[str, ...]] = []
+
+    def holders(self, _: str, terms: Sequence[str]) -> tuple[int, ...]:
+        """Which are held."""
+        self.asked.append(tuple(terms))
+        return tuple(int(term in self._held) for term in terms)
+
+
+def test_nothing_is_looked_up_for_what_cannot_be_meant() -> None:
+    store, asked = Holders("harbour", "还款"), features(terms=("harbour", "还款", "20"))
+    asked = replace(asked, words=asked.terms)
+    assert meant_by(asked, "harbour 还款 20", store, "p") == ()  # type: ignore[arg-type] # all that is asked of it
+    assert store.asked == [asked.terms]
