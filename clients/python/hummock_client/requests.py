@@ -57,6 +57,7 @@ class RecallOptions(TypedDict, total=False):
     echo_window: Duration
     allow_missing: bool
     include_superseded: bool
+    allow_stale: bool
 
 
 class RenderOptions(TypedDict, total=False):
@@ -93,6 +94,7 @@ class SearchOptions(TypedDict, total=False):
     session_id: str
     unseen_first: bool
     allow_missing: bool
+    allow_stale: bool
 
 
 class FeedbackOptions(TypedDict, total=False):

@@ -114,6 +114,10 @@ UntilOption = Annotated[
     datetime | None,
     typer.Option("--until", help="Told of this day (UTC) or earlier; with a time of day, before it.", parser=_until),
 ]
+StaleFlag = Annotated[
+    bool,
+    typer.Option("--allow-stale", help="While the database is away, what the service saw last; the reply says so."),
+]
 ExpiresOption = Annotated[
     datetime | None,
     typer.Option("--expires", help="Forget it at this moment (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),

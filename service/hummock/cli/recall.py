@@ -21,6 +21,7 @@ from hummock.cli.options import (
     ProjectOption,
     QueryArgument,
     SinceOption,
+    StaleFlag,
     TagOption,
     TargetOption,
     TopKOption,
@@ -88,12 +89,13 @@ def recall(
     include_superseded: Annotated[
         bool, typer.Option("--include-superseded", help="Also those that others replace; each says which.")
     ] = False,
+    allow_stale: StaleFlag = False,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Find the memories that bear on a text, and why."""
     request = recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until))
-    request.include_superseded = include_superseded
+    request.include_superseded, request.allow_stale = include_superseded, allow_stale
     with connect(target) as service:
         response = service.context.Recall(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -115,6 +117,7 @@ def render(
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    allow_stale: StaleFlag = False,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -132,6 +135,7 @@ def render(
         request.memories.ids.extend(memory_id)
     else:
         request.recall.CopyFrom(recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until)))
+        request.recall.allow_stale = allow_stale
     with connect(target) as service:
         response = service.context.Render(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -157,6 +161,7 @@ def search(
     unseen_first: Annotated[
         bool, typer.Option("--unseen-first", help="What the session has shown comes last.")
     ] = False,
+    allow_stale: StaleFlag = False,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -169,6 +174,7 @@ def search(
         filter=filter_of(tag, since=since, until=until),
         session_id=session,
         unseen_first=unseen_first,
+        allow_stale=allow_stale,
     )
     with connect(target) as service:
         response = service.context.Search(request, timeout=CALL_TIMEOUT_S)

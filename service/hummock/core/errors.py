@@ -193,6 +193,12 @@ class Unavailable(HummockError):
     reason = "UNAVAILABLE"
 
 
+class StoreUnreachable(Unavailable):
+    """What keeps the memories does not answer; try again."""
+
+    reason = "STORE_UNREACHABLE"
+
+
 class DeadlinePassed(HummockError):
     """The caller's deadline passed before its work was done, or begun."""
 

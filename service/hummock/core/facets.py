@@ -8,6 +8,7 @@ from hashlib import blake2b
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, Memory, told_time
 
 _LONGEST = 120
+_MARK = "\x1f"
 
 
 def tag(name: str) -> str:
@@ -78,10 +79,15 @@ def path_ends(full_path: str) -> list[str]:
     return ["/".join(parts[start:]) for start in range(len(parts))]
 
 
+def is_facet(term: str) -> bool:
+    """Whether a term is a facet and no word of a text."""
+    return term.startswith(_MARK)
+
+
 def _facet(prefix: str, value: str) -> str:
     if len(value.encode()) > _LONGEST:
         value = blake2b(value.encode(), digest_size=16).hexdigest()
-    return f"\x1f{prefix}{value}"
+    return f"{_MARK}{prefix}{value}"
 
 
 def passes(memory: Memory, where: Filter) -> bool:

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.claims import Claim
 from hummock.core.embedding import Embedding
+from hummock.core.errors import StoreUnreachable
 from hummock.core.learning import (
     Entry,
     LearningChanges,
@@ -434,15 +435,39 @@ class Recallable(Protocol):
         """
 
 
-class Store(Recallable, Protocol):
-    """The memories of all projects. Safe to call from several threads; a read never waits for a write.
-
-    What has expired by the store's clock is not there for any read or write, but for those that count memories.
-    """
+class Readable(Recallable, Protocol):
+    """What a rendering reads of all projects. Safe to call from several threads; a read never waits for a write."""
 
     @property
     def sessions(self) -> Sessions:
         """Reads of sessions and messages."""
+
+    def project(self, name: str) -> Project | None:
+        """A project, or None."""
+
+    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
+
+
+class LastSeen(Readable, Protocol):
+    """What a service has in memory of a store that it may be unable to reach; nothing here asks the store.
+
+    Each read is of the state of the project that was seen last, and raises StoreUnreachable where nothing of it is in
+    memory, or too little to answer at all. What is missing of memories is as if they were removed.
+    """
+
+    def away(self) -> StoreUnreachable | None:
+        """Why the store cannot be reached; None while it can, as far as is known."""
+
+    def seen(self, project: str) -> tuple[int, float]:
+        """The seq that was seen last, and for how many seconds at most it may not be the newest."""
+
+
+class Store(Readable, Protocol):
+    """The memories of all projects. Safe to call from several threads; a read never waits for a write.
+
+    What has expired by the store's clock is not there for any read or write, but for those that count memories.
+    """
 
     @property
     def review(self) -> Review:
@@ -495,9 +520,6 @@ class Store(Recallable, Protocol):
 
         Exact, whatever the query's pool, and as slow as that: for explaining, not for recalling.
         """
-
-    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
-        """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
 
     def pending(self, project: str, limit: int) -> list[int]:
         """The numbers of at most `limit` memories that wait for their vectors, by their writes; see `load`."""
@@ -558,9 +580,6 @@ class Store(Recallable, Protocol):
 
         It holds what it reads and no iterator, which ends with it, and is quick: while it runs, no page is reused.
         """
-
-    def project(self, name: str) -> Project | None:
-        """A project, or None."""
 
     def settings(self, project: str) -> ProjectSettings:
         """What a project sets for itself; nothing of an unknown one."""

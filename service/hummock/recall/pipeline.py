@@ -100,10 +100,12 @@ class Recall:
         cross_encode: CrossEncode | None = None,
         ask_intent: AskIntent | None = None,
         want: Callable[[str, Sequence[int]], None] | None = None,
+        lacking: Callable[[str, int], Degradation] | None = None,
     ) -> None:
         """Without `cross_encode` the service has no cross-encoder, without `ask_intent` no language model.
 
-        `want` is told of a project and the store's numbers of hits that wait for their vectors.
+        `want` is told of a project and the store's numbers of hits that wait for their vectors. `lacking` makes what is
+        said of every answer of a store that has not all: of a project, and how many hits it did not have.
         """
         self._store = store
         self._embedder = embedder
@@ -111,6 +113,7 @@ class Recall:
         self._cross_encode = cross_encode or CrossEncode(store, None, CrossEncoding.OFF, clock)
         self._ask_intent = ask_intent
         self._want = want
+        self._lacking = lacking
         self._costs = StageCosts()
 
     def __call__(self, query: RecallQuery) -> Recalled:
@@ -124,7 +127,8 @@ class Recall:
             ranking = self._rank(query, plan, features, budget)
             hits, docs = self._load(query, ranking)
             budget.done("load")
-            if len(docs) == sum(len(places) for places, _ in ranking.picked):
+            missing = sum(len(places) for places, _ in ranking.picked) - len(docs)
+            if not missing or self._lacking:
                 break
         if query.include_superseded:
             hits = with_replacements(self._store, query.project, hits)
@@ -151,6 +155,7 @@ class Recall:
                 *ranking.degraded,
                 *cut,
                 *damaged,
+                *([self._lacking(query.project, missing)] if self._lacking else ()),
             ),
             seq=gathered.seq,
             content_seq=gathered.content_seq,

@@ -19,7 +19,7 @@ from hummock.core.session import (
     PromptTemplate,
 )
 from hummock.memories.sessions import newest_within
-from hummock.ports.store import Store
+from hummock.ports.store import Readable
 from hummock.render.section import Wording
 
 _SEPARATOR: Final = "\n\n---\n\n"
@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 8 * 1024 * 1024
 """Of a session's messages as they are stored."""
 
 
-def with_history(query: RenderQuery, store: Store) -> RenderQuery:
+def with_history(query: RenderQuery, store: Readable) -> RenderQuery:
     """The rendering with the messages that its session names; untouched where it names none.
 
     A recall in that session leaves out as many turns as are shown, unless it says otherwise.
@@ -44,7 +44,7 @@ def with_history(query: RenderQuery, store: Store) -> RenderQuery:
     return replace(query, session=None, history=shown, recall=recall)
 
 
-def _shown(query: RenderQuery, asked: HistoryQuery, store: Store) -> tuple[PromptMessage, ...]:
+def _shown(query: RenderQuery, asked: HistoryQuery, store: Readable) -> tuple[PromptMessage, ...]:
     """The newest messages; of a session that holds the current one already, those before it."""
     sessions, said = store.sessions, store.generation(query.project).settings.history
     known = None

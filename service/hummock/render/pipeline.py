@@ -16,7 +16,7 @@ from hummock.core.render import Locale, Quotas, Rendered, RenderForm, RenderQuer
 from hummock.core.session import PromptTemplate
 from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
-from hummock.ports.store import Store
+from hummock.ports.store import Readable
 from hummock.render.compose import FORMS, compose, marked
 from hummock.render.messages import with_history, with_messages
 from hummock.render.passage import words_of
@@ -43,7 +43,7 @@ class Render:
     def __init__(
         self,
         recall: Callable[[RecallQuery], Recalled],
-        store: Store,
+        store: Readable,
         counter: TokenCounter,
         clock: Clock,
         turn: RenderTurn,

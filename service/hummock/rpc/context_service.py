@@ -14,7 +14,7 @@ from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
 from hummock.core.patience import Patience
-from hummock.core.recall import Recalled, RecallQuery
+from hummock.core.recall import Recalled, RecallQuery, Searched
 from hummock.core.render import Rendered
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.reading import inside, project_read
@@ -27,11 +27,13 @@ from hummock.rpc.recall_messages import (
     search_response,
 )
 from hummock.rpc.render_messages import render_query, render_response, turn_query, turn_response
+from hummock.rpc.stale import answered
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
 
 if TYPE_CHECKING:  # a reader has nothing but its recall, and loads nothing else
     from hummock.recall.cache import CachedRecall
+    from hummock.rpc.stale import FromMemory
     from hummock.rpc.use_cases import UseCases
 
 _FILTER = "filter."
@@ -47,23 +49,33 @@ class Asked:
     query: RecallQuery
     with_raw: bool
     allow_missing: bool
+    allow_stale: bool
 
 
 class RecallServicer:
     """Recall alone, which a reader answers as well."""
 
-    def __init__(self, recall: CachedRecall) -> None:
+    def __init__(self, recall: CachedRecall, from_memory: FromMemory | None = None) -> None:
+        """`from_memory` answers while the store cannot be reached; None where it always can."""
         self._recall = recall
+        self._from_memory = from_memory
 
     def Recall(self, request: recall_pb2.RecallRequest, until_s: float | None) -> recall_pb2.RecallResponse | Asked:
         """Finds the memories that bear on a query, where that takes a moment; otherwise the query is for a worker."""
-        asked = Asked(recall_query(request, until_s), values.wants_raw(request.view), request.allow_missing)
+        query, with_raw = recall_query(request, until_s), values.wants_raw(request.view)
+        asked = Asked(query, with_raw, request.allow_missing, request.allow_stale)
         recalled = self._recall.inline(asked.query)
         return asked if recalled is None else _recalled(asked, recalled)
 
     def on_worker(self, asked: Asked) -> recall_pb2.RecallResponse:
         """The same, whatever time it takes."""
-        return _recalled(asked, self._recall(asked.query))
+        recalled = answered(
+            self._from_memory,
+            lambda: self._recall(asked.query),
+            lambda memory: memory.recall(asked.query),
+            is_allowed=asked.allow_stale,
+        )
+        return _recalled(asked, recalled)
 
 
 def _recalled(asked: Asked, recalled: Recalled) -> recall_pb2.RecallResponse:
@@ -87,8 +99,18 @@ class ContextServicer:
     def Render(self, request: pb.RenderRequest, until_s: float | None) -> pb.RenderResponse:
         """Writes a prompt section."""
         query = render_query(request, until_s)
-        project_read(request, self._require)
-        return render_response(query.project, self._use_cases.render(query))
+
+        def fresh() -> Rendered:
+            project_read(request, self._require)
+            return self._use_cases.render(query)
+
+        rendered = answered(
+            self._use_cases.from_memory,
+            fresh,
+            lambda memory: memory.render(query),
+            is_allowed=request.recall.allow_stale,
+        )
+        return render_response(query.project, rendered)
 
     def RenderTurn(self, request: pb.RenderTurnRequest, until_s: float | None) -> Counted:
         """Writes a turn's prompt; what counts it waits for the disk."""
@@ -126,8 +148,15 @@ class ContextServicer:
     def Search(self, request: pb.SearchRequest, until_s: float | None) -> pb.SearchResponse:
         """Searches code and knowledge together."""
         query = search_query(request, until_s)
-        project_read(request, self._require)
-        return search_response(self._use_cases.search(query))
+
+        def fresh() -> Searched:
+            project_read(request, self._require)
+            return self._use_cases.search(query)
+
+        searched = answered(
+            self._use_cases.from_memory, fresh, lambda memory: memory.search(query), is_allowed=request.allow_stale
+        )
+        return search_response(searched)
 
     def Explain(self, request: explain_pb2.ExplainRequest, until_s: float | None) -> explain_pb2.ExplainResponse:
         """Says why a recall brings back a memory, or does not."""

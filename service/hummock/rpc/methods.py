@@ -40,7 +40,7 @@ def methods(
         load: How busy the lanes are.
         activity: What the service has done; None where nobody counts it.
     """
-    recall, context = RecallServicer(use_cases.recall), ContextServicer(use_cases)
+    recall, context = RecallServicer(use_cases.recall, use_cases.from_memory), ContextServicer(use_cases)
     require = use_cases.projects.stored
     memory = MemoryServicer(use_cases.garden, use_cases.forget, use_cases.review, require)
     session = SessionServicer(use_cases.sessions, require)

@@ -23,6 +23,7 @@ from hummock.recall.cache import CachedRecall
 from hummock.recall.explain import Explain
 from hummock.render.pipeline import Render
 from hummock.render.search import Search
+from hummock.rpc.stale import FromMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class UseCases:
     learn: Learn
     learn_turn: LearnTurn
     search: Search
+    from_memory: FromMemory | None
+    """Recalls, renderings and searches while the store cannot be reached; None where it always can."""
     explain: Explain
     feedback: Feedback
     garden: Garden

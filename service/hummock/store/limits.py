@@ -54,6 +54,8 @@ class StoreLimits:
         dictionary_bytes: For the numbers of terms that the writer has met lately.
         lease_s: A service that says nothing for so long is taken for dead, where several have one store, and another
             one does its work. It renews its lease four times meanwhile.
+        recent_memory_bytes: For memories that were read lately, where each read is a round trip.
+        recent_token_bytes: For token vectors, likewise.
         disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
         map_reserve_share: Share of the map that the quota leaves free for the same reason.
         plans: Of the search for near vectors.
@@ -74,6 +76,8 @@ class StoreLimits:
     small_views_share: float = 0.125
     dictionary_bytes: int = 64 * MIB
     lease_s: float = 10.0
+    recent_memory_bytes: int = 64 * MIB
+    recent_token_bytes: int = 64 * MIB
     disk_reserve_bytes: int = 64 * MIB
     map_reserve_share: float = 0.125
     plans: PlanLimits = PlanLimits()

@@ -21,6 +21,7 @@ from hummock.core.transfer import ExportPage
 from hummock.ports.claims import Claims
 from hummock.ports.store import (
     Generation,
+    LastSeen,
     LearningReader,
     Neighbours,
     Page,
@@ -136,7 +137,7 @@ class StoreReads:
         with self._projects.reading_by_name(project) as stored:
             if stored is None:
                 return [None] * len(docs)
-            stored.prefetch(docs, full=full)
+            stored.prefetch(docs, full=full, keep=True)
             return [self._sound(project, stored, doc, full=full) for doc in docs]
 
     def _sound(self, project: str, stored: TableProject, doc: int, *, full: bool) -> Memory | None:
@@ -435,7 +436,13 @@ class ReadOnlyStore(StoreReads):
 
 
 class WritableStore(StoreReads):
-    """The implementation of `ports.Store`; the opening of each engine makes it."""
+    """The implementation of `ports.Store`; the opening of each engine makes it.
+
+    Attributes:
+        last_seen: What is in memory of a store that may be out of reach; None where none is ever.
+    """
+
+    last_seen: LastSeen | None = None
 
     def __init__(
         self,

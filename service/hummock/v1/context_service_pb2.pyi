@@ -560,7 +560,9 @@ class RenderRequest(_message.Message):
     """
     @_builtins.property
     def recall(self) -> _recall_pb2.RecallRequest:
-        """Recall them. Its project may be left out; its view is ignored."""
+        """Recall them. Its project may be left out; its view is ignored. With its allow_stale the rendering is made from
+        memory as well, but for messages of a session, which need the database.
+        """
 
     @_builtins.property
     def memories(self) -> Global___MemorySelection:
@@ -1361,6 +1363,7 @@ class SearchRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     UNSEEN_FIRST_FIELD_NUMBER: _builtins.int
     ALLOW_MISSING_FIELD_NUMBER: _builtins.int
+    ALLOW_STALE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to search. Required, 1 to 256 characters."""
     query_text: _builtins.str
@@ -1381,6 +1384,8 @@ class SearchRequest(_message.Message):
     """With session_id: results that were shown before stand behind the others."""
     allow_missing: _builtins.bool
     """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
+    allow_stale: _builtins.bool
+    """As in RecallRequest."""
     @_builtins.property
     def filter(self) -> _memory_pb2.MemoryFilter:
         """Which memories may answer; kinds beside the scope narrow it further."""
@@ -1402,10 +1407,11 @@ class SearchRequest(_message.Message):
         session_id: _builtins.str = ...,
         unseen_first: _builtins.bool = ...,
         allow_missing: _builtins.bool = ...,
+        allow_stale: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "as_of", b"as_of", "filter", b"filter", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "allow_missing", b"allow_missing", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "session_id", b"session_id", "top_k", b"top_k", "unseen_first", b"unseen_first"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "allow_missing", b"allow_missing", "allow_stale", b"allow_stale", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "session_id", b"session_id", "top_k", b"top_k", "unseen_first", b"unseen_first"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015

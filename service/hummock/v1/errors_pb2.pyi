@@ -70,6 +70,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION: a file of the data directory was moved, removed or replaced; nothing is written until it is back."""
     ERROR_REASON_RECORD_DAMAGED: _ErrorReason.ValueType  # 23
     """DATA_LOSS: what was asked for is stored, and is not what was written. A copy from a backup or an export mends it."""
+    ERROR_REASON_STORE_UNREACHABLE: _ErrorReason.ValueType  # 24
+    """UNAVAILABLE: the database behind the service does not answer, or has no server that takes writes. RetryInfo says when
+    to try again; recalls that allow_stale may be answered from memory.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed: the `reason` of google.rpc.ErrorInfo without the prefix, for example "MEMORY_NOT_FOUND", in the domain
@@ -125,4 +129,8 @@ ERROR_REASON_DATA_DIRECTORY_REPLACED: ErrorReason.ValueType  # 22
 """FAILED_PRECONDITION: a file of the data directory was moved, removed or replaced; nothing is written until it is back."""
 ERROR_REASON_RECORD_DAMAGED: ErrorReason.ValueType  # 23
 """DATA_LOSS: what was asked for is stored, and is not what was written. A copy from a backup or an export mends it."""
+ERROR_REASON_STORE_UNREACHABLE: ErrorReason.ValueType  # 24
+"""UNAVAILABLE: the database behind the service does not answer, or has no server that takes writes. RetryInfo says when
+to try again; recalls that allow_stale may be answered from memory.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -364,6 +364,10 @@ class _DegradationReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Deg
     """The recall failed."""
     DEGRADATION_REASON_RECORDS_DAMAGED: _DegradationReason.ValueType  # 12
     """What is stored of them is not what was written."""
+    DEGRADATION_REASON_STALE: _DegradationReason.ValueType  # 13
+    """The database cannot be reached, and allow_stale let the service answer with what it last saw: the message says as of
+    which seq, how old that is at most, and what was not in memory.
+    """
 
 class DegradationReason(_DegradationReason, metaclass=_DegradationReasonEnumTypeWrapper):
     """Why a part of a recall was left out."""
@@ -396,6 +400,10 @@ DEGRADATION_REASON_RECALL_FAILED: DegradationReason.ValueType  # 11
 """The recall failed."""
 DEGRADATION_REASON_RECORDS_DAMAGED: DegradationReason.ValueType  # 12
 """What is stored of them is not what was written."""
+DEGRADATION_REASON_STALE: DegradationReason.ValueType  # 13
+"""The database cannot be reached, and allow_stale let the service answer with what it last saw: the message says as of
+which seq, how old that is at most, and what was not in memory.
+"""
 Global___DegradationReason: _TypeAlias = DegradationReason  # noqa: Y015
 
 class _CrossEncoder:
@@ -1175,6 +1183,7 @@ class RecallRequest(_message.Message):
     ECHO_WINDOW_FIELD_NUMBER: _builtins.int
     DECAY_EXEMPT_ORIGINS_FIELD_NUMBER: _builtins.int
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _builtins.int
+    ALLOW_STALE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters."""
     query_text: _builtins.str
@@ -1227,6 +1236,14 @@ class RecallRequest(_message.Message):
     include_superseded: _builtins.bool
     """Whether memories that others replace in meaning may answer as well; each says by `superseded_by` which they are. Not
     for prompts, which hold what counts now.
+    """
+    allow_stale: _builtins.bool
+    """Whether the service may answer from memory where the database behind it cannot be reached, in milliseconds once that
+    is known: with what it last saw of the project, which may lack what other services have written or forgotten since.
+    `degraded` says so (STALE), as of which seq and how old that is at most, and how many hits had to be left out because
+    their texts are not in memory. What the service does not have in memory, or not up to min_seq, is UNAVAILABLE
+    (STORE_UNREACHABLE) with RetryInfo, as it is without this. A service that keeps its memories itself is never stale;
+    nor are Explain and RenderTurn, which do not read it.
     """
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Embedding:
@@ -1291,10 +1308,11 @@ class RecallRequest(_message.Message):
         echo_window: _duration_pb2.Duration | None = ...,
         decay_exempt_origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
         include_superseded: _builtins.bool = ...,
+        allow_stale: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "as_of", b"as_of", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "query_vector", b"query_vector", "time_words", b"time_words", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "allow_missing", b"allow_missing", "as_of", b"as_of", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay_exempt_origins", b"decay_exempt_origins", "echo_window", b"echo_window", "filter", b"filter", "include_superseded", b"include_superseded", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "mmr_relevance", b"mmr_relevance", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "session_id", b"session_id", "time_words", b"time_words", "tuning", b"tuning", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "allow_missing", b"allow_missing", "allow_stale", b"allow_stale", "as_of", b"as_of", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay_exempt_origins", b"decay_exempt_origins", "echo_window", b"echo_window", "filter", b"filter", "include_superseded", b"include_superseded", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "mmr_relevance", b"mmr_relevance", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "session_id", b"session_id", "time_words", b"time_words", "tuning", b"tuning", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__late_interaction: _TypeAlias = _typing.Literal["late_interaction"]  # noqa: Y015
     _WhichOneofArgType__late_interaction: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction"]  # noqa: Y015

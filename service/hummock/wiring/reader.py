@@ -87,7 +87,7 @@ def _answer(
                 memory_budget_bytes=storage.memory_budget_bytes,
             )
         ) as memories,
-        recalling(settings, memories, embedder, SystemClock(), say) as (_, recall),
+        recalling(settings, memories, embedder, SystemClock(), say) as recalls,
         ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
     ):
         reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
@@ -96,7 +96,7 @@ def _answer(
         collect_garbage_seldom()
         beating: list[asyncio.Task[None]] = []
 
-        load = loading(recall, memories, embedder)
+        load = loading(recalls.cached, memories, embedder)
 
         def note() -> None:
             calls = lanes.load()
@@ -111,7 +111,7 @@ def _answer(
         async def serve() -> None:
             ended = _event_after(until)
             await serve_recalls(
-                recall,
+                recalls.cached,
                 lanes,
                 parse_address(address),
                 service,

@@ -54,6 +54,7 @@ from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddres
 from hummock.rpc.readers import Readers
 from hummock.rpc.server import Access
 from hummock.rpc.server import serve as serve_calls
+from hummock.rpc.stale import FromMemory
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring import stores
@@ -265,13 +266,24 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         stack.enter_context(closing(Expiry(opened))).start()
         forget, sessions = Forget(opened), Sessions(opened, clock, make_id)
         stack.enter_context(closing(Retention(opened, forget, sessions, clock))).start()
-        uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
+        recalls = stack.enter_context(
+            recalling(settings, opened, embedder, clock, say, backfill.want, opened.last_seen)
+        )
+        uncached, recall = recalls.uncached, recalls.cached
         entries, find_references = Entries(opened), ProjectReferences()
         render_turn = RenderTurn(opened, entries, find_references)
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
         background, learner_status = stack.enter_context(_background(settings, opened, learn_with, clock, say))
         observe = Observe(opened, background.seen)
         trails = SearchTrails(clock.monotonic)
+        from_memory = None
+        if opened.last_seen is not None and recalls.from_memory is not None:
+            from_memory = FromMemory(
+                away=opened.last_seen.away,
+                recall=recalls.from_memory,
+                render=Render(recalls.from_memory, opened.last_seen, counter, clock, render_turn),
+                search=Search(recalls.from_memory, trails),
+            )
 
         def follow(follower: Callable[[str, int], None]) -> None:
             opened.follow(follower)
@@ -283,6 +295,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             learn=Learn(opened, embedder, preparation, clock, backfill.wake),
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
             search=Search(recall, trails),
+            from_memory=from_memory,
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             feedback=Feedback(opened),
             garden=Garden(opened, preparation, clock),

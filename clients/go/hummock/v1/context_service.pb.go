@@ -1211,7 +1211,8 @@ type isRenderRequest_Source interface {
 }
 
 type RenderRequest_Recall struct {
-	// Recall them. Its project may be left out; its view is ignored.
+	// Recall them. Its project may be left out; its view is ignored. With its allow_stale the rendering is made from
+	// memory as well, but for messages of a session, which need the database.
 	Recall *RecallRequest `protobuf:"bytes,2,opt,name=recall,proto3,oneof"`
 }
 
@@ -2697,7 +2698,9 @@ type SearchRequest struct {
 	// With session_id: results that were shown before stand behind the others.
 	UnseenFirst bool `protobuf:"varint,9,opt,name=unseen_first,json=unseenFirst,proto3" json:"unseen_first,omitempty"`
 	// Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND.
-	AllowMissing  bool `protobuf:"varint,10,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	AllowMissing bool `protobuf:"varint,10,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
+	// As in RecallRequest.
+	AllowStale    bool `protobuf:"varint,11,opt,name=allow_stale,json=allowStale,proto3" json:"allow_stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2798,6 +2801,13 @@ func (x *SearchRequest) GetUnseenFirst() bool {
 func (x *SearchRequest) GetAllowMissing() bool {
 	if x != nil {
 		return x.AllowMissing
+	}
+	return false
+}
+
+func (x *SearchRequest) GetAllowStale() bool {
+	if x != nil {
+		return x.AllowStale
 	}
 	return false
 }
@@ -3437,7 +3447,7 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"learntTurn\x12,\n" +
 	"\x06failed\x18\x04 \x01(\v2\x12.google.rpc.StatusH\x00R\x06failed\x12!\n" +
 	"\fstored_count\x18\x05 \x01(\rR\vstoredCountB\t\n" +
-	"\aoutcome\"\xfe\x02\n" +
+	"\aoutcome\"\x9f\x03\n" +
 	"\rSearchRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -3451,7 +3461,9 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"session_id\x18\b \x01(\tR\tsessionId\x12!\n" +
 	"\funseen_first\x18\t \x01(\bR\vunseenFirst\x12#\n" +
 	"\rallow_missing\x18\n" +
-	" \x01(\bR\fallowMissingB\b\n" +
+	" \x01(\bR\fallowMissing\x12\x1f\n" +
+	"\vallow_stale\x18\v \x01(\bR\n" +
+	"allowStaleB\b\n" +
 	"\x06_top_k\"\xdd\x03\n" +
 	"\fSearchResult\x12-\n" +
 	"\x05scope\x18\x01 \x01(\x0e2\x17.hummock.v1.SearchScopeR\x05scope\x12\x1b\n" +

@@ -77,6 +77,9 @@ const (
 	ErrorReason_ERROR_REASON_DATA_DIRECTORY_REPLACED ErrorReason = 22
 	// DATA_LOSS: what was asked for is stored, and is not what was written. A copy from a backup or an export mends it.
 	ErrorReason_ERROR_REASON_RECORD_DAMAGED ErrorReason = 23
+	// UNAVAILABLE: the database behind the service does not answer, or has no server that takes writes. RetryInfo says when
+	// to try again; recalls that allow_stale may be answered from memory.
+	ErrorReason_ERROR_REASON_STORE_UNREACHABLE ErrorReason = 24
 )
 
 // Enum value maps for ErrorReason.
@@ -106,6 +109,7 @@ var (
 		21: "ERROR_REASON_DATA_FILE_CUT_SHORT",
 		22: "ERROR_REASON_DATA_DIRECTORY_REPLACED",
 		23: "ERROR_REASON_RECORD_DAMAGED",
+		24: "ERROR_REASON_STORE_UNREACHABLE",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -132,6 +136,7 @@ var (
 		"ERROR_REASON_DATA_FILE_CUT_SHORT":     21,
 		"ERROR_REASON_DATA_DIRECTORY_REPLACED": 22,
 		"ERROR_REASON_RECORD_DAMAGED":          23,
+		"ERROR_REASON_STORE_UNREACHABLE":       24,
 	}
 )
 
@@ -167,7 +172,7 @@ var File_hummock_v1_errors_proto protoreflect.FileDescriptor
 const file_hummock_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x17hummock/v1/errors.proto\x12\n" +
-	"hummock.v1*\xb2\x06\n" +
+	"hummock.v1*\xd6\x06\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12\"\n" +
@@ -193,7 +198,8 @@ const file_hummock_v1_errors_proto_rawDesc = "" +
 	"\x17ERROR_REASON_DISK_FAULT\x10\x14\x12$\n" +
 	" ERROR_REASON_DATA_FILE_CUT_SHORT\x10\x15\x12(\n" +
 	"$ERROR_REASON_DATA_DIRECTORY_REPLACED\x10\x16\x12\x1f\n" +
-	"\x1bERROR_REASON_RECORD_DAMAGED\x10\x17BD\n" +
+	"\x1bERROR_REASON_RECORD_DAMAGED\x10\x17\x12\"\n" +
+	"\x1eERROR_REASON_STORE_UNREACHABLE\x10\x18BD\n" +
 	"\x0edev.hummock.v1B\vErrorsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (

@@ -580,6 +580,9 @@ const (
 	DegradationReason_DEGRADATION_REASON_RECALL_FAILED DegradationReason = 11
 	// What is stored of them is not what was written.
 	DegradationReason_DEGRADATION_REASON_RECORDS_DAMAGED DegradationReason = 12
+	// The database cannot be reached, and allow_stale let the service answer with what it last saw: the message says as of
+	// which seq, how old that is at most, and what was not in memory.
+	DegradationReason_DEGRADATION_REASON_STALE DegradationReason = 13
 )
 
 // Enum value maps for DegradationReason.
@@ -598,6 +601,7 @@ var (
 		10: "DEGRADATION_REASON_INTENT_ABSENT",
 		11: "DEGRADATION_REASON_RECALL_FAILED",
 		12: "DEGRADATION_REASON_RECORDS_DAMAGED",
+		13: "DEGRADATION_REASON_STALE",
 	}
 	DegradationReason_value = map[string]int32{
 		"DEGRADATION_REASON_UNSPECIFIED":          0,
@@ -613,6 +617,7 @@ var (
 		"DEGRADATION_REASON_INTENT_ABSENT":        10,
 		"DEGRADATION_REASON_RECALL_FAILED":        11,
 		"DEGRADATION_REASON_RECORDS_DAMAGED":      12,
+		"DEGRADATION_REASON_STALE":                13,
 	}
 )
 
@@ -2019,8 +2024,15 @@ type RecallRequest struct {
 	// Whether memories that others replace in meaning may answer as well; each says by `superseded_by` which they are. Not
 	// for prompts, which hold what counts now.
 	IncludeSuperseded bool `protobuf:"varint,23,opt,name=include_superseded,json=includeSuperseded,proto3" json:"include_superseded,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Whether the service may answer from memory where the database behind it cannot be reached, in milliseconds once that
+	// is known: with what it last saw of the project, which may lack what other services have written or forgotten since.
+	// `degraded` says so (STALE), as of which seq and how old that is at most, and how many hits had to be left out because
+	// their texts are not in memory. What the service does not have in memory, or not up to min_seq, is UNAVAILABLE
+	// (STORE_UNREACHABLE) with RetryInfo, as it is without this. A service that keeps its memories itself is never stale;
+	// nor are Explain and RenderTurn, which do not read it.
+	AllowStale    bool `protobuf:"varint,24,opt,name=allow_stale,json=allowStale,proto3" json:"allow_stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecallRequest) Reset() {
@@ -2210,6 +2222,13 @@ func (x *RecallRequest) GetDecayExemptOrigins() []Origin {
 func (x *RecallRequest) GetIncludeSuperseded() bool {
 	if x != nil {
 		return x.IncludeSuperseded
+	}
+	return false
+}
+
+func (x *RecallRequest) GetAllowStale() bool {
+	if x != nil {
+		return x.AllowStale
 	}
 	return false
 }
@@ -2464,7 +2483,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x17_min_similarity_of_best\"7\n" +
 	"\vGlossedTerm\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\tR\x04term\x12\x14\n" +
-	"\x05words\x18\x02 \x03(\tR\x05words\"\xe9\b\n" +
+	"\x05words\x18\x02 \x03(\tR\x05words\"\x8a\t\n" +
 	"\rRecallRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -2494,7 +2513,9 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\vecho_window\x18\x15 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"echoWindow\x12D\n" +
 	"\x14decay_exempt_origins\x18\x16 \x03(\x0e2\x12.hummock.v1.OriginR\x12decayExemptOrigins\x12-\n" +
-	"\x12include_superseded\x18\x17 \x01(\bR\x11includeSupersededB\x13\n" +
+	"\x12include_superseded\x18\x17 \x01(\bR\x11includeSuperseded\x12\x1f\n" +
+	"\vallow_stale\x18\x18 \x01(\bR\n" +
+	"allowStaleB\x13\n" +
 	"\x11_late_interactionB\r\n" +
 	"\v_time_words\"\xdb\x02\n" +
 	"\x0eRecallResponse\x12#\n" +
@@ -2564,7 +2585,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x13DEGRADED_PART_TEXTS\x10\b\x12\x18\n" +
 	"\x14DEGRADED_PART_RECALL\x10\t\x12\x1a\n" +
 	"\x16DEGRADED_PART_MEMORIES\x10\n" +
-	"*\x85\x04\n" +
+	"*\xa3\x04\n" +
 	"\x11DegradationReason\x12\"\n" +
 	"\x1eDEGRADATION_REASON_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bDEGRADATION_REASON_DEADLINE\x10\x01\x12\"\n" +
@@ -2579,7 +2600,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	" DEGRADATION_REASON_INTENT_ABSENT\x10\n" +
 	"\x12$\n" +
 	" DEGRADATION_REASON_RECALL_FAILED\x10\v\x12&\n" +
-	"\"DEGRADATION_REASON_RECORDS_DAMAGED\x10\f*r\n" +
+	"\"DEGRADATION_REASON_RECORDS_DAMAGED\x10\f\x12\x1c\n" +
+	"\x18DEGRADATION_REASON_STALE\x10\r*r\n" +
 	"\fCrossEncoder\x12\x1d\n" +
 	"\x19CROSS_ENCODER_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CROSS_ENCODER_OFF\x10\x01\x12\x16\n" +

@@ -11,7 +11,7 @@ from psycopg import conninfo
 from psycopg.abc import PQGen
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from hummock.core.errors import Unavailable
+from hummock.core.errors import StoreUnreachable
 from hummock.store.postgresql.schema import become_service
 
 PATIENCE_S = 2.0
@@ -31,7 +31,7 @@ _KEEPALIVE = {
 Value = TypeVar("Value")
 
 
-class DatabaseUnreachable(Unavailable):
+class DatabaseUnreachable(StoreUnreachable):
     """PostgreSQL does not answer, or has no server that takes writes at the moment."""
 
     def __init__(self, place: str, why: str) -> None:
@@ -40,6 +40,11 @@ class DatabaseUnreachable(Unavailable):
             "soon as a server takes over"
         )
         self.place = place
+        self._why = why
+
+    def again(self) -> DatabaseUnreachable:
+        """The same for another caller."""
+        return DatabaseUnreachable(self.place, self._why)
 
 
 class NoAnswer(psycopg.OperationalError):
@@ -79,7 +84,11 @@ def place_of(dsn: str) -> str:
 
 
 class Connections:
-    """A pool of connections that work as the service's role. Safe to use from several threads."""
+    """A pool of connections that work as the service's role. Safe to use from several threads.
+
+    Attributes:
+        away: What callers were told last, while nothing has been answered since; None while the server answers.
+    """
 
     def __init__(self, dsn: str, most: int) -> None:
         """Connects when it is first asked to.
@@ -89,6 +98,7 @@ class Connections:
             most: Connections at once.
         """
         self.place = place_of(dsn)
+        self.away: DatabaseUnreachable | None = None
         self._dsn = conninfo.make_conninfo(dsn, **_missing(dsn))
         self._pool: ConnectionPool[PatientConnection] = ConnectionPool(
             self._dsn,
@@ -118,6 +128,7 @@ class Connections:
             raise self.unreachable(error) from error
         with connection:
             connection.patience_s = LOAD_PATIENCE_S
+            self.away = None
             yield connection
 
     @contextmanager
@@ -125,11 +136,18 @@ class Connections:
         """A connection of the pool. Raises: psycopg.OperationalError."""
         with self._pool.connection() as connection:
             yield connection
+            if not connection.closed:
+                self.away = None
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
         """What callers are told of a failure."""
         lines = str(error).strip().splitlines()
-        return DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
+        self.away = DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
+        return self.away
+
+    def renew(self) -> None:
+        """Has connections made anew as they are needed: those of a server that was away may be of no use."""
+        self._pool.drain()
 
     def close(self) -> None:
         """Closes all; those in use are closed when they come back."""

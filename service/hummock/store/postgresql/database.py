@@ -19,6 +19,7 @@ from hummock.store.postgresql.connections import (
     PATIENCE_S,
     WRITE_PATIENCE_S,
     Connections,
+    DatabaseUnreachable,
     NoAnswer,
     PatientConnection,
     is_lost,
@@ -111,6 +112,12 @@ class Database:
     def place(self) -> str:
         """The database, without what is secret of its connection string."""
         return self._connections.place
+
+    @property
+    def away(self) -> DatabaseUnreachable | None:
+        """Why nothing can be asked of the database; None while it answers, as far as is known."""
+        away = self._connections.away
+        return None if away is None else away.again()
 
     @contextmanager
     def reading(self, scope: Scope = None) -> Iterator[RowTransaction]:
@@ -238,6 +245,10 @@ class Database:
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
             connection.patience_s = PATIENCE_S
             yield connection
+
+    def renew(self) -> None:
+        """Has connections made anew as they are needed: those of a server that was away may be of no use."""
+        self._connections.renew()
 
     @contextmanager
     def copied_into(self) -> Iterator[None]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Lock
 
+from hummock.core.errors import StoreUnreachable
 from hummock.store.postgresql.database import Database
 from hummock.store.tables.reads import TableProjects
+from hummock.store.tables.recent import RecentReads
 from hummock.store.views.stored import ProjectGone
 
 
@@ -28,8 +30,8 @@ class FreshProjects(TableProjects):
     while one is under way share the next one.
     """
 
-    def __init__(self, database: Database, now: Callable[[], float]) -> None:
-        super().__init__(database, now)
+    def __init__(self, database: Database, now: Callable[[], float], recent: RecentReads) -> None:
+        super().__init__(database, now, recent)
         self._database = database
         self._gate = Lock()
         self._running: dict[int, _Look] = {}
@@ -60,6 +62,9 @@ class FreshProjects(TableProjects):
             with self._gate:
                 self._running[number] = self._next.pop(number)
         try:
+            # Whoever waited for a look in vain has waited long enough. A failure tells nobody what is outdated.
+            if before is not None and isinstance(before.error, StoreUnreachable):
+                raise before.error
             look.seq = self._database.seq(number)
         except Exception as error:
             look.error = error

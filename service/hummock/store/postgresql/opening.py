@@ -13,11 +13,13 @@ from hummock.store.postgresql.claims import LeasedClaims
 from hummock.store.postgresql.connections import Connections
 from hummock.store.postgresql.database import Database, recorded_directory, recorded_model
 from hummock.store.postgresql.freshness import FreshProjects
+from hummock.store.postgresql.last_seen import SeenReads
 from hummock.store.postgresql.listener import Listener
 from hummock.store.postgresql.room import DatabaseRoom
+from hummock.store.postgresql.seen_views import SeenViews
 from hummock.store.table_store import WritableStore
+from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import DirectoryRecord
-from hummock.store.views.view_cache import ForeignViews
 from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
 from hummock.store.write.reanalyse import Say, reanalyse
@@ -57,12 +59,13 @@ def open_shared_store(
     try:
         claims = LeasedClaims(database, limits.lease_s)
         reanalyse(database, claims, say)
-        projects = FreshProjects(database, clock.now)
-        views = ForeignViews(projects, memory_budget_bytes, limits)
+        recent = RecentReads(limits.recent_memory_bytes, limits.recent_token_bytes)
+        projects = FreshProjects(database, clock.now, recent)
+        views = SeenViews(projects, memory_budget_bytes, limits, recent, clock.monotonic)
         room = DatabaseRoom(database, quota_bytes, clock)
         requests = RequestReads(database, clock, limits.request_kept_s)
         writer = start_writer(database, claims, room, views, clock, limits, room.look)
-        return SharedStore(database, projects, views, writer, requests, room, claims)
+        return SharedStore(database, projects, views, recent, writer, requests, room, claims)
     except BaseException:
         if claims is not None:
             claims.close()
@@ -73,17 +76,21 @@ def open_shared_store(
 class SharedStore(WritableStore):
     """What `open_shared_store` makes: a store whose database other services write to as well."""
 
+    last_seen: SeenReads
+
     def __init__(
         self,
         database: Database,
         projects: FreshProjects,
-        views: ForeignViews,
+        views: SeenViews,
+        recent: RecentReads,
         writer: Writer,
         requests: RequestReads,
         room: DatabaseRoom,
         claims: Claims,
     ) -> None:
         super().__init__(database, projects, views, writer, requests, room, room, claims)
+        self.last_seen = SeenReads(database, views, recent, projects.term_numbers, self._halves, projects.now)
         self._listener = Listener(database, self._seqs)
         self._listener.follow(views.reach)
 

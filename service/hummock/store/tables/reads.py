@@ -21,6 +21,7 @@ from hummock.store.tables.checksums import KeptSums
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.tables.learning_log import StoredRows
 from hummock.store.tables.projects import project_number, project_record
+from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import read_settings
 from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
@@ -34,11 +35,18 @@ _log = logging.getLogger(__name__)
 class TableProjects:
     """The `StoredProjects` of an engine."""
 
-    def __init__(self, engine: Engine, now: Callable[[], float]) -> None:
-        """Args are the open directory, and what tells Unix seconds: what has expired by then is not there."""
+    def __init__(self, engine: Engine, now: Callable[[], float], recent: RecentReads | None = None) -> None:
+        """The projects of an engine.
+
+        Args:
+            engine: The open directory, or database.
+            now: Tells Unix seconds: what has expired by then is not there.
+            recent: What was read lately, where a read takes longer than a look there.
+        """
         self._engine = engine
         self.now = now
-        self._term_numbers = TermNumbers(engine.tables)
+        self.term_numbers = TermNumbers(engine.tables)
+        self._recent = recent
 
     def number_of(self, project: str) -> int | None:
         """A project's number; None when there is no such project."""
@@ -54,14 +62,14 @@ class TableProjects:
     def reading(self, number: int) -> Iterator[TableProject]:
         """A project as it is now, to be left soon: meanwhile no page is reused."""
         with self._engine.answering(number) as txn:
-            yield TableProject(self._engine, txn, number, self._term_numbers, self.now)
+            yield self._project(txn, number)
 
     @contextmanager
     def reading_by_name(self, project: str) -> Iterator[TableProject | None]:
         """The same; None when there is no such project."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
-            yield (None if number is None else TableProject(self._engine, txn, number, self._term_numbers, self.now))
+            yield (None if number is None else self._project(txn, number))
 
     def knows_any_term(self, number: int, terms: Sequence[str]) -> bool:
         """Whether a project has one of these terms, as far as that was read before."""
@@ -71,11 +79,14 @@ class TableProjects:
         """The number of the newest transaction, of whatever process."""
         return self._engine.last_commit()
 
+    def _project(self, txn: Transaction, number: int) -> TableProject:
+        return TableProject(self._engine, txn, number, self.term_numbers, self.now, self._recent)
+
 
 class TableProject:
     """A `StoredProject`; it lives no longer than its transaction."""
 
-    __slots__ = ("_engine", "_known_record", "_now", "_tables", "_term_numbers", "number", "txn")
+    __slots__ = ("_engine", "_kept", "_known_record", "_now", "_recent", "_tables", "_term_numbers", "number", "txn")
 
     def __init__(
         self,
@@ -84,8 +95,11 @@ class TableProject:
         number: int,
         term_numbers: TermNumbers,
         now: Callable[[], float],
+        recent: RecentReads | None = None,
     ) -> None:
         self._now = now
+        self._recent = recent
+        self._kept: frozenset[int] = frozenset()
         self.txn = txn
         self.number = number
         self._engine = engine
@@ -115,6 +129,8 @@ class TableProject:
 
     def memories(self, listed: Listed) -> StoredMemories:
         """All memories but those that are damaged; `listed` is given their rows and lists before the vectors."""
+        if self._recent is not None:
+            self._recent.begin(self.number, self.record())
         if not self._engine.damage.of(self.number):
             try:
                 return self._all_memories(listed)
@@ -221,7 +237,11 @@ class TableProject:
     def changes(self, after_seq: int) -> Changes:
         """What the operations behind this write come to."""
         prefix, start = keys.project_prefix(self.number), keys.op_key(self.number, after_seq + 1, 0)
-        return op_log.net(value for _, value in keys.entries(self.txn, self._tables.ops, prefix, start))
+        found = op_log.net(value for _, value in keys.entries(self.txn, self._tables.ops, prefix, start))
+        if self._recent is not None:
+            changed = (*found.removed.tolist(), *found.embedded)
+            self._recent.follow(self.number, after_seq, self.record(), changed)
+        return found
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
         """The numbers of terms, in order; None for what nothing has ever held."""
@@ -237,9 +257,12 @@ class TableProject:
         entries = islice(keys.entries(self.txn, self._tables.term, begin), most)
         return {key[len(begin) :].decode(): int.from_bytes(value, "little") for key, value in entries}
 
-    def prefetch(self, docs: Sequence[int], *, full: bool) -> None:
-        """Says which memories will be read soon, and whether with their payloads."""
-        doc_keys = [keys.doc_key(self.number, doc) for doc in docs]
+    def prefetch(self, docs: Sequence[int], *, full: bool, keep: bool = False) -> None:
+        """Says which memories will be read soon, whether with their payloads, and whether others will ask for them."""
+        self._kept = frozenset(docs) if keep and full and self._recent is not None else frozenset()
+        doc_keys = [keys.doc_key(self.number, doc) for doc in docs if self._read_lately(doc) is None]
+        if not doc_keys:
+            return
         parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
         self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
 
@@ -274,11 +297,19 @@ class TableProject:
 
         Raises: MemoryDamaged.
         """
+        known = self._read_lately(doc)
+        if known is not None:
+            return known if full else (known[0], b"")
         key = keys.doc_key(self.number, doc)
         payload = self.txn.get(key, b"", db=self._tables.payload) if full else b""
         memory = self.txn.get(key, b"", db=self._tables.memory)
         self._require(key, memory, payload if full else None)
+        if full and memory and self._recent is not None and doc in self._kept:
+            self._recent.keep_memory(self.number, self.record().seq, doc, (memory, payload))
         return memory, payload
+
+    def _read_lately(self, doc: int) -> Records | None:
+        return None if self._recent is None else self._recent.memory(self.number, self.record().seq, doc)
 
     def _require(self, key: bytes, memory: bytes, payload: bytes | None) -> None:
         kept = self.txn.get(key, db=self._tables.checksum)
@@ -318,6 +349,16 @@ class TableProject:
 
         Nothing of one that a write removed: it is missed when the memory is loaded.
         """
+        if self._recent is None:
+            return self._stored_tokens(list(chunks))
+        asked, seq = list(chunks), self.record().seq
+        known = self._recent.tokens(self.number, seq, asked)
+        unknown = [chunk for chunk, value in zip(asked, known, strict=True) if value is None]
+        found = dict(zip(unknown, self._stored_tokens(unknown), strict=True)) if unknown else {}
+        self._recent.keep_tokens(self.number, seq, {chunk: value for chunk, value in found.items() if value})
+        return [found[chunk] if value is None else value for chunk, value in zip(asked, known, strict=True)]
+
+    def _stored_tokens(self, chunks: Sequence[tuple[int, int]]) -> list[bytes]:
         space = self._engine.space_number
         wanted = [keys.chunk_key(self.number, space, doc, chunk) for doc, chunk in chunks]
         with self.txn.cursor(self._tables.token) as cursor:

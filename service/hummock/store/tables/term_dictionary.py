@@ -84,6 +84,11 @@ class TermNumbers:
         """Whether one of the terms has been found to have a number."""
         return not self._known.get(project, {}).keys().isdisjoint(terms)
 
+    def known(self, project: int, terms: Sequence[str]) -> list[int | None]:
+        """The numbers of terms that were looked up lately, in order; None for all others. Nothing is read."""
+        known = self._known.get(project, {})
+        return [known.get(term) for term in terms]
+
     def has_any(self, txn: Transaction, project: int, terms: Sequence[str]) -> bool:
         """Whether one of the terms has a number; nothing is read where that is known of one."""
         return self.knows_any(project, terms) or bool(self._read(txn, project, terms))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock, Thread
 
-from hummock.core.errors import HummockError
+from hummock.core.errors import HummockError, StoreUnreachable
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
 from hummock.store.views.stored import ProjectGone, StoredProject, StoredProjects
@@ -28,21 +28,23 @@ _KEPT_UP = 64
 """Projects that are brought up to date at each look, those that were used last."""
 
 
-class _Entry:
+class ViewEntry:
     """A project that is in memory, or is being loaded.
 
     `loading` is held by the one reader that loads; `changing` by whoever replaces the view, which is caught up first.
     `committed` counts operations, and `shown` those of them that the view surely has. The entry is there before its
-    load begins to read, so that what is committed meanwhile is counted.
+    load begins to read, so that what is committed meanwhile is counted. `newest_s` is a moment at which the view had
+    all writes there were, on the clock of whoever notes it.
     """
 
-    __slots__ = ("changing", "committed", "is_rebuilding", "loading", "project", "shown", "view")
+    __slots__ = ("changing", "committed", "is_rebuilding", "loading", "newest_s", "project", "shown", "view")
 
     def __init__(self, project: str) -> None:
         self.project = project
         self.view: ProjectView | None = None
         self.committed = 0
         self.shown = 0
+        self.newest_s = 0.0
         self.is_rebuilding = False
         self.loading = Lock()
         self.changing = Lock()
@@ -54,7 +56,7 @@ class ViewCache:
     def __init__(self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits) -> None:
         self._projects = projects
         self._limits = limits
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, ViewEntry] = {}
         # Those that have a view; and of these the small ones: loaded in milliseconds, they are not worth as much memory
         # as large ones.
         self._recent = Lru(budget_bytes)
@@ -103,9 +105,10 @@ class ViewCache:
         entry = self._entries.get(project)
         return self._used(entry) if entry is not None and self._is_newest(entry) else None
 
-    def publish(self, operations: Mapping[str, int]) -> None:
+    def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
         """Lets every read from now on see the last commit, given how many operations each project has in it.
 
+        From the projects that are `shrunk` something was removed; here that makes no difference.
         Projects that are not in memory stay out of it. To bring a view up to date costs as much as ten memories do, so
         that one which nobody reads lets writes add up.
         """
@@ -163,20 +166,20 @@ class ViewCache:
         """Ends the rebuild that runs, if any, and starts no more."""
         self._maintenance.shutdown(cancel_futures=True)
 
-    def _is_newest(self, entry: _Entry) -> bool:
+    def _is_newest(self, entry: ViewEntry) -> bool:
         return entry.shown == entry.committed
 
-    def _lag_of(self, entry: _Entry) -> int:
+    def _lag_of(self, entry: ViewEntry) -> int:
         return max(0, entry.committed - entry.shown)
 
     def _loaded(self, project: str, number: int) -> ProjectView | None:
         """The view of a project that must be loaded; None where another reader has loaded it meanwhile."""
         with self._lock:
-            entry = self._entries.setdefault(project, _Entry(project))
+            entry = self._entries.setdefault(project, ViewEntry(project))
         with entry.loading:
             return self._load(entry, number) if entry.view is None else None
 
-    def _load(self, entry: _Entry, number: int) -> ProjectView:
+    def _load(self, entry: ViewEntry, number: int) -> ProjectView:
         """Beside the writer, who waits only for what was written meanwhile; what cannot be caught up is loaded anew."""
         for attempt in range(1, _LOADS + 1):
             with self._projects.reading(number) as stored:
@@ -189,7 +192,7 @@ class ViewCache:
                 break
         return view
 
-    def _catch_up(self, entry: _Entry) -> None:
+    def _catch_up(self, entry: ViewEntry) -> None:
         with entry.changing:
             # Before it is read: what is committed from now on may be missed.
             committed = entry.committed
@@ -202,6 +205,9 @@ class ViewCache:
             except ProjectGone:
                 self._give_up(entry)
                 return
+            except StoreUnreachable:
+                # The view is as it was, and whoever must have a newer one is told that there is none.
+                raise
             except HummockError as error:
                 self._give_up(entry)
                 _log.warning("a project's view could not follow a write, and will be loaded anew: %s", error)
@@ -218,7 +224,7 @@ class ViewCache:
                 self._maintenance.submit(self._rebuild, entry)
             entry.shown = committed
 
-    def _rebuild(self, entry: _Entry) -> None:
+    def _rebuild(self, entry: ViewEntry) -> None:
         """Beside readers and the writer, who wait only for what was written meanwhile."""
         try:
             view = entry.view
@@ -237,14 +243,14 @@ class ViewCache:
         finally:
             entry.is_rebuilding = False
 
-    def _used(self, entry: _Entry) -> ProjectView | None:
+    def _used(self, entry: ViewEntry) -> ProjectView | None:
         """Its view, which is now the one used last."""
         with self._lock:
             self._recent.use(entry.project)
             self._small.use(entry.project)
         return entry.view
 
-    def _show(self, entry: _Entry, view: ProjectView) -> None:
+    def _show(self, entry: ViewEntry, view: ProjectView) -> None:
         """Lets readers have this view, and gives up those that were used longest ago until all are within the budget.
 
         The one used last stays whatever its size: otherwise every write would make the next read load it again. An
@@ -267,7 +273,7 @@ class ViewCache:
                     given_up.append(self._forgotten(project))
             self._evicted += len(given_up)
 
-    def _give_up(self, entry: _Entry) -> None:
+    def _give_up(self, entry: ViewEntry) -> None:
         with self._lock:
             if self._entries.get(entry.project) is entry:
                 self._forgotten(entry.project)
@@ -284,7 +290,7 @@ class ViewCache:
 class ForeignViews(ViewCache):
     """Views of projects that other processes write to as well; whoever reads one has the newest."""
 
-    def publish(self, operations: Mapping[str, int]) -> None:
+    def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
         """Nothing: whoever reads a view looks whether it has all, whoever wrote it."""
 
     def reach(self, project: str, seq: int) -> None:
@@ -303,7 +309,7 @@ class ForeignViews(ViewCache):
         """Whether it has all writes that the transaction sees. Raises: ProjectGone."""
         return stored.progress().seq == view.seq
 
-    def _is_newest(self, entry: _Entry) -> bool:
+    def _is_newest(self, entry: ViewEntry) -> bool:
         """As the store has it: nobody counts here what others commit."""
         view = entry.view
         try:
@@ -311,7 +317,7 @@ class ForeignViews(ViewCache):
         except ProjectGone:
             return False
 
-    def _lag_of(self, entry: _Entry) -> int:
+    def _lag_of(self, entry: ViewEntry) -> int:
         view = entry.view
         try:
             return 0 if view is None else max(0, self._projects.seq(view.number) - view.seq)

@@ -42,6 +42,7 @@ class GroupTransaction:
     Attributes:
         has_begun: Whether the request that was applied last has changed anything in the transaction.
         operations: How many it has noted.
+        has_removed: Whether it has removed anything.
         has_grown: Whether any request wrote what takes room.
         put_bytes: About what the memories and messages take that were put.
     """
@@ -63,12 +64,13 @@ class GroupTransaction:
         self._projects: dict[str, _OpenProject] = {}
         self.has_begun = False
         self.operations = 0
+        self.has_removed = False
         self.has_grown = False
         self.put_bytes = 0
 
     def apply(self, project: str, request: WriteRequest[Reply]) -> Written[Reply]:
         """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
-        self.has_begun, self.operations = False, 0
+        self.has_begun, self.operations, self.has_removed = False, 0, False
         if request.claim is not None:
             self._engine.require_claim(self._txn, request.claim)
         now = self._clock.now()
@@ -90,7 +92,7 @@ class GroupTransaction:
             idempotency.remember(self._txn, self._tables, opened.number, request.request_id, kept)
         opened.record, opened.is_written_to = record, True
         opened.operations += unit.operations
-        self.operations = unit.operations
+        self.operations, self.has_removed = unit.operations, unit.has_removed
         # What is noted of a request that removes nothing takes room as well, and so does a new project.
         self.has_grown |= unit.has_grown or opened.is_new or (bool(request.request_id) and not unit.has_removed)
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
@@ -98,7 +100,7 @@ class GroupTransaction:
 
     def remove(self, project: str, request: ProjectRemoval) -> Written[DeletedProject]:
         """Removes a project with all that waits for it, or finds what was answered before. Raises: ProjectNotFound."""
-        self.has_begun, self.operations = False, 0
+        self.has_begun, self.operations, self.has_removed = False, 0, False
         now = self._clock.now()
         oldest = now - self._limits.request_kept_s
         earlier = idempotency.earlier(
@@ -191,12 +193,13 @@ class Job:
 class Outcome:
     """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller.
 
-    `operations` says how many the write noted.
+    `operations` says how many the write noted, `has_removed` whether one of them took something away.
     """
 
     job: Job
     written: Written[Any] | None = None
     operations: int = 0
+    has_removed: bool = False
     error: BaseException | None = None
 
     def tell(self) -> None:
@@ -205,6 +208,10 @@ class Outcome:
             self.job.future.set_exception(self.error)
         elif self.written is not None:
             self.job.future.set_result(self.written)
+
+
+def _outcome(job: Job, written: Written[Any], group: GroupTransaction) -> Outcome:
+    return Outcome(job=job, written=written, operations=group.operations, has_removed=group.has_removed)
 
 
 class GroupCommit:
@@ -272,7 +279,7 @@ class GroupCommit:
                     raise _Spoilt(error) from error
                 outcomes.append(self._failed(job, error))
             else:
-                outcomes.append(Outcome(job=job, written=written, operations=group.operations))
+                outcomes.append(_outcome(job, written, group))
             if group.put_bytes > self._most_bytes(job) or (job.is_bulk and is_awaited()):
                 break
         try:
@@ -299,7 +306,7 @@ class GroupCommit:
                 outcomes.append(self._failed(job, error))
             else:
                 put_bytes += group.put_bytes
-                outcomes.append(Outcome(job=job, written=written, operations=group.operations))
+                outcomes.append(_outcome(job, written, group))
             if put_bytes > self._most_bytes(job) or (job.is_bulk and is_awaited()):
                 break
         return outcomes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -40,7 +40,7 @@ class Writer:
     def __init__(
         self,
         group: GroupCommit,
-        publish: Callable[[Mapping[str, int]], None],
+        publish: Callable[[Mapping[str, int], Collection[str]], None],
         idle: Callable[[], bool],
         group_jobs: int,
         removed: Callable[[str], None] = lambda project: None,
@@ -50,7 +50,8 @@ class Writer:
 
         Args:
             group: Commits.
-            publish: Makes committed writes visible to readers, given how many operations each project has in them.
+            publish: Makes committed writes visible to readers, given how many operations each project has in them, and
+                the projects from which something was removed.
             idle: Called while nothing is queued: does a little, or says that nothing is left to do, and is called again
                 in a second or so. Where the store fails it, it is called again behind the next write.
             group_jobs: Jobs of one group.
@@ -195,7 +196,7 @@ class Writer:
         for outcome in outcomes:
             if outcome.error is None and isinstance(outcome.job.request, ProjectRemoval):
                 self._removed(outcome.job.project)
-        self._publish(_operations(outcomes))
+        self._publish(_operations(outcomes), {outcome.job.project for outcome in outcomes if outcome.has_removed})
         # What one transaction did not take is first of its kind in the next one.
         for job in reversed(pending[len(outcomes) :]):
             (self._bulk if job.is_bulk else self._interactive).appendleft(job)

@@ -1,0 +1,242 @@
+"""While the database cannot be reached, recalls that allow it are answered with what the service saw last."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+from hummock.core.errors import StoreUnreachable
+from hummock.ports.store import ProjectRemoval
+from hummock.store.postgresql.database import Database
+from hummock.store.postgresql.opening import SharedStore
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import memory_pb2
+from hummock.v1 import memory_service_pb2 as memory
+from hummock.v1 import recall_pb2 as recall
+from hummock_client import requests
+from tests.ports.asking import ask as candidates
+from tests.ports.asking import ids, put
+from tests.postgresql.family import family, signal_all
+from tests.postgresql.node import Node, running_node
+from tests.postgresql.test_outage import eventually
+from tests.service.calls import ask, contents, degraded, learn
+from tests.service.inputs import note
+from tests.service.models import install_model
+from tests.service.running import Stubs, in_thread, settings
+from tests.store.opening import opened_shared
+from tests.strategies import Entry, write_request
+
+Answer = TypeVar("Answer")
+
+_STALE = ("memories", "STALE")
+_TEXT = "还款日是每月5号"
+
+
+@contextmanager
+def frozen(node: Node) -> Iterator[None]:
+    """The server answers nothing while it is entered."""
+    processes = family(node.postmaster.pid)
+    signal_all(processes, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        signal_all(processes, signal.SIGCONT)
+
+
+@pytest.fixture
+def own_node(directory: Path) -> Iterator[Node]:
+    """A server that nobody else needs."""
+    with running_node(directory) as node:
+        yield node
+
+
+@pytest.fixture
+def services(tmp_path: Path, own_node: Node) -> Iterator[tuple[Stubs, Stubs]]:
+    model, database = install_model(tmp_path), own_node.dsn_of("hummock")
+    one = settings(tmp_path / "one", tmp_path, model, store=database)
+    two = settings(tmp_path / "two", tmp_path, model, store=database)
+    with in_thread(one) as first, in_thread(two) as second:
+        yield first, second
+
+
+def refusal(call: grpc.RpcError) -> tuple[grpc.StatusCode, str, float | None]:
+    """How a call was refused: its code, its reason, and when to try again."""
+    status = rpc_status.from_call(call)
+    info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    for detail in status.details:
+        detail.Unpack(info)
+        if detail.Unpack(retry):
+            return call.code(), info.reason, retry.retry_delay.ToTimedelta().total_seconds()
+    return call.code(), info.reason, None
+
+
+def test_a_recall_goes_on_where_it_may_and_is_whole_again_behind_the_outage(
+    services: tuple[Stubs, Stubs], own_node: Node
+) -> None:
+    first, second = services
+    seq = learn(first, "p", note(_TEXT, id="a")).seq
+    assert contents(ask(first, "p", "还款日", allow_stale=True)) == [_TEXT]
+    with frozen(own_node):
+        for _ in range(3):
+            answer = ask(first, "p", "还款日", allow_stale=True)
+            assert contents(answer) == [_TEXT]
+            assert degraded(answer) == [_STALE]
+            assert answer.seq == seq
+        assert f"as of seq {seq}, " in answer.degraded[0].message
+        with pytest.raises(grpc.RpcError) as refused:
+            ask(first, "p", "还款日")
+        code, reason, retry_after_s = refusal(refused.value)
+        assert (code, reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNREACHABLE")
+        assert retry_after_s is not None
+        assert retry_after_s <= 2
+    later, request_id = "还款日改为每月8号", str(uuid.uuid4())
+    _eventually(lambda: learn(second, "p", note(later, id="b"), request_id=request_id))
+    # A call that is answered shows that the server is back.
+    _eventually(lambda: ask(first, "p", "还款日"))
+    whole = ask(first, "p", "还款日", allow_stale=True)
+    assert degraded(whole) == []
+    assert set(contents(whole)) == {_TEXT, later}
+
+
+def test_what_is_not_in_memory_is_unavailable(services: tuple[Stubs, Stubs], own_node: Node) -> None:
+    first, second = services
+    seq = learn(first, "p", note(_TEXT)).seq
+    learn(second, "elsewhere", note(_TEXT))
+    ask(first, "p", "还款日")
+    with frozen(own_node):
+        assert degraded(ask(first, "p", "还款日", allow_stale=True, min_seq=seq)) == [_STALE]
+        for project, least, where in (
+            ("p", seq + 1, None),
+            ("elsewhere", 0, None),
+            # Without its number a tag would let the wrong memories pass.
+            ("p", 0, memory_pb2.MemoryFilter(tags=["never asked for"])),
+        ):
+            with pytest.raises(grpc.RpcError) as refused:
+                ask(first, project, "还款日", allow_stale=True, min_seq=least, filter=where)
+            assert refusal(refused.value) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNREACHABLE", 1.0)
+
+
+def test_a_rendering_and_a_search_go_on_as_well(services: tuple[Stubs, Stubs], own_node: Node) -> None:
+    first, _ = services
+    learn(first, "p", note(_TEXT, id="a"))
+    rendering = requests.render("p", recall.RecallRequest(query_text="还款日", allow_stale=True), {"read_ids": ["a"]})
+    searching = context.SearchRequest(project="p", query_text="还款日", allow_stale=True)
+    before = first.context.Render(rendering), first.context.Search(searching)
+    with frozen(own_node):
+        rendered, searched = first.context.Render(rendering), first.context.Search(searching)
+        assert rendered.text == before[0].text
+        assert searched.text == before[1].text
+        assert degraded(rendered) == [_STALE]
+        assert [one.reason for one in searched.degraded] == [recall.DEGRADATION_REASON_STALE]
+        for one in (rendering, searching):
+            one.project = "never seen"
+        with pytest.raises(grpc.RpcError, match="does not answer"):
+            first.context.Render(rendering)
+        with pytest.raises(grpc.RpcError, match="does not answer"):
+            first.context.Search(searching)
+
+
+def test_hits_whose_texts_are_not_in_memory_are_left_out_and_counted(
+    services: tuple[Stubs, Stubs], own_node: Node
+) -> None:
+    first, _ = services
+    learn(first, "p", note(_TEXT, id="a"), note("还款日以后要计罚息", id="b"))
+    assert contents(ask(first, "p", "还款日", top_k=1)) == [_TEXT]
+    with frozen(own_node):
+        answer = ask(first, "p", "还款日", top_k=2, allow_stale=True)
+        assert contents(answer) == [_TEXT]
+        assert "; 1 hits are left out" in answer.degraded[0].message
+
+
+def test_what_this_service_was_told_to_forget_is_in_none_of_its_answers(
+    services: tuple[Stubs, Stubs], own_node: Node
+) -> None:
+    first, _ = services
+    learn(first, "p", note(_TEXT, id="a"), note("还款日以后要计罚息", id="b"))
+    assert len(contents(ask(first, "p", "还款日"))) == 2
+    first.memory.Forget(memory.ForgetRequest(project="p", ids=["b"]))
+    with frozen(own_node):
+        answer = ask(first, "p", "还款日", allow_stale=True)
+        assert contents(answer) == [_TEXT]
+        assert "left out" not in answer.degraded[0].message
+
+
+def test_once_it_is_known_that_the_server_is_away_nobody_waits_for_it(
+    own_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened_shared(own_node.dsn_of("hummock")) as store:
+        put(store, "p", Entry(id="a"))
+        assert ids(candidates(store, "p", terms=("tide",))) == {"a"}
+        assert store.last_seen.away() is None
+        with frozen(own_node):
+            with pytest.raises(StoreUnreachable):
+                candidates(store, "p", terms=("tide",))
+            monkeypatch.setattr(Database, "seq", _asked)
+            monkeypatch.setattr(Database, "reading", _asked)
+            assert isinstance(store.last_seen.away(), StoreUnreachable)
+            assert ids(candidates(store.last_seen, "p", terms=("tide",))) == {"a"}
+            monkeypatch.undo()
+        eventually(lambda: candidates(store, "p", terms=("tide",)))
+        assert store.last_seen.away() is None
+
+
+def _asked(*_: object) -> None:
+    raise AssertionError("the database was asked")
+
+
+def test_a_memory_that_was_read_lately_is_not_read_again(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened_shared(database) as store:
+        put(store, "p", Entry(id="a"), Entry(id="b", words=("tide", "b")))
+        docs = _docs(store)
+        before = store.load("p", docs, full=True)
+        monkeypatch.setattr(Database, "prefetch", _asked)
+        assert store.load("p", docs, full=True) == before
+        # Its index part is the same without the rest.
+        assert [one.payload for one in store.load("p", docs, full=False) if one] == [None, None]
+
+
+def test_a_memory_that_another_service_removes_leaves_what_was_read_lately(database: str) -> None:
+    with opened_shared(database) as store, opened_shared(database) as other:
+        put(store, "p", Entry(id="a"), Entry(id="b", words=("tide", "b")))
+        docs = _docs(store)
+        store.load("p", docs, full=True)
+        other.write("p", write_request(lambda unit: unit.delete("a"))).result(30)
+        # The view is not brought up yet, and what was read as it was is not what is.
+        assert [one and one.id for one in store.load("p", docs, full=True)] == [None, "b"]
+        assert ids(candidates(store, "p", terms=("tide",))) == {"b"}
+        assert [one and one.id for one in store.last_seen.load("p", docs, full=True)] == [None, "b"]
+
+
+def test_an_edit_and_a_removed_project_leave_what_was_read_lately(database: str) -> None:
+    with opened_shared(database) as store:
+        put(store, "p", Entry(id="a"))
+        docs = _docs(store)
+        store.load("p", docs, full=True)
+        put(store, "p", Entry(id="a", words=("tide", "again")))
+        assert store.last_seen.load("p", docs, full=True) == [None]
+        store.load("p", _docs(store), full=True)
+        assert store.last_seen._recent.usage()[0] == 1
+        store.remove_project("p", ProjectRemoval(request_id="", fingerprint=b"")).result(30)
+        assert store.last_seen._recent.usage() == (0, 0)
+
+
+def _docs(store: SharedStore) -> list[int]:
+    docs: list[int] = candidates(store, "p", terms=("tide",)).doc.tolist()
+    return docs
+
+
+def _eventually(call: Callable[[], Answer]) -> Answer:
+    """What a call answers once the database does; each waits for that a while."""
+    for _ in range(20):
+        with suppress(grpc.RpcError):
+            return call()
+    return call()
