@@ -26,6 +26,8 @@ from tests.service.running import Stubs
 
 _WRITERS: Final = 4
 _READERS: Final = 2
+_STEADY_READERS: Final = 2
+"""Readers that allow answers from memory."""
 _PROJECTS: Final = 3
 _DEADLINE_S: Final = 10
 _HANG_S: Final = 12
@@ -69,6 +71,8 @@ class Ledger:
         recalls_s: When recalls were answered in full, on the monotonic clock.
         stale: Recalls in full that lacked a memory which had been acknowledged before they were sent.
         degraded: Recalls that said they were not answered in full.
+        steady_s: When recalls that may be answered from memory were, by the reader, on the monotonic clock.
+        from_memory: How many of these said that they were.
         hangs: Calls that their deadline did not end.
         errors: By status code.
         sayings: What was said with each code the first time.
@@ -82,6 +86,8 @@ class Ledger:
     recalls_s: list[float] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     degraded: int = 0
+    steady_s: dict[str, list[float]] = field(default_factory=dict)
+    from_memory: int = 0
     hangs: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     sayings: dict[str, str] = field(default_factory=dict)
@@ -95,6 +101,10 @@ class Ledger:
     def recall_gap_s(self) -> float:
         """The longest time between two recalls that were answered in full."""
         return _longest_gap(self.recalls_s)
+
+    def steady_gap_s(self) -> float:
+        """The longest time that any reader which allows answers from memory was without one."""
+        return max(map(_longest_gap, self.steady_s.values()), default=0.0)
 
     def await_flow(self, services: Sequence[Service], count: int) -> None:
         """Returns when each service has acknowledged so many more. Raises: NothingFlows."""
@@ -116,9 +126,11 @@ def under_load(services: Sequence[Service], name: str) -> Iterator[Ledger]:
     """
     ledger = Ledger(projects=[f"{name}-{number}" for number in range(_PROJECTS)])
     stop = Event()
-    with ThreadPoolExecutor(_WRITERS + _READERS) as pool:
+    with ThreadPoolExecutor(_WRITERS + _READERS + _STEADY_READERS) as pool:
         running = [pool.submit(Client(services, ledger, stop, f"w{number}").write) for number in range(_WRITERS)]
         running += [pool.submit(Client(services, ledger, stop, f"r{number}").recall) for number in range(_READERS)]
+        steady = [Client(services, ledger, stop, f"s{number}") for number in range(_STEADY_READERS)]
+        running += [pool.submit(client.recall_steadily) for client in steady]
         try:
             yield ledger
         finally:
@@ -154,6 +166,14 @@ class Client:
                 self._recall(self._random.choice(ids))
             time.sleep(_PAUSE_S)
 
+    def recall_steadily(self) -> None:
+        """The same, also from memory."""
+        while not self._stop.is_set():
+            ids = list(self._ledger.acknowledged)
+            if ids:
+                self._recall(self._random.choice(ids), allow_stale=True)
+            time.sleep(_PAUSE_S)
+
     def _learn(self, number: int) -> None:
         memory_id = f"{self._name}-{number}"
         project = self._random.choice(self._ledger.projects)
@@ -180,16 +200,21 @@ class Client:
             self._ledger.acknowledged[memory_id] = one
             self._ledger.by_service[service.name] += 1
 
-    def _recall(self, memory_id: str) -> None:
+    def _recall(self, memory_id: str, *, allow_stale: bool = False) -> None:
         project = self._ledger.sent[memory_id].project
-        request = recall.RecallRequest(project=project, query_text=_word(memory_id))
+        request = recall.RecallRequest(project=project, query_text=_word(memory_id), allow_stale=allow_stale)
         answer = self._answer(lambda stubs: stubs.context.Recall(request, timeout=_DEADLINE_S))
         if answer is None:
             return
         service, reply = answer
         with self._ledger.lock:
+            if allow_stale:
+                self._ledger.steady_s.setdefault(self._name, []).append(time.monotonic())
             if reply.degraded:
-                self._ledger.degraded += 1
+                if any(one.reason == recall.DEGRADATION_REASON_STALE for one in reply.degraded):
+                    self._ledger.from_memory += 1
+                else:
+                    self._ledger.degraded += 1
                 return
             self._ledger.recalls_s.append(time.monotonic())
             if memory_id not in {hit.memory.id for hit in reply.hits}:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import grpc
 import pytest
@@ -18,6 +18,7 @@ from hummock.core.errors import StoreUnreachable
 from hummock.ports.store import ProjectRemoval
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.opening import SharedStore
+from hummock.store.tables.reads import TableProject
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2
 from hummock.v1 import memory_service_pb2 as memory
@@ -227,6 +228,25 @@ def test_an_edit_and_a_removed_project_leave_what_was_read_lately(database: str)
         assert store.last_seen._recent.usage()[0] == 1
         store.remove_project("p", ProjectRemoval(request_id="", fingerprint=b"")).result(30)
         assert store.last_seen._recent.usage() == (0, 0)
+
+
+def test_a_view_that_was_cut_off_while_it_followed_a_write_still_has_its_texts(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened_shared(database) as store, opened_shared(database) as other:
+        put(store, "p", Entry(id="a"))
+        docs = _docs(store)
+        store.load("p", docs, full=True)
+
+        def cut_off(*_: object) -> NoReturn:
+            raise StoreUnreachable("cut off")
+
+        monkeypatch.setattr(TableProject, "memories_of", cut_off)
+        put(other, "p", Entry(id="b", words=("tide", "b")))
+        with pytest.raises(StoreUnreachable):
+            candidates(store, "p", terms=("tide",))
+        assert ids(candidates(store.last_seen, "p", terms=("tide",))) == {"a"}
+        assert [one and one.id for one in store.last_seen.load("p", docs, full=True)] == ["a"]
 
 
 def _docs(store: SharedStore) -> list[int]:

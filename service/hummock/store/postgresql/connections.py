@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -16,6 +17,9 @@ from hummock.store.postgresql.schema import become_service
 
 PATIENCE_S = 2.0
 """For an answer to one statement of a read, or to a new connection: a server that is frozen says nothing at all."""
+
+_AWAY_PATIENCE_S = 0.1
+"""For a connection, once nothing has been answered for as long as anybody waits: threads are there for others too."""
 
 WRITE_PATIENCE_S = 10.0
 """For a commit, which waits for a synchronous standby."""
@@ -99,6 +103,7 @@ class Connections:
         """
         self.place = place_of(dsn)
         self.away: DatabaseUnreachable | None = None
+        self._answered_s = time.monotonic()
         self._dsn = conninfo.make_conninfo(dsn, **_missing(dsn))
         self._pool: ConnectionPool[PatientConnection] = ConnectionPool(
             self._dsn,
@@ -128,22 +133,30 @@ class Connections:
             raise self.unreachable(error) from error
         with connection:
             connection.patience_s = LOAD_PATIENCE_S
-            self.away = None
+            self.answered()
             yield connection
 
     @contextmanager
     def one(self) -> Iterator[PatientConnection]:
         """A connection of the pool. Raises: psycopg.OperationalError."""
-        with self._pool.connection() as connection:
+        patience_s = _AWAY_PATIENCE_S if self.away and self._is_silent() else PATIENCE_S
+        with self._pool.connection(patience_s) as connection:
             yield connection
             if not connection.closed:
-                self.away = None
+                self.answered()
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
         """What callers are told of a failure."""
         lines = str(error).strip().splitlines()
         self.away = DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
+        if isinstance(error, NoAnswer) and self._is_silent():
+            # The others would be waited for one by one.
+            self.renew()
         return self.away
+
+    def answered(self) -> None:
+        """Notes that the server has answered somebody."""
+        self.away, self._answered_s = None, time.monotonic()
 
     def renew(self) -> None:
         """Has connections made anew as they are needed: those of a server that was away may be of no use."""
@@ -152,6 +165,9 @@ class Connections:
     def close(self) -> None:
         """Closes all; those in use are closed when they come back."""
         self._pool.close(timeout=1)
+
+    def _is_silent(self) -> bool:
+        return time.monotonic() - self._answered_s >= PATIENCE_S
 
     def _configure(self, connection: PatientConnection) -> None:
         connection.patience_s = PATIENCE_S

@@ -246,6 +246,10 @@ class Database:
             connection.patience_s = PATIENCE_S
             yield connection
 
+    def answered(self) -> None:
+        """Notes that the server has answered somebody."""
+        self._connections.answered()
+
     def renew(self) -> None:
         """Has connections made anew as they are needed: those of a server that was away may be of no use."""
         self._connections.renew()

@@ -267,7 +267,7 @@ class _Remembered:
 
     def records(self, doc: int, *, full: bool) -> Records:
         """A memory and its payload; nothing where it was not read lately."""
-        found = self._recent.memory(self.number, self._view.seq, doc)
+        found = self._recent.memory(self.number, None, doc)
         return (b"", b"") if found is None else found if full else (found[0], b"")
 
     def decoded(self, records: Records) -> Memory:
@@ -286,4 +286,4 @@ class _Remembered:
 
     def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
         """The token vectors of chunks; nothing where they were not read lately."""
-        return [value or b"" for value in self._recent.tokens(self.number, self._view.seq, list(chunks))]
+        return [value or b"" for value in self._recent.tokens(self.number, None, list(chunks))]

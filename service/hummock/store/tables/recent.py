@@ -61,8 +61,11 @@ class RecentReads:
         """What is recorded of a project that is in memory."""
         return self._records.get(number)
 
-    def memory(self, number: int, seq: int, doc: int) -> Records | None:
-        """A memory and its payload, where a transaction that sees this seq would read them."""
+    def memory(self, number: int, seq: int | None, doc: int) -> Records | None:
+        """A memory and its payload, where a transaction that sees this seq would read them.
+
+        None is for whoever knows by a view which documents there are: what those say never changes.
+        """
         with self._lock:
             return self._memories.get(number, doc) if self._is_at(number, seq) else None
 
@@ -72,7 +75,7 @@ class RecentReads:
             if self._is_at(number, seq):
                 self._memories.put(number, doc, records, sum(map(len, records)))
 
-    def tokens(self, number: int, seq: int, chunks: Sequence[tuple[int, int]]) -> list[bytes | None]:
+    def tokens(self, number: int, seq: int | None, chunks: Sequence[tuple[int, int]]) -> list[bytes | None]:
         """The token vectors of chunks, by their documents and their numbers in these; None for what is not here."""
         with self._lock:
             if not self._is_at(number, seq):
@@ -93,9 +96,9 @@ class RecentReads:
         with self._lock:
             return len(self._memories), self._memories.nbytes + self._tokens.nbytes
 
-    def _is_at(self, number: int, seq: int) -> bool:
+    def _is_at(self, number: int, seq: int | None) -> bool:
         record = self._records.get(number)
-        return record is not None and record.seq == seq
+        return record is not None and seq in (None, record.seq)
 
     def _drop(self, number: int) -> None:
         self._records.pop(number, None)
