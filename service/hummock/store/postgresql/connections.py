@@ -18,8 +18,11 @@ from hummock.store.postgresql.schema import become_service
 PATIENCE_S = 2.0
 """For an answer to one statement of a read, or to a new connection: a server that is frozen says nothing at all."""
 
-_AWAY_PATIENCE_S = 0.1
-"""For a connection, once nothing has been answered for as long as anybody waits: threads are there for others too."""
+_LOST_PATIENCE_S = 0.5
+"""For a connection where one was just found to be lost: threads are there for others too."""
+
+_SILENT_PATIENCE_S = 0.1
+"""For a connection, once nothing has been answered for as long as anybody waits."""
 
 WRITE_PATIENCE_S = 10.0
 """For a commit, which waits for a synchronous standby."""
@@ -139,20 +142,21 @@ class Connections:
     @contextmanager
     def one(self) -> Iterator[PatientConnection]:
         """A connection of the pool. Raises: psycopg.OperationalError."""
-        patience_s = _AWAY_PATIENCE_S if self.away and self._is_silent() else PATIENCE_S
-        with self._pool.connection(patience_s) as connection:
+        with self._pool.connection(self._patience_s()) as connection:
             yield connection
-            if not connection.closed:
+            if connection.closed:
+                self.away = self.away or DatabaseUnreachable(self.place, "a connection was lost")
+            else:
                 self.answered()
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
         """What callers are told of a failure."""
         lines = str(error).strip().splitlines()
-        self.away = DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
+        self.away = away = DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
         if isinstance(error, NoAnswer) and self._is_silent():
             # The others would be waited for one by one.
             self.renew()
-        return self.away
+        return away
 
     def answered(self) -> None:
         """Notes that the server has answered somebody."""
@@ -165,6 +169,12 @@ class Connections:
     def close(self) -> None:
         """Closes all; those in use are closed when they come back."""
         self._pool.close(timeout=1)
+
+    def _patience_s(self) -> float:
+        """How long to wait for a connection."""
+        if self.away is None:
+            return PATIENCE_S
+        return _SILENT_PATIENCE_S if self._is_silent() else _LOST_PATIENCE_S
 
     def _is_silent(self) -> bool:
         return time.monotonic() - self._answered_s >= PATIENCE_S
