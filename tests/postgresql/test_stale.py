@@ -177,17 +177,20 @@ def test_once_it_is_known_that_the_server_is_away_nobody_waits_for_it(
     with opened_shared(own_node.dsn_of("hummock")) as store:
         put(store, "p", Entry(id="a"))
         assert ids(candidates(store, "p", terms=("tide",))) == {"a"}
-        assert store.last_seen.away() is None
+        connections = store._engine._connections
+        assert (store.last_seen.away(), connections._patience_s()) == (None, 2.0)
         with frozen(own_node):
             with pytest.raises(StoreUnreachable):
                 candidates(store, "p", terms=("tide",))
             monkeypatch.setattr(Database, "seq", _asked)
             monkeypatch.setattr(Database, "reading", _asked)
             assert isinstance(store.last_seen.away(), StoreUnreachable)
+            # What waits in vain takes threads from what could be answered.
+            assert connections._patience_s() == 0.1
             assert ids(candidates(store.last_seen, "p", terms=("tide",))) == {"a"}
             monkeypatch.undo()
         eventually(lambda: candidates(store, "p", terms=("tide",)))
-        assert store.last_seen.away() is None
+        assert (store.last_seen.away(), connections._patience_s()) == (None, 2.0)
 
 
 def _asked(*_: object) -> None:

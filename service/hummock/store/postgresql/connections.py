@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -136,7 +136,6 @@ class Connections:
             raise self.unreachable(error) from error
         with connection:
             connection.patience_s = LOAD_PATIENCE_S
-            self.answered()
             yield connection
 
     @contextmanager
@@ -147,7 +146,7 @@ class Connections:
             if connection.closed:
                 self.away = self.away or DatabaseUnreachable(self.place, "a connection was lost")
             else:
-                self.answered()
+                self.away, self._answered_s = None, time.monotonic()
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
         """What callers are told of a failure."""
@@ -158,9 +157,15 @@ class Connections:
             self.renew()
         return away
 
-    def answered(self) -> None:
-        """Notes that the server has answered somebody."""
-        self.away, self._answered_s = None, time.monotonic()
+    def look(self) -> None:
+        """Notes that the server has answered somebody; where it was away, looks whether the pool reaches it again.
+
+        Until the pool does callers had better not wait: of several hosts the first may be one that says nothing.
+        """
+        self._answered_s = time.monotonic()
+        if self.away is not None:
+            with suppress(psycopg.Error), self.one() as connection:
+                connection.execute(b"SELECT 1")
 
     def renew(self) -> None:
         """Has connections made anew as they are needed: those of a server that was away may be of no use."""

@@ -246,9 +246,9 @@ class Database:
             connection.patience_s = PATIENCE_S
             yield connection
 
-    def answered(self) -> None:
-        """Notes that the server has answered somebody."""
-        self._connections.answered()
+    def look(self) -> None:
+        """Notes that the server has answered somebody, and looks whether it answers callers again where it did not."""
+        self._connections.look()
 
     def renew(self) -> None:
         """Has connections made anew as they are needed: those of a server that was away may be of no use."""

@@ -73,7 +73,7 @@ class Listener:
                     self._tell(project, int(number))
                 # A server that is frozen says nothing for ever; this ends with an error.
                 connection.execute(b"SELECT 1")
-                self._database.answered()
+                self._database.look()
 
     def _tell(self, project: str, seq: int) -> None:
         for follower in self._followers:
