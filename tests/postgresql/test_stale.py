@@ -208,8 +208,11 @@ def test_a_memory_that_was_read_lately_is_not_read_again(database: str, monkeypa
         assert [one.payload for one in store.load("p", docs, full=False) if one] == [None, None]
 
 
-def test_a_memory_that_another_service_removes_leaves_what_was_read_lately(database: str) -> None:
+def test_a_memory_that_another_service_removes_leaves_what_was_read_lately(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened_shared(database) as store, opened_shared(database) as other:
+        monkeypatch.setattr(store._listener, "_followers", ())
         put(store, "p", Entry(id="a"), Entry(id="b", words=("tide", "b")))
         docs = _docs(store)
         store.load("p", docs, full=True)
@@ -218,6 +221,26 @@ def test_a_memory_that_another_service_removes_leaves_what_was_read_lately(datab
         assert [one and one.id for one in store.load("p", docs, full=True)] == [None, "b"]
         assert ids(candidates(store, "p", terms=("tide",))) == {"b"}
         assert [one and one.id for one in store.last_seen.load("p", docs, full=True)] == [None, "b"]
+
+
+def test_what_is_removed_here_is_gone_from_memory_before_that_is_acknowledged(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened_shared(database) as store:
+        # Nobody else brings the view up.
+        monkeypatch.setattr(store._listener, "_followers", ())
+        put(store, "p", Entry(id="a"), Entry(id="b", words=("tide", "b")), Entry(id="c", words=("tide", "c")))
+        assert ids(candidates(store, "p", terms=("tide",))) == {"a", "b", "c"}
+        store.write("p", write_request(lambda unit: unit.delete("b"))).result(30)
+        assert ids(candidates(store.last_seen, "p", terms=("tide",))) == {"a", "c"}
+
+        def cut_off(*_: object) -> NoReturn:
+            raise StoreUnreachable("cut off")
+
+        monkeypatch.setattr(Database, "answering", cut_off)
+        store.write("p", write_request(lambda unit: unit.delete("c"))).result(30)
+        with pytest.raises(StoreUnreachable):
+            candidates(store.last_seen, "p", terms=("tide",))
 
 
 def test_an_edit_and_a_removed_project_leave_what_was_read_lately(database: str) -> None:
