@@ -71,7 +71,7 @@ crash: $(VENV)/.dev ## Kill and stop a service that many write to; lose, double 
 	@$(BIN)/python -m tests.once.run --rounds $(NETWORK_ROUNDS) --seed $(CRASH_SEED)
 
 drills: $(VENV)/.dev ## Break three PostgreSQL under two services that many write to (DRILL_ROUNDS; needs etcd-server)
-	@$(BIN)/python -m tests.postgresql.drills --rounds $(DRILL_ROUNDS)
+	@GRPC_ENABLE_FORK_SUPPORT=0 $(BIN)/python -m tests.postgresql.drills --rounds $(DRILL_ROUNDS)
 
 isolation: $(VENV)/.dev ## Have 64 projects call everything, and see that none hears of another (ISOLATION_CALLS)
 	@$(BIN)/python -m tests.isolation.mixed --calls $(ISOLATION_CALLS)

@@ -2,6 +2,9 @@
 
 Each drill breaks one thing while clients write and recall, mends it, waits until all is healthy and each service takes
 writes, and compares what the services tell with what the clients were told. It says so in a line of JSON.
+
+With GRPC_ENABLE_FORK_SUPPORT=0 in the environment, as `make drills` has it: what gRPC does at a fork amid so many calls
+ends the programs that are started then.
 """
 
 from __future__ import annotations
@@ -26,8 +29,8 @@ _FLOW: Final = 25
 """Writes that each service acknowledges before a drill and behind it."""
 _HEALTHY_S: Final = 120
 _FAULTS_SHOWN: Final = 20
-_STEADY_GAP_S: Final = 3.0
-"""A call waits 2 s for a server that says nothing, and the rest of it takes its time on a busy machine."""
+_STEADY_GAP_S: Final = 5.0
+"""A call waits 2 s for a server that says nothing, behind another that does at worst; the rest is a busy machine's."""
 _EXPECTED: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 

@@ -177,7 +177,7 @@ def test_once_it_is_known_that_the_server_is_away_nobody_waits_for_it(
     with opened_shared(own_node.dsn_of("hummock")) as store:
         put(store, "p", Entry(id="a"))
         assert ids(candidates(store, "p", terms=("tide",))) == {"a"}
-        connections = store._engine._connections
+        connections = store.last_seen._database._connections
         assert (store.last_seen.away(), connections._patience_s()) == (None, 2.0)
         with frozen(own_node):
             with pytest.raises(StoreUnreachable):

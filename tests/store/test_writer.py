@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -169,7 +169,7 @@ def test_nobody_waits_forever_when_the_writer_dies(tmp_path: Path) -> None:
             assert self.go.wait(30)
             raise SystemError("a bug")
 
-    def publish(projects: Iterable[str]) -> None:
+    def publish(projects: Iterable[str], shrunk: Collection[str]) -> None:
         raise AssertionError
 
     group = Broken()
@@ -202,7 +202,7 @@ def test_a_writer_with_nothing_to_write_does_what_it_left_for_later() -> None:
             rested.set()
         return does_more
 
-    writer = Writer(Idle(), lambda projects: None, rest, 8)
+    writer = Writer(Idle(), lambda projects, shrunk: None, rest, 8)
     assert rested.wait(30)
     writer.close()
 
@@ -231,7 +231,7 @@ def test_what_fails_beside_writes_stops_no_writer() -> None:
         rested.set()
         return False
 
-    writer = Writer(Recording(order), lambda projects: None, rest, 8)
+    writer = Writer(Recording(order), lambda projects, shrunk: None, rest, 8)
     assert failed.wait(30)
     future: Future[Written[int]] = writer.submit("p", put_request([]))
     assert future.result(30).reply == 7
@@ -242,7 +242,11 @@ def test_what_fails_beside_writes_stops_no_writer() -> None:
 
 def test_callers_are_told_only_after_the_write_is_published() -> None:
     order: list[str] = []
-    writer = Writer(Recording(order), lambda projects: order.append(f"published {sorted(projects)}"), lambda: False, 8)
+
+    def publish(projects: Iterable[str], shrunk: Collection[str]) -> None:
+        order.append(f"published {sorted(projects)}")
+
+    writer = Writer(Recording(order), publish, lambda: False, 8)
     future: Future[Written[int]] = writer.submit("p", put_request([]))
     future.add_done_callback(lambda done: order.append("told"))
     writer.close()
