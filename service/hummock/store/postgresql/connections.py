@@ -154,7 +154,7 @@ class Connections:
         self.away = away = DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
         if isinstance(error, NoAnswer) and self._is_silent():
             # The others would be waited for one by one.
-            self.renew()
+            self._pool.drain()
         return away
 
     def look(self) -> None:
@@ -166,10 +166,6 @@ class Connections:
         if self.away is not None:
             with suppress(psycopg.Error), self.one() as connection:
                 connection.execute(b"SELECT 1")
-
-    def renew(self) -> None:
-        """Has connections made anew as they are needed: those of a server that was away may be of no use."""
-        self._pool.drain()
 
     def close(self) -> None:
         """Closes all; those in use are closed when they come back."""

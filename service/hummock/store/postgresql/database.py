@@ -250,10 +250,6 @@ class Database:
         """Notes that the server has answered somebody, and looks whether it answers callers again where it did not."""
         self._connections.look()
 
-    def renew(self) -> None:
-        """Has connections made anew as they are needed: those of a server that was away may be of no use."""
-        self._connections.renew()
-
     @contextmanager
     def copied_into(self) -> Iterator[None]:
         """While it is entered nobody else copies projects into the database. Raises: DatabaseIsCopiedInto."""

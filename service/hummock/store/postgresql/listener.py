@@ -63,7 +63,6 @@ class Listener:
         with self._database.listening() as connection:
             if self._is_deaf:
                 self._is_deaf = False
-                self._database.renew()
                 _log.warning("writes of other services are heard of again")
                 for project, seq in self._seqs().items():
                     self._tell(project, seq)

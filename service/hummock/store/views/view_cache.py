@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event, Lock, Thread
 
 from hummock.core.errors import HummockError, StoreUnreachable
@@ -298,7 +299,9 @@ class ForeignViews(ViewCache):
         entry = self._entries.get(project)
         view = None if entry is None else entry.view
         if view is not None and view.seq < seq:
-            self.newer_view(project)
+            # Whoever reads it tries again, and is told.
+            with suppress(StoreUnreachable):
+                self.newer_view(project)
 
     def lagging_view(self, project: str) -> ProjectView | None:
         """A view that nobody has looked whether it is the newest, which spares a transaction."""
