@@ -17,7 +17,8 @@ from hummock.store.postgresql.freshness import FreshProjects
 from hummock.store.postgresql.opening import SharedStore
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.postgresql.schema import MIGRATIONS, Migration, SchemaNewer, bring_up, form_of
-from hummock.store.views.view_cache import ForeignViews
+from hummock.store.postgresql.seen_views import SeenViews
+from hummock.store.tables.recent import RecentReads
 from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
 from tests.fakes import FakeClock
@@ -35,12 +36,13 @@ def of_the_first_form(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sha
     with monkeypatch.context() as patch:
         patch.setattr(schema, "MIGRATIONS", MIGRATIONS[:1])
         database = Database(dsn, SPACE, 6)
-    projects, claims = FreshProjects(database, clock.now), OnlyWriter()
-    views = ForeignViews(projects, 64 * MIB, EAGER)
+    recent, claims = RecentReads(EAGER.recent_memory_bytes, EAGER.recent_token_bytes), OnlyWriter()
+    projects = FreshProjects(database, clock.now, recent)
+    views = SeenViews(projects, 64 * MIB, EAGER, recent, clock.monotonic)
     room = DatabaseRoom(database, 1024 * MIB, clock)
     requests = RequestReads(database, clock, EAGER.request_kept_s)
     writer = start_writer(database, claims, room, views, clock, EAGER, room.look)
-    with closing(SharedStore(database, projects, views, writer, requests, room, claims)) as store:
+    with closing(SharedStore(database, projects, views, recent, writer, requests, room, claims)) as store:
         yield store
 
 
