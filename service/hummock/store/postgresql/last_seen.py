@@ -109,8 +109,7 @@ class SeenReads:
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether one of the terms was looked up and found."""
-        numbers = self._terms.known(self._view(project).number, terms)
-        return any(number is not None for number in numbers)
+        return self._terms.knows_any(self._view(project).number, terms)
 
     def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
         """How many memories of these kinds may be in another language."""
