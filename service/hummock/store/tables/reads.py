@@ -73,7 +73,7 @@ class TableProjects:
 
     def knows_any_term(self, number: int, terms: Sequence[str]) -> bool:
         """Whether a project has one of these terms, as far as that was read before."""
-        return self._term_numbers.knows_any(number, terms)
+        return self.term_numbers.knows_any(number, terms)
 
     def last_commit(self) -> int:
         """The number of the newest transaction, of whatever process."""
