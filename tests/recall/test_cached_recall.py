@@ -55,9 +55,9 @@ class Counted:
         self.fresh = Recall(self.work.store, self.work.embedder, self.work.clock)
         self.cached = CachedRecall(self._compute, self.work.store, SPACE.id, self.work.clock)
 
-    def _compute(self, query: RecallQuery) -> Recalled:
+    def _compute(self, query: RecallQuery, seen: Generation) -> Recalled:
         self.asked.append(query)
-        return self.fresh(query)
+        return self.fresh(query, seen)
 
     def is_cached(self, query: RecallQuery) -> bool:
         """Whether the answer comes from the cache; it must be the one that a fresh recall gives."""
@@ -276,7 +276,7 @@ class Failing:
 def test_a_degraded_answer_is_not_kept(counted: Counted) -> None:
     broken = Recall(counted.work.store, Failing(), counted.work.clock)  # type: ignore[arg-type] # all that Recall calls
     recalls = [broken, broken, counted.fresh]
-    cached = CachedRecall(lambda query: recalls.pop(0)(query), counted.work.store, SPACE.id, counted.work.clock)
+    cached = CachedRecall(lambda *asked: recalls.pop(0)(*asked), counted.work.store, SPACE.id, counted.work.clock)
     answers = [cached(QUERY) for _ in range(4)]
     assert [(bool(answer.degraded), answer.receipt.cached) for answer in answers] == [
         (True, False),
