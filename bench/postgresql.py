@@ -1,7 +1,8 @@
 """`python -m bench.postgresql`: the store over PostgreSQL beside LMDB, in the same run (rows 32 to 35).
 
-A PostgreSQL that waits for the disk, on a socket of this machine, and services over it. What they have is copied from the
-LMDB of the other parts, so that both have the same. Calls are made in turns: to one service, then the same to the other.
+A PostgreSQL that waits for the disk, on a socket of this machine, and services over it. What they have is copied from
+the LMDB of the other parts, so that both have the same. Calls are made in turns: to one service, then the same to the
+other.
 """
 
 from __future__ import annotations
@@ -177,9 +178,7 @@ def _recalls(filled: Filled, services: Sequence[Serving], sizes: Sizes) -> list[
     return [Latency.of(each) for each in times_s]
 
 
-def _learns(
-    filled: Filled, services: Sequence[Serving], node: Node, sizes: Sizes
-) -> tuple[list[Latency], Latency]:
+def _learns(filled: Filled, services: Sequence[Serving], node: Node, sizes: Sizes) -> tuple[list[Latency], Latency]:
     """Latencies of single writes, and of a round trip that comes between them."""
     fresh = [request.SerializeToString() for request in islice(fresh_requests(filled.corpus), 2 * sizes.learns)]
     with psycopg.connect(node.dsn, autocommit=True, prepare_threshold=0) as connection:

@@ -396,9 +396,7 @@ class StoreReads:
                     found.append(self._project(project_record(txn, self._engine, keys.unpack_project(value))))
         return found
 
-    def _read(
-        self, project: str, read: Callable[[ProjectView, TableProject], Read], seen_seq: int = 0
-    ) -> Read | None:
+    def _read(self, project: str, read: Callable[[ProjectView, TableProject], Read], seen_seq: int = 0) -> Read | None:
         """What is read with the project's view and a transaction that began after it; None when there is no project.
 
         A view that has all up to `seen_seq` (above 0) will do the first time, whatever has been written behind that.

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from hummock.core.claims import Claim, ClaimLost
 from hummock.core.embedding import EmbeddingSpace
-from hummock.core.errors import HummockError, StartError, Unavailable
+from hummock.core.errors import HummockError, StartError
 from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
@@ -20,9 +20,9 @@ from hummock.store.postgresql.connections import (
     PatientConnection,
     is_lost,
 )
-from hummock.store.postgresql.exchange import Answer, Statement, bytea_array, int4, int8
+from hummock.store.postgresql.exchange import Answer, Statement, bytea_array, int4
 from hummock.store.postgresql.schema import SchemaOutgrown
-from hummock.store.postgresql.transaction import Entrance, RowTable, RowTransaction
+from hummock.store.postgresql.transaction import Entrance, KeysOfTables, RowTable, RowTransaction
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.damage import Damage
 from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Tables, Transaction
@@ -310,7 +310,8 @@ class Database:
         if scope is None:
             return Entrance(begin=(_BEGIN_READING,))
         if isinstance(scope, int):
-            key, prefix, settings = keys.project_number_key(scope), keys.project_prefix(scope), self._by_name["settings"]
+            key, prefix = keys.project_number_key(scope), keys.project_prefix(scope)
+            settings = self._by_name["settings"]
             enter = Statement(_ENTER_NUMBER, (str(scope).encode(), key))
 
             def knows(txn: RowTransaction, answers: Sequence[Answer]) -> None:
@@ -329,9 +330,7 @@ class Database:
             if number is not None and txn.numbers != [number]:
                 raise ProjectGone
 
-        return Entrance(
-            begin=(_BEGIN_READING, enter), look=(enter,), brings=(name_key,), entered=enters, looked=enters
-        )
+        return Entrance(begin=(_BEGIN_READING, enter), look=(enter,), brings=(name_key,), entered=enters, looked=enters)
 
     def _entrance_to_write(self, projects: Sequence[str], number: int | None) -> Entrance:
         """How one that writes waits until nobody else writes to these projects, and sees and may write them."""
@@ -364,9 +363,7 @@ class Database:
             self._numbers.clear()
         self._numbers[name_key] = keys.unpack_project(number)
 
-    def _of_each(
-        self, foreseen: Mapping[str, Foreseen]
-    ) -> Iterator[tuple[Mapping[RowTable, Sequence[bytes]], Mapping[RowTable, Sequence[bytes]]]]:
+    def _of_each(self, foreseen: Mapping[str, Foreseen]) -> Iterator[tuple[KeysOfTables, KeysOfTables]]:
         """What is foreseen of the projects whose numbers are known; a number that is another's by now finds nothing."""
         for project, of_number in foreseen.items():
             number = self._numbers.get(keys.project_name_key(project))
@@ -374,7 +371,7 @@ class Database:
                 wanted, starts = of_number(number)
                 yield self._by_table(wanted), self._by_table(starts)
 
-    def _by_table(self, by_name: Mapping[str, Sequence[bytes]]) -> dict[RowTable, Sequence[bytes]]:
+    def _by_table(self, by_name: Mapping[str, Sequence[bytes]]) -> KeysOfTables:
         return {self._by_name[name]: some for name, some in by_name.items()}
 
     @contextmanager

@@ -90,6 +90,9 @@ class RowTable:
         return 0 if self.is_shared else int.from_bytes(key[:_PROJECT_BYTES], "big")
 
 
+KeysOfTables = Mapping[RowTable, Sequence[bytes]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
     """How a transaction comes to see what it is to see.
@@ -112,8 +115,8 @@ class Entrance:
 class RowTransaction(ChecksItsPages):
     """What one thread reads, or writes, on one connection.
 
-    It begins with the first thing that must be read at one moment, in the same round trip. What is fetched ahead of that
-    is read without it: each such `prefetch` is one statement, which has a moment of its own.
+    It begins with the first thing that must be read at one moment, in the same round trip. What is fetched ahead of
+    that is read without it: each such `prefetch` is one statement, which has a moment of its own.
 
     What is put waits, and is what reads of its keys find; it is written before rows of its table are read in order, and
     at the end. Several statements that need no answer go to the server together.
@@ -220,14 +223,14 @@ class RowTransaction(ChecksItsPages):
         """Notes what a key has, so that it is not read."""
         self._known.setdefault(table.name, {})[key] = value
 
-    def prefetch(self, wanted: Mapping[RowTable, Sequence[bytes]]) -> None:
+    def prefetch(self, wanted: KeysOfTables) -> None:
         """Reads keys of several tables in one go; all of them are of one project."""
         parts = self._unknown(wanted)
         if parts:
             (answer,) = self._look([_of_several(parts)])
             self._fetched(parts, answer)
 
-    def foresee(self, projects: Iterable[tuple[Mapping[RowTable, Sequence[bytes]], Mapping[RowTable, Sequence[bytes]]]]) -> None:
+    def foresee(self, projects: Iterable[tuple[KeysOfTables, KeysOfTables]]) -> None:
         """Begins, and reads in the same round trip what will be asked for.
 
         Args:
@@ -317,8 +320,9 @@ class RowTransaction(ChecksItsPages):
         gone = [key for key in ordered if known[key] is None]
         statements = []
         if put:
-            projects, put_keys = int4_array(table.project_of(key) for key, _ in put), bytea_array([key for key, _ in put])
-            statements.append(Statement(table.put, (projects, put_keys, bytea_array([value for _, value in put]))))
+            put_keys, values = [key for key, _ in put], [value for _, value in put]
+            projects = int4_array(map(table.project_of, put_keys))
+            statements.append(Statement(table.put, (projects, bytea_array(put_keys), bytea_array(values))))
         if gone:
             statements.append(Statement(table.remove, (int4_array(map(table.project_of, gone)), bytea_array(gone))))
         return statements
@@ -336,7 +340,7 @@ class RowTransaction(ChecksItsPages):
             known[key] = answer.rows[0][0] if answer.rows else None
         return known
 
-    def _unknown(self, wanted: Mapping[RowTable, Sequence[bytes]]) -> list[tuple[RowTable, list[bytes]]]:
+    def _unknown(self, wanted: KeysOfTables) -> list[tuple[RowTable, list[bytes]]]:
         """Of each table the keys that are to be read."""
         unknown = (
             (table, [key for key in some if key not in self._known.get(table.name, ())])

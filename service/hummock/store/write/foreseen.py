@@ -17,7 +17,6 @@ from hummock.store.tables.engine import Foreseen
 from hummock.store.tables.term_dictionary import TermDictionaries
 from hummock.store.views.forward_lists import unknown_terms
 
-
 _TRIMMED = ("ops", "request_age")
 """What each write looks at for what is outdated; and at the vectors that all projects have retired."""
 
@@ -54,7 +53,7 @@ def _of_number(
     }
     prefix = keys.project_prefix(number)
     texts = [keys.text_prefix(number, keys.text_bytes(key)) for one in lookups for key in one.texts]
-    starts = {"by_text": _distinct(texts), **dict.fromkeys(_TRIMMED, [prefix])}
+    starts = {"by_text": _distinct(texts), **{name: [prefix] for name in _TRIMMED}}
     if is_first:
         starts["retired_age"] = [b""]
     return wanted, {name: some for name, some in starts.items() if some}
