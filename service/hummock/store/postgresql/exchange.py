@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import select
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import psycopg
@@ -87,8 +87,7 @@ class Exchange:
         pgconn = self._pgconn
         poll = select.poll()
         pgconn.enter_pipeline_mode()
-        prepared: dict[bytes, bytes] = {}
-        sent = [is_asked for statement in statements for is_asked in self._send(*statement, prepared)]
+        prepared, are_asked = self._send(statements)
         pgconn.pipeline_sync()
         poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
         while pgconn.flush():
@@ -102,18 +101,22 @@ class Exchange:
             if result.status in _FAILED:
                 raise psycopg.errors.error_from_result(result)
         self._names |= prepared
-        return [_answer(result) for result, counts in zip(results, sent, strict=True) if counts]
+        return [_answer(result) for result, is_asked in zip(results, are_asked, strict=True) if is_asked]
 
-    def _send(self, text: bytes, arguments: Sequence[bytes], prepared: dict[bytes, bytes]) -> Iterator[bool]:
-        """Sends one statement, behind its preparation where there was none: whether each of these is the statement."""
-        name = self._names.get(text) or prepared.get(text)
-        if name is None:
-            self._made += 1
-            name = prepared[text] = b"hummock_%d" % self._made
-            self._pgconn.send_prepare(name, text)
-            yield False
-        self._pgconn.send_query_prepared(name, arguments, [_BINARY] * len(arguments), _BINARY)
-        yield True
+    def _send(self, statements: Sequence[Statement]) -> tuple[dict[bytes, bytes], list[bool]]:
+        """The names of what is prepared with them, and of all that was sent whether it is one of the statements."""
+        prepared: dict[bytes, bytes] = {}
+        are_asked: list[bool] = []
+        for text, arguments in statements:
+            name = self._names.get(text) or prepared.get(text)
+            if name is None:
+                self._made += 1
+                name = prepared[text] = b"hummock_%d" % self._made
+                self._pgconn.send_prepare(name, text)
+                are_asked.append(False)
+            self._pgconn.send_query_prepared(name, arguments, [_BINARY] * len(arguments), _BINARY)
+            are_asked.append(True)
+        return prepared, are_asked
 
     def _results(self, poll: select.poll, patience_s: float) -> list[pq.abc.PGresult]:
         """All up to the end of what was sent."""
