@@ -27,6 +27,7 @@ from bench import (
     metrics,
     model,
     overload,
+    postgresql,
     recall,
     render,
     scale,
@@ -63,6 +64,7 @@ LONG: Mapping[str, Measure] = {
     "beside": beside.measure,
     "overload": overload.measure,
     "console": console.measure,
+    "postgresql": postgresql.measure,
 }
 EVERY = {**QUICK, **LONG}
 

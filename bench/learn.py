@@ -75,7 +75,7 @@ def measure(options: Options) -> Findings:
     """Row 9, on a copy of the store, with all its projects in memory."""
     generator, skipped = _generator(options)
     with options.stores.filled(A).copied() as filled:
-        fresh = _fresh(filled.corpus)
+        fresh = fresh_requests(filled.corpus)
         with filled.bench.serving() as service:
             timed(caller(service.channel, RECALL), recall_messages(filled.corpus, range(A.projects)), ())
             alone, together = _messages(fresh, _WARM_UP + _ALONE), _messages(fresh, _TOGETHER)
@@ -83,7 +83,7 @@ def measure(options: Options) -> Findings:
             _check_recallable(service, islice(fresh, _CHECKED))
             load = generator.run(service.target, LEARN, together, _WRITERS) if generator else None
         if load is not None:
-            _check_created(load)
+            _check_all_created(load)
         with open_use_cases(filled.bench.settings(), say=lambda line: None) as use_cases:
             for request in recall_requests(filled.corpus, range(A.projects)):
                 use_cases.recall(recall_query(request))
@@ -138,7 +138,7 @@ def _generator(options: Options) -> tuple[Generator | None, tuple[str, ...]]:
         return None, (f"row 9, 64 writers over gRPC: {none}",)
 
 
-def _fresh(corpus: Corpus) -> Iterator[pb.LearnRequest]:
+def fresh_requests(corpus: Corpus) -> Iterator[pb.LearnRequest]:
     """Memories beyond those of the store, each to be learnt alone."""
     for place in count(corpus.size):
         yield pb.LearnRequest(project=corpus.project_name(place), memories=[corpus.memory(place)])
@@ -186,14 +186,19 @@ def _together(learn: Callable[[LearnCommand], Learned], commands: Sequence[Learn
         return len(commands) / (time.perf_counter() - started_s)
 
 
-def _check_created(load: Load) -> None:
+def _check_all_created(load: Load) -> None:
     """Raises: BenchFailed: a call had no reply, or a reply that was kept says that its memory is not new."""
     if load.failed:
         raise BenchFailed(f"{load.failed} of {load.calls} writes failed")
     for data in load.replies:
-        (result,) = pb.LearnResponse.FromString(data).results
-        if result.status != pb.LEARN_STATUS_CREATED:
-            raise BenchFailed(f"a memory was not created: {result}")
+        check_created(data)
+
+
+def check_created(data: bytes) -> None:
+    """Raises: BenchFailed: a reply says that its one memory is not new."""
+    (result,) = pb.LearnResponse.FromString(data).results
+    if result.status != pb.LEARN_STATUS_CREATED:
+        raise BenchFailed(f"a memory was not created: {result}")
 
 
 def _check_recallable(service: Serving, requests: Iterable[pb.LearnRequest]) -> None:

@@ -53,9 +53,11 @@ class Bench:
         return cls.with_model(directory, name, models_dir)
 
     @classmethod
-    def with_model(cls, directory: Path, name: str, models_dir: Path) -> Bench:
-        """Writes the settings for a model that is in `models_dir`, an absolute path."""
+    def with_model(cls, directory: Path, name: str, models_dir: Path, store: str | None = None) -> Bench:
+        """Writes the settings for a model that is in `models_dir`, an absolute path; `store` is a database."""
         values = {"data_dir": str(directory / "data"), "models_dir": str(models_dir), "model": name, "port": 0}
+        if store:
+            values["store"] = store
         # A JSON string or number reads the same in TOML.
         lines = [f"{key} = {json.dumps(value)}\n" for key, value in {**values, "log_level": "warning"}.items()]
         (directory / "hummock.toml").write_text("".join(lines), encoding="utf-8")

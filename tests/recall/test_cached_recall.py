@@ -32,6 +32,7 @@ from hummock.core.recall import (
     TimeInterval,
 )
 from hummock.ports.models import QueryGloss
+from hummock.ports.store import Generation
 from hummock.recall.cache import DECAY_TOLERANCE, TTL_S, CachedRecall
 from hummock.recall.pipeline import Recall
 from tests.fakes import CountingLock
@@ -55,9 +56,9 @@ class Counted:
         self.fresh = Recall(self.work.store, self.work.embedder, self.work.clock)
         self.cached = CachedRecall(self._compute, self.work.store, SPACE.id, self.work.clock)
 
-    def _compute(self, query: RecallQuery) -> Recalled:
+    def _compute(self, query: RecallQuery, seen: Generation) -> Recalled:
         self.asked.append(query)
-        return self.fresh(query)
+        return self.fresh(query, seen)
 
     def is_cached(self, query: RecallQuery) -> bool:
         """Whether the answer comes from the cache; it must be the one that a fresh recall gives."""
@@ -276,7 +277,7 @@ class Failing:
 def test_a_degraded_answer_is_not_kept(counted: Counted) -> None:
     broken = Recall(counted.work.store, Failing(), counted.work.clock)  # type: ignore[arg-type] # all that Recall calls
     recalls = [broken, broken, counted.fresh]
-    cached = CachedRecall(lambda query: recalls.pop(0)(query), counted.work.store, SPACE.id, counted.work.clock)
+    cached = CachedRecall(lambda *asked: recalls.pop(0)(*asked), counted.work.store, SPACE.id, counted.work.clock)
     answers = [cached(QUERY) for _ in range(4)]
     assert [(bool(answer.degraded), answer.receipt.cached) for answer in answers] == [
         (True, False),
@@ -292,12 +293,12 @@ def test_who_waits_for_a_caller_in_a_hurry_gets_a_whole_answer(counted: Counted)
     counted.cached._answers._lock = lock  # type: ignore[assignment] # a lock in all that the cache needs
     cut = Degradation(path="cross_encoder", reason="DEADLINE", message="0 of 20 candidates were read")
 
-    def compute(query: RecallQuery) -> Recalled:
+    def compute(query: RecallQuery, seen: Generation) -> Recalled:
         if query.until_s is None:
-            return counted.fresh(query)
+            return counted.fresh(query, seen)
         patient.append(threads.submit(counted.cached, QUERY))
         lock.wait(2)
-        return replace(counted.fresh(query), degraded=(cut,))
+        return replace(counted.fresh(query, seen), degraded=(cut,))
 
     counted.cached._recall = compute
     patient: list[Future[Recalled]] = []
@@ -311,11 +312,11 @@ def test_who_waits_for_a_caller_in_a_hurry_gets_a_whole_answer(counted: Counted)
 def test_who_has_no_time_does_not_wait_for_a_caller_who_has(counted: Counted, left_s: float) -> None:
     hurried: list[Recalled] = []
 
-    def compute(query: RecallQuery) -> Recalled:
+    def compute(query: RecallQuery, seen: Generation) -> Recalled:
         if query.until_s is None:
             until_s = counted.work.clock.monotonic() + left_s
             hurried.append(counted.cached(replace(QUERY, until_s=until_s)))
-        return counted.fresh(query)
+        return counted.fresh(query, seen)
 
     counted.cached._recall = compute
     assert counted.cached(QUERY).degraded == ()

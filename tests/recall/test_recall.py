@@ -250,8 +250,8 @@ class EditedInBetween:
     def damaged(self, project: str) -> int:
         return self._store.damaged(project)
 
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
-        found = self._store.candidates(project, queries, min_seq)
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
+        found = self._store.candidates(project, queries, min_seq, seen_seq)
         edit, self._edit = self._edit, lambda: None
         edit()
         return found
@@ -268,8 +268,8 @@ class EditedInBetween:
     def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
         return self._store.foreign(project, kinds, mark)
 
-    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
-        return self._store.holders(project, terms)
+    def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
+        return self._store.holders(project, terms, seen_seq)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         return self._store.load(project, docs, full=full)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import QueryVector
 from hummock.core.recall import KeywordMode, Recalled, RecallPath, RecallQuery
+from hummock.ports.store import Generation
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
 from tests.strategies import SPACE, unit_vector
@@ -107,11 +108,11 @@ def test_a_recall_is_not_waited_for_at_once(hurried: Hurried) -> None:
     hurried.cached(replace(GIVEN, text="before"))
     began, may_end = Event(), Event()
 
-    def held(query: RecallQuery) -> Recalled:
+    def held(query: RecallQuery, seen: Generation) -> Recalled:
         if current_thread() is not main_thread():
             began.set()
             assert may_end.wait(30)
-        return hurried.fresh(query)
+        return hurried.fresh(query, seen)
 
     cached = CachedRecall(held, hurried.work.store, SPACE.id, hurried.work.clock, lambda query: True)
     with ThreadPoolExecutor(1) as elsewhere:

@@ -91,16 +91,16 @@ class Slow:
     def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
         return self.desk.store.foreign(project, kinds, mark)
 
-    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
-        return self.desk.store.holders(project, terms)
+    def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
+        return self.desk.store.holders(project, terms, seen_seq)
 
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
         (query,) = queries
         self.clock.move(self.costs.words)
         self.clock.move(self.costs.scan if query.substrings else 0.0)
         self.clock.move(self.costs.vector if query.vector is not None else 0.0)
         self.clock.move(self.costs.tokens if query.with_tokens else 0.0)
-        return self.desk.store.candidates(project, queries, min_seq)
+        return self.desk.store.candidates(project, queries, min_seq, seen_seq)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         self.clock.move(self.costs.load)
@@ -119,7 +119,7 @@ class Slow:
         self.clock.move(self.costs.pair * len(pairs))
         return [1 / (1 + pair.tokens[0]) for pair in pairs]
 
-    def recalls(self) -> Callable[[RecallQuery], Recalled]:
+    def recalls(self) -> Recall:
         """A recall that has learnt what its stages take."""
         store = cast(Store, self)
         stage = CrossEncode(store, self, CrossEncoding.OFF, self.clock)

@@ -36,7 +36,7 @@ from hummock.core.secrets import SecretPolicy, SecretsFound
 from hummock.memories.redaction import screened
 from hummock.memories.screening import families_of
 from hummock.ports.models import Clock, Embedder
-from hummock.ports.store import Store, TextKey, UnitOfWork, WriteRequest, Written
+from hummock.ports.store import Lookups, Store, TextKey, UnitOfWork, WriteRequest, Written
 from hummock.text import template
 from hummock.text.normalise import text_hash
 from hummock.text.template import pieces_of
@@ -187,8 +187,19 @@ class Learn:
             reply_type=Reply,
             apply=apply,
             is_bulk=command.is_bulk or len(prepared) > MOST_INTERACTIVE,
+            lookups=lookups_of(prepared),
         )
         return then(self._store.write(command.project, request), _learned)
+
+
+def lookups_of(prepared: Sequence[Prepared]) -> Lookups:
+    """What storing these looks up."""
+    return Lookups(
+        ids=[one.memory_id for one in prepared],
+        texts=[one.key for one in prepared if one.key is not None],
+        session_ids=[one.draft.session_id for one in prepared if one.draft.session_id],
+        terms=lambda: [one.words.analysed().terms for one in prepared],
+    )
 
 
 def _learned(written: Written[Reply]) -> Learned:

@@ -285,6 +285,23 @@ class UnitOfWork(Protocol):
         """Replaces what the project sets for itself."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lookups:
+    """What a write is likely to look up; where that takes a round trip, all of it is fetched with the first.
+
+    Attributes:
+        ids: Of memories.
+        texts: Keys of texts.
+        session_ids: Of the memories that it may store.
+        terms: Gives the terms of those; it runs on the store's writer thread, if at all.
+    """
+
+    ids: Sequence[str] = ()
+    texts: Sequence[TextKey] = ()
+    session_ids: Sequence[str] = ()
+    terms: Callable[[], Sequence[Terms]] = tuple
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest(Generic[Reply]):
     """One write.
@@ -299,6 +316,7 @@ class WriteRequest(Generic[Reply]):
         creates: Whether a project that is not there is made; otherwise ProjectNotFound is raised.
         is_bulk: Whether it is one of many, and lets what others wait for go first.
         claim: Under which it is made, where nobody calls for it.
+        lookups: What it is likely to look up. It may look up more, or less.
     """
 
     request_id: str
@@ -308,6 +326,7 @@ class WriteRequest(Generic[Reply]):
     creates: bool = True
     is_bulk: bool = False
     claim: Claim | None = None
+    lookups: Lookups | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,8 +386,11 @@ class Generation:
 class Recallable(Protocol):
     """What a recall reads of all projects. Safe to call from several threads; a read never waits for a write."""
 
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
         """What each query finds, read at one moment. An unknown project has nothing, at seq 0.
+
+        What was written behind `seen_seq` need not be among it: above 0 it is what `generation` gave when the caller's
+        own caller had come, so that it need not be asked for again.
 
         Raises: SeqNotReached.
         """
@@ -382,11 +404,13 @@ class Recallable(Protocol):
         Terms that no memory holds come last, and of equal ones the first comes first.
         """
 
-    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
-        """How many memories hold each of the terms, in the order given."""
+    def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
+        """How many memories hold each of the terms, in the order given; `seen_seq` as in `candidates`."""
 
-    def held_behind(self, project: str, prefix: str, most: int) -> Mapping[str, int]:
+    def held_behind(self, project: str, prefix: str, most: int, seen_seq: int = 0) -> Mapping[str, int]:
         """The terms that begin so and how many memories hold each, of the first `most` in the order of their bytes.
+
+        `seen_seq` as in `candidates`.
 
         Terms that no memory holds any more are among those that are counted, and not among those that are given.
         """
@@ -406,8 +430,12 @@ class Recallable(Protocol):
         The very same object until one of those changes, and then at next to no cost.
         """
 
-    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        """The memories of these numbers, in order; None where one was removed since."""
+    def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
+        """The memories of these numbers, in order; None where one was removed since.
+
+        At 0 they are as they are now; `seen_seq` above 0 is one at which they were found since the caller's own caller
+        had come, and what was read at it will do.
+        """
 
     def superseded_by(self, project: str, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """The ids of the memories that replace each of these, in the order of their writes, where there are any."""

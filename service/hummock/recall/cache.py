@@ -60,7 +60,7 @@ class CachedRecall:
 
     def __init__(
         self,
-        recall: Callable[[RecallQuery], Recalled],
+        recall: Callable[[RecallQuery, Generation], Recalled],
         store: Recallable,
         emb_space: str,
         clock: Clock,
@@ -123,7 +123,7 @@ class CachedRecall:
 
         recalled, is_shared = self._answers.answer(
             key,
-            lambda: self._recall(question),
+            lambda: self._recall(question, generation),
             is_usable=lambda cached: self._is_usable(question, cached),
             weigh=weigh,
             patience_s=patience_s,

@@ -28,7 +28,7 @@ from hummock.core.recall import (
     Receipt,
 )
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
-from hummock.ports.store import Recallable
+from hummock.ports.store import Generation, Recallable
 from hummock.recall.appended import appended
 from hummock.recall.bar import above_bar
 from hummock.recall.bridge import crossed, gloss_of, glossed_terms, in_own_language, query_gloss, with_bridge
@@ -116,15 +116,18 @@ class Recall:
         self._lacking = lacking
         self._costs = StageCosts()
 
-    def __call__(self, query: RecallQuery) -> Recalled:
+    def __call__(self, query: RecallQuery, seen: Generation | None = None) -> Recalled:
         """The best memories of each group of the query's preset, and why.
+
+        `seen` is the project's, as it was given since the caller has come; None where nobody has asked.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
         budget = StageBudget(self._clock, self._costs.of(query.project), query.until_s)
-        plan, features, degraded = self._understand(query, budget)
-        for _ in range(_ATTEMPTS):
-            ranking = self._rank(query, plan, features, budget)
+        plan, features, degraded = self._understand(query, budget, seen)
+        for attempt in range(_ATTEMPTS):
+            # Whoever searches again does so because something has been written meanwhile.
+            ranking = self._rank(query, plan, features, budget, None if attempt else seen)
             hits, docs = self._load(query, ranking)
             budget.done("load")
             missing = sum(len(places) for places, _ in ranking.picked) - len(docs)
@@ -189,7 +192,7 @@ class Recall:
         return replace(ranking, degraded=(*degraded, *_vectors_pending(groups), *_scan_cut(groups), *ranking.degraded))
 
     def _understand(
-        self, query: RecallQuery, budget: StageBudget
+        self, query: RecallQuery, budget: StageBudget, seen: Generation | None = None
     ) -> tuple[Plan, QueryFeatures, tuple[Degradation, ...]]:
         """The plan, the query in the forms that the paths need, and what could not be done."""
         asking = self._ask_intent.begin(query) if self._ask_intent else None
@@ -197,7 +200,7 @@ class Recall:
         plan = self._plan(query, given, budget)
         budget.done("intent")
         gloss = gloss_of(query, self._store, self._embedder.space)
-        embedding, degraded = self._embedding(query, plan, gloss, budget)
+        embedding, degraded = self._embedding(query, plan, gloss, budget, seen)
         budget.done("embed")
         if asking:
             answer = asking.answer(budget.left_s(_LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH, _NEIGHBOURS))
@@ -213,14 +216,22 @@ class Recall:
         )
         features = with_bridge(features, gloss, embedding, plan, space)
         if looks_up_words(plan):
-            features = with_spelling(features, meant_by(features, query.text, self._store, query.project))
+            features = with_spelling(features, meant_by(features, query.text, self._store, query.project, _seq(seen)))
         if len(features.tokens) and not budget.fits(_LATE, _LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH):
             features = replace(features, tokens=space.no_tokens(), bridge_tokens=space.no_tokens())
         return plan, features, degraded
 
-    def _rank(self, query: RecallQuery, plan: Plan, features: QueryFeatures, budget: StageBudget) -> Ranking:
+    def _rank(
+        self,
+        query: RecallQuery,
+        plan: Plan,
+        features: QueryFeatures,
+        budget: StageBudget,
+        seen: Generation | None = None,
+    ) -> Ranking:
         """Gather, fuse, rerank and diversify."""
-        gathered = self._store.candidates(query.project, group_queries(plan, features), query.min_seq)
+        queries = group_queries(plan, features)
+        gathered = self._store.candidates(query.project, queries, query.min_seq, _seq(seen))
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._embedder.space
@@ -274,7 +285,7 @@ class Recall:
         present: list[int] = []
         for group, ranked, (places, marks) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
             docs = ranked.candidates.doc[ranked.row[places]].tolist()
-            memories = self._store.load(query.project, docs, full=query.full)
+            memories = self._store.load(query.project, docs, full=query.full, seen_seq=ranking.gathered.seq)
             hits[group.name] = make_hits(ranked, places, marks, memories, features, plan.as_of)
             present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
         return hits, present
@@ -292,7 +303,7 @@ class Recall:
         return replace(plan, substrings=())
 
     def _embedding(
-        self, query: RecallQuery, plan: Plan, gloss: Gloss | None, budget: StageBudget
+        self, query: RecallQuery, plan: Plan, gloss: Gloss | None, budget: StageBudget, seen: Generation | None
     ) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails or is late costs its path, not the recall."""
         given = None if query.vector is None else given_embedding("query_vector", query.vector, self._embedder.space)
@@ -301,7 +312,7 @@ class Recall:
         to_come = (_search_cost(plan, GATHER_BY_VECTOR), *_TO_FINISH)
         if not budget.fits("vector", *to_come):
             return None, ()
-        if given is not None or not self._store.generation(query.project).content_seq:
+        if given is not None or not (seen or self._store.generation(query.project)).content_seq:
             # Nothing was ever learnt there: there is nothing to compare.
             return given, ()
         try:
@@ -313,6 +324,10 @@ class Recall:
             return None, ()
         except Exception as error:  # whatever the runtime raises: the other paths still answer
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
+
+
+def _seq(seen: Generation | None) -> int:
+    return 0 if seen is None else seen.seq
 
 
 def _search_cost(plan: Plan, kind: str) -> str:

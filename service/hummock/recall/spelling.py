@@ -44,7 +44,9 @@ _LOOKED_THROUGH = 20_000
 _LATIN = re.compile(r"[A-Za-z]+")
 
 
-def meant_by(features: QueryFeatures, text: str, store: Recallable, project: str) -> tuple[Meant, ...]:
+def meant_by(
+    features: QueryFeatures, text: str, store: Recallable, project: str, seen_seq: int = 0
+) -> tuple[Meant, ...]:
     """What the words of a query may mean that no memory of the project holds.
 
     Args:
@@ -52,17 +54,21 @@ def meant_by(features: QueryFeatures, text: str, store: Recallable, project: str
         text: It as it was asked.
         store: Where the project is.
         project: Its name.
+        seen_seq: As in `Recallable.candidates`.
     """
-    counts = store.holders(project, features.terms)
+    counts = store.holders(project, features.terms, seen_seq)
     unheld = {term: place for place, (term, count) in enumerate(zip(features.terms, counts, strict=True)) if not count}
-    return tuple(_Lookup(store, project, features, unheld).all(text)) if unheld else ()
+    return tuple(_Lookup(store, project, features, unheld, seen_seq).all(text)) if unheld else ()
 
 
 class _Lookup:
     """One query's look at the terms of a project."""
 
-    def __init__(self, store: Recallable, project: str, features: QueryFeatures, unheld: dict[str, int]) -> None:
+    def __init__(
+        self, store: Recallable, project: str, features: QueryFeatures, unheld: dict[str, int], seen_seq: int
+    ) -> None:
         """`unheld` are the terms that no memory holds, and their places."""
+        self._seen_seq = seen_seq
         self._store = store
         self._project = project
         self._features = features
@@ -141,7 +147,7 @@ class _Lookup:
         is_sure = bool(found) or len(query_terms(word)) > 1
         if not found and len(term) >= LEAST_FOR_ALL:
             found = self._among(_terms_of(respelt(word)))
-            behind = self._store.held_behind(self._project, term[:SHARED_PREFIX], _MOST_COMPARED)
+            behind = self._store.held_behind(self._project, term[:SHARED_PREFIX], _MOST_COMPARED, self._seen_seq)
             found |= {other: (behind[other], other) for other in one_slip_away(term, behind.keys())}
         for other in sorted(found, key=lambda each: (-found[each][0], each))[:MOST_MEANT]:
             yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,), is_sure=is_sure)
@@ -153,7 +159,7 @@ class _Lookup:
     def _held(self, terms: Sequence[str]) -> dict[str, int]:
         if not terms:
             return {}
-        counts = self._store.holders(self._project, terms)
+        counts = self._store.holders(self._project, terms, self._seen_seq)
         return {term: count for term, count in zip(terms, counts, strict=True) if count}
 
 

@@ -47,7 +47,7 @@ from hummock.store.tables.projects import project_number, project_record
 from hummock.store.tables.reads import TableProject, TableProjects, doc_of, find_by_text
 from hummock.store.tables.review import ReviewReads
 from hummock.store.tables.sessions import SessionReads
-from hummock.store.views.stored import Outdated, all_present
+from hummock.store.views.stored import Outdated, ProjectGone, all_present
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import ViewCache
 from hummock.store.write.idempotency import RequestReads
@@ -88,14 +88,14 @@ class StoreReads:
         count, nbytes = self._views.usage()
         return ViewsLoad(count=count, nbytes=nbytes, evicted=self._views.evicted(), lag=self._views.lag())
 
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
         """What each query finds, read at one moment."""
 
         def gathered(view: ProjectView, stored: TableProject) -> Gathered:
             _require_seq(min_seq, view.seq)
             return Search(view, stored, self._halves).gather(queries)
 
-        found = self._read(project, gathered)
+        found = self._read(project, gathered, seen_seq)
         if found is not None:
             return found
         _require_seq(min_seq, 0)
@@ -107,14 +107,15 @@ class StoreReads:
         found = self._read(project, lambda view, stored: rarest(view, stored, terms, most))
         return tuple(terms[:most]) if found is None else found
 
-    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
+    def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
         """How many memories hold each term; see `ports.Store`."""
-        found = self._read(project, lambda view, stored: holders(view, stored, terms))
+        found = self._read(project, lambda view, stored: holders(view, stored, terms), seen_seq)
         return (0,) * len(terms) if found is None else found
 
-    def held_behind(self, project: str, prefix: str, most: int) -> Mapping[str, int]:
+    def held_behind(self, project: str, prefix: str, most: int, seen_seq: int = 0) -> Mapping[str, int]:
         """Terms that begin so, and how many memories hold each; see `ports.Store`."""
-        return self._read(project, lambda view, stored: held_behind(view, stored, prefix, most)) or {}
+        found = self._read(project, lambda view, stored: held_behind(view, stored, prefix, most), seen_seq)
+        return found or {}
 
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
         """Where one memory stands among all that pass the query's filter; see `ports.Store`."""
@@ -132,11 +133,17 @@ class StoreReads:
 
         return self._read(project, read)
 
-    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+    def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
-        with self._projects.reading_by_name(project) as stored:
-            if stored is None:
-                return [None] * len(docs)
+        number = self._views.number_of(project)
+        if number is None:
+            return [None] * len(docs)
+        try:
+            # What was read lately will do, as long as nothing has come behind it.
+            seen_seq = seen_seq or self._projects.seq(number)
+        except ProjectGone:
+            return [None] * len(docs)
+        with self._projects.looking(number, seen_seq) as stored:
             stored.prefetch(docs, full=full, keep=True)
             return [self._sound(project, stored, doc, full=full) for doc in docs]
 
@@ -167,11 +174,18 @@ class StoreReads:
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none."""
-        with self._projects.reading_by_name(project) as stored:
-            _require_seq(min_seq, 0 if stored is None else stored.record().seq)
-            if stored is None:
-                return [None] * len(memory_ids)
+
+        def look(stored: TableProject) -> list[Memory | None]:
+            # Before the memories: they may be of later writes.
+            _require_seq(min_seq, stored.record().seq if min_seq else 0)
+            stored.prefetch_named(memory_ids, full=full)
             return [self._named(stored, memory_id, full=full) for memory_id in memory_ids]
+
+        found = self._projects.look(project, look)
+        if found is None:
+            _require_seq(min_seq, 0)
+            return [None] * len(memory_ids)
+        return found
 
     def _named(self, stored: TableProject, memory_id: str, *, full: bool) -> Memory | None:
         """Raises: MemoryDamaged."""
@@ -187,9 +201,9 @@ class StoreReads:
 
     def superseded_by(self, project: str, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The ids of the memories that replace each of these, where there are any; see `ports.Store`."""
-        with self._projects.reading_by_name(project) as stored:
-            if stored is None or not stored.record().has_superseding:
-                return {}
+        record = self._projects.look(project, TableProject.record)
+        if record is None or not record.has_superseding:
+            return {}
 
         def read(view: ProjectView, stored: TableProject) -> dict[str, tuple[str, ...]]:
             superseded, ids = view.superseded(stored), view.columns.ids
@@ -201,10 +215,11 @@ class StoreReads:
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the oldest memories that were put with these keys, in order."""
-        with self._projects.reading_by_name(project) as stored:
-            if stored is None:
-                return [None] * len(keys)
+
+        def look(stored: TableProject) -> list[str | None]:
             return [find_by_text(stored.txn, self._tables, stored.number, key) for key in keys]
+
+        return self._projects.look(project, look) or [None] * len(keys)
 
     def pending(self, project: str, limit: int) -> list[int]:
         """Documents that wait for their vectors, by their numbers; see `ports.Store`."""
@@ -330,8 +345,7 @@ class StoreReads:
         view = self._views.lagging_view(project)
         if view is not None and self._projects.knows_any_term(view.number, terms):
             return True
-        with self._projects.reading_by_name(project) as stored:
-            return stored is not None and stored.has_any_term(terms)
+        return bool(self._projects.look(project, lambda stored: stored.has_any_term(terms)))
 
     def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
         """How many memories of these kinds may be in another language; see `ports.Recallable`."""
@@ -350,19 +364,19 @@ class StoreReads:
         """A project's newest generation; see `ports.Store`."""
         view = self._views.loaded_view(project)
         if view is None:
-            with self._projects.reading_by_name(project) as stored:
-                if stored is None:
-                    return Generation(seq=0, content_seq=0)
-                record = stored.record()
-                if not record.has_expiring:
-                    return Generation(seq=record.seq, content_seq=record.content_seq, settings=stored.settings())
+            # The settings may be later than the rest; an answer is kept under what they say, so that none is outdated.
+            found = self._projects.look(project, lambda stored: (stored.settings(), stored.record()))
+            if found is None:
+                return Generation(seq=0, content_seq=0)
+            settings, record = found
+            if not record.has_expiring:
+                return Generation(seq=record.seq, content_seq=record.content_seq, settings=settings)
             view = self._views.view(project)
         return Generation(seq=0, content_seq=0) if view is None else _generation(view.at(self._projects.now()))
 
     def settings(self, project: str) -> ProjectSettings:
         """What a project sets for itself; see `ports.Store`."""
-        with self._projects.reading_by_name(project) as stored:
-            return NO_SETTINGS if stored is None else stored.settings()
+        return self._projects.look(project, TableProject.settings) or NO_SETTINGS
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """What is read of a project's learning at one moment."""
@@ -373,8 +387,8 @@ class StoreReads:
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""
-        with self._projects.reading_by_name(name) as stored:
-            return None if stored is None else self._project(stored.record())
+        record = self._projects.look(name, TableProject.record)
+        return None if record is None else self._project(record)
 
     def projects(self, after: str, limit: int) -> list[Project]:
         """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
@@ -388,8 +402,10 @@ class StoreReads:
                     found.append(self._project(project_record(txn, self._engine, keys.unpack_project(value))))
         return found
 
-    def _read(self, project: str, read: Callable[[ProjectView, TableProject], Read]) -> Read | None:
+    def _read(self, project: str, read: Callable[[ProjectView, TableProject], Read], seen_seq: int = 0) -> Read | None:
         """What is read with the project's view and a transaction that began after it; None when there is no project.
+
+        A view that has all up to `seen_seq` (above 0) will do the first time, whatever has been written behind that.
 
         A write in between may have removed what the view names, perhaps to put a newer version of it: then it is read
         again with a view that knows of the write.
@@ -400,9 +416,10 @@ class StoreReads:
                 return None
             try:
                 timely = view.at(self._projects.now())
-                with self._projects.reading(view.number) as stored:
+                with self._projects.reading(view.number, view.unheld_terms, view.seq) as stored:
                     # It may lack what was acknowledged before this read began; one that was brought up since does not.
-                    if not attempt and not self._views.has_all(view, stored):
+                    has_seen = 0 < seen_seq <= view.seq
+                    if not attempt and not has_seen and not self._views.has_all(view):
                         raise Outdated
                     return read(timely, stored)
             except Outdated:

@@ -30,7 +30,7 @@ from hummock.store.lmdb.disk_faults import cause_of
 from hummock.store.lmdb.lock import DirectoryLock
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.damage import Damage
-from hummock.store.tables.engine import TABLE_NAMES, Scope, Table, Tables, Transaction
+from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Table, Tables, Transaction
 from hummock.store.tables.projects import DIRECTORY_KEY, active_space
 from hummock.text.analyzer import ANALYZER_VERSION
 
@@ -96,8 +96,14 @@ class Environment:
             self.damage.of_database = damaged
             raise damaged from error
 
+    looking = answering
+
     def writing(
-        self, parent: Transaction | None = None, projects: Sequence[str] = (), number: int | None = None
+        self,
+        parent: Transaction | None = None,
+        projects: Sequence[str] = (),
+        number: int | None = None,
+        foreseen: Mapping[str, Foreseen] | None = None,
     ) -> AbstractContextManager[Transaction]:
         """A write transaction; leaving its `with` commits, an exception aborts. It is the only one, of all projects.
 

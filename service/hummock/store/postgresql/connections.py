@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from psycopg.abc import PQGen
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from hummock.core.errors import StoreUnreachable
+from hummock.store.postgresql.exchange import Answer, Exchange, NoAnswer, Statement
 from hummock.store.postgresql.schema import become_service
 
 PATIENCE_S = 2.0
@@ -29,6 +30,10 @@ WRITE_PATIENCE_S = 10.0
 
 LOAD_PATIENCE_S = 30.0
 """For a statement of thousands of rows."""
+
+_TRIES = 5
+_ROLLBACK = Statement(b"ROLLBACK")
+_INSIDE = (psycopg.pq.TransactionStatus.INTRANS, psycopg.pq.TransactionStatus.INERROR)
 
 _KEEPALIVE = {
     "connect_timeout": "2", "keepalives": "1", "keepalives_idle": "2", "keepalives_interval": "1",
@@ -54,10 +59,6 @@ class DatabaseUnreachable(StoreUnreachable):
         return DatabaseUnreachable(self.place, self._why)
 
 
-class NoAnswer(psycopg.OperationalError):
-    """The server said nothing in time."""
-
-
 class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that is closed where an answer does not come in time.
 
@@ -66,6 +67,13 @@ class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
     """
 
     patience_s = PATIENCE_S
+    _exchange: Exchange | None = None
+
+    def ask(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
+        """Sends statements together and waits for all answers; see `Exchange`."""
+        if self._exchange is None:
+            self._exchange = Exchange(self.pgconn)
+        return self._exchange(statements, patience_s)
 
     def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
         """Waits for an answer. Raises: NoAnswer."""
@@ -144,9 +152,34 @@ class Connections:
         with self._pool.connection(self._patience_s()) as connection:
             yield connection
             if connection.closed:
-                self.away = self.away or DatabaseUnreachable(self.place, "a connection was lost")
+                self.lost()
             else:
-                self.away, self._answered_s = None, time.monotonic()
+                self.answered()
+
+    @contextmanager
+    def lent(self) -> Iterator[Lent]:
+        """A connection of the pool for whoever may need one."""
+        lent = Lent(self)
+        try:
+            yield lent
+        finally:
+            lent.give_back()
+
+    def take(self) -> PatientConnection:
+        """A connection of the pool. Raises: psycopg.OperationalError."""
+        return self._pool.getconn(self._patience_s())
+
+    def give_back(self, connection: PatientConnection) -> None:
+        """Takes a connection back."""
+        self._pool.putconn(connection)
+
+    def answered(self) -> None:
+        """Notes that the server has answered through the pool."""
+        self.away, self._answered_s = None, time.monotonic()
+
+    def lost(self) -> None:
+        """Notes that a connection was lost, where nobody is told so."""
+        self.away = self.away or DatabaseUnreachable(self.place, "a connection was lost")
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
         """What callers are told of a failure."""
@@ -164,8 +197,8 @@ class Connections:
         """
         self._answered_s = time.monotonic()
         if self.away is not None:
-            with suppress(psycopg.Error), self.one() as connection:
-                connection.execute(b"SELECT 1")
+            with suppress(psycopg.Error), self.lent() as lent:
+                lent.ask_first([Statement(b"SELECT 1")], PATIENCE_S)
 
     def close(self) -> None:
         """Closes all; those in use are closed when they come back."""
@@ -183,6 +216,62 @@ class Connections:
     def _configure(self, connection: PatientConnection) -> None:
         connection.patience_s = PATIENCE_S
         become_service(connection, self.place)
+
+
+class Lent:
+    """A connection of the pool from the moment at which something is asked of it, for one thread."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._connection: PatientConnection | None = None
+
+    @property
+    def connection(self) -> PatientConnection:
+        """The connection itself, of which something has been asked."""
+        if self._connection is None:
+            raise RuntimeError("nothing has been asked of a connection yet")
+        return self._connection
+
+    def ask(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
+        """Asks behind what was asked before. Raises: psycopg.Error."""
+        answers = self.connection.ask(statements, patience_s)
+        self._connections.answered()
+        return answers
+
+    def ask_first(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
+        """Asks what depends on nothing that was asked before, of another connection where this one is broken.
+
+        Where a server went away each of its connections is found to be broken once, so that there are several tries.
+
+        Raises: psycopg.Error.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            if self._connection is None:
+                self._connection = self._connections.take()
+            try:
+                return self.ask(statements, patience_s)
+            except psycopg.OperationalError as error:
+                if not tries_left or isinstance(error, NoAnswer) or not self._connection.broken:
+                    raise
+                self.give_back()
+        raise AssertionError("the last try returns or raises")
+
+    def give_back(self) -> None:
+        """Ends the transaction that has not ended; a connection that is broken is thrown away by the pool."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        status = connection.pgconn.transaction_status
+        try:
+            if status in _INSIDE:
+                connection.ask([_ROLLBACK], PATIENCE_S)
+            elif status != psycopg.pq.TransactionStatus.IDLE:
+                connection.close()  # somebody left in the middle of an exchange
+        except psycopg.Error:
+            connection.close()
+            self._connections.lost()
+        finally:
+            self._connections.give_back(connection)
 
 
 def is_lost(error: Exception) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, LiteralString
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 import psycopg
@@ -12,42 +12,45 @@ from psycopg import sql
 
 from hummock.core.claims import Claim, ClaimLost
 from hummock.core.embedding import EmbeddingSpace
-from hummock.core.errors import HummockError, StartError, Unavailable
+from hummock.core.errors import HummockError, StartError
 from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
     PATIENCE_S,
-    WRITE_PATIENCE_S,
     Connections,
     DatabaseUnreachable,
-    NoAnswer,
     PatientConnection,
     is_lost,
 )
+from hummock.store.postgresql.exchange import Answer, Statement, bytea_array, int4
 from hummock.store.postgresql.schema import SchemaOutgrown
-from hummock.store.postgresql.transaction import RowTable, RowTransaction
+from hummock.store.postgresql.transaction import Entrance, KeysOfTables, RowTable, RowTransaction
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.damage import Damage
-from hummock.store.tables.engine import TABLE_NAMES, Scope, Tables, Transaction
+from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Tables, Transaction
 from hummock.store.tables.projects import DIRECTORY_KEY, active_space
+from hummock.store.views.stored import ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION
 
 CHANNEL = "hummock"
 """On which every write is told: the project's seq after it, and its name."""
 
-_BEGIN_READING: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_BEGIN_WRITING: LiteralString = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-_ENTER: LiteralString = "SELECT number, record FROM hummock.enter({})"
-_ENTER_NUMBER: LiteralString = (
-    "SELECT set_config('hummock.scope', {}, true), "
-    "(SELECT value FROM hummock.project WHERE project = 0 AND key = {}) AS record"
-)
-_ENTER_TO_WRITE: LiteralString = "SELECT name_key, number, record FROM hummock.enter_to_write({})"
+_BEGIN_READING = Statement(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_BEGIN_WRITING = Statement(b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+_SAVEPOINT = Statement(b"SAVEPOINT part")
+_UNDO_PART = Statement(b"ROLLBACK TO SAVEPOINT part")
+_KEEP_PART = Statement(b"RELEASE SAVEPOINT part")
+_ENTER = b"SELECT number, record FROM hummock.enter($1)"
+_SET_SCOPE = b"SELECT set_config('hummock.scope', $1, true)"
+_ENTER_NUMBER = _SET_SCOPE + b", (SELECT value FROM hummock.project WHERE project = 0 AND key = $2)"
+_ENTER_TO_WRITE = b"SELECT name_key, number, record FROM hummock.enter_to_write($1)"
+_LOCK = b"SELECT pg_advisory_xact_lock($1, $2)"
 _REQUIRE_CLAIM = b"""
 SELECT FROM hummock.claim JOIN hummock.service ON service.id = claim.holder AND service.until > clock_timestamp()
 WHERE claim.work = %s AND claim.project = %s AND claim.fence = %s AND claim.holder = %s FOR SHARE OF claim
 """
-_TRIES = 5
+_MOST_NUMBERS = 65_536
+"""Of projects by their names that are remembered: some 8 MB. Then it begins again."""
 _OWN_NUMBER = 2
 """The class of locks on projects that have no name any more."""
 _COPYING = 3
@@ -97,6 +100,7 @@ class Database:
         self._connections = Connections(dsn, connections)
         self._table_bytes: dict[str, int] = {}
         self.outgrown: SchemaOutgrown | None = None
+        self._numbers: dict[bytes, int] = {}
         try:
             with self._connections.alone() as connection:
                 schema.bring_up(connection, self.place)
@@ -123,14 +127,39 @@ class Database:
     def reading(self, scope: Scope = None) -> Iterator[RowTransaction]:
         """A transaction that reads at one moment. Raises: DatabaseUnreachable, SchemaOutgrown."""
         self._require_known_form()
-        with self._said(), self._begun(scope) as txn:
-            yield txn
+        with self._said(), self._connections.lent() as lent:
+            numbers = [scope] if isinstance(scope, int) else []
+            yield RowTransaction(lent, self._entrance(scope), numbers)
 
     answering = reading
 
     @contextmanager
+    def looking(self, scope: Scope = None) -> Iterator[RowTransaction]:
+        """Reads that need not be of one moment: each is one round trip, and nothing begins or ends.
+
+        Raises: DatabaseUnreachable, ProjectGone, SchemaOutgrown.
+        """
+        self._require_known_form()
+        with self._said(), self._connections.lent() as lent:
+            if not isinstance(scope, str):
+                numbers = [] if scope is None else [scope]
+                yield RowTransaction(lent, _look_at(numbers), numbers, is_loose=True)
+                return
+            name_key = keys.project_name_key(scope)
+            number = self._numbers.get(name_key)
+            txn = RowTransaction(lent, self._entrance(scope, number), [], is_loose=True)
+            if number is not None:
+                # Whatever is asked of it finds out whether that is so still.
+                txn.know(self._by_name["project"], name_key, keys.pack_project(number))
+            yield txn
+
+    @contextmanager
     def writing(
-        self, parent: Transaction | None = None, projects: Sequence[str] = (), number: int | None = None
+        self,
+        parent: Transaction | None = None,
+        projects: Sequence[str] = (),
+        number: int | None = None,
+        foreseen: Mapping[str, Foreseen] | None = None,
     ) -> Iterator[RowTransaction]:
         """A transaction that writes to these projects, for which it waits its turn among all services."""
         if parent is not None:
@@ -138,25 +167,23 @@ class Database:
                 yield part
             return
         self._require_known_form()
-        with ExitStack() as stack:
-            txn = self._begin(
-                stack, WRITE_PATIENCE_S, lambda own: self._begin_to_write(own, projects, number), writes=True
-            )
+        with self._connections.lent() as lent:
+            txn = RowTransaction(lent, self._entrance_to_write(projects, number), [], writes=True)
+            txn.foresee(self._of_each(foreseen or {}))
             yield txn
             txn.commit()
 
     def next_number(self, txn: Transaction) -> int:
         """A number for a new project, which none has or had."""
         own = _own(txn)
-        row = own.connection.execute(b"SELECT hummock.new_project()").fetchone()
-        if row is None:
-            raise Unavailable("PostgreSQL gave no number")
-        own.numbers.append(int(row[0]))
-        return int(row[0])
+        (answer,) = own.begin([Statement(b"SELECT hummock.new_project()")])
+        made = int.from_bytes(answer.rows[0][0] or b"", "big")
+        own.numbers.append(made)
+        return made
 
     def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]]) -> None:
         """Reads in one go what will be asked for."""
-        _own(txn).prefetch({self._by_name[name]: some for name, some in wanted.items()})
+        _own(txn).prefetch(self._by_table(wanted))
 
     def pending_count(self, txn: Transaction) -> int:
         """Memories of all projects whose vectors are still to be made, as the projects' records have it."""
@@ -165,8 +192,8 @@ class Database:
 
     def count(self, txn: Transaction, table: RowTable) -> int:
         """The rows of a table that the transaction may see."""
-        row = _own(txn).connection.execute(table.count).fetchone()
-        return 0 if row is None else int(row[0])
+        (answer,) = _own(txn).begin([Statement(table.count)])
+        return int.from_bytes(answer.rows[0][0] or b"", "big")
 
     def table_bytes(self, txn: Transaction, table: RowTable) -> int:
         """Of its rows and indexes, on the disk, as of the last `measure`."""
@@ -183,25 +210,28 @@ class Database:
             b"ON n.oid = c.relnamespace WHERE n.nspname = 'hummock' AND c.relkind = 'r'"
         )
         with self.answering() as txn:
-            self._table_bytes = dict(txn.connection.execute(statement).fetchall())
+            (answer,) = txn.begin([Statement(statement)])
+        self._table_bytes = {(name or b"").decode(): int.from_bytes(size or b"", "big") for name, size in answer.rows}
 
     def seq(self, number: int) -> int | None:
         """The writes that a project has accepted, by whatever service; None where it is gone."""
-        with self._said():
-            value = self._one_value(keys.project_number_key(number), "project")
+        statement = Statement(self._by_name["project"].get, (int4(0), keys.project_number_key(number)))
+        with self._said(), self._connections.lent() as lent:
+            (answer,) = lent.ask_first([statement], PATIENCE_S)
+        value = answer.rows[0][0] if answer.rows else None
         return None if value is None else record_codec.decode_project(value).seq
 
     def last_commit(self) -> int:
         """A number that moves with every transaction that writes, of whatever service. Raises: DatabaseUnreachable."""
-        with self._said(), self._connections.one() as connection:
-            row = connection.execute(b"SELECT hashtext(pg_current_snapshot()::text)").fetchone()
-        return 0 if row is None else int(row[0])
+        with self._said(), self._connections.lent() as lent:
+            (answer,) = lent.ask_first([Statement(b"SELECT hashtext(pg_current_snapshot()::text)")], PATIENCE_S)
+        return int.from_bytes(answer.rows[0][0] or b"", "big")
 
     def between(
         self, txn: Transaction, table: RowTable, first: bytes, end: bytes, limit: int
     ) -> Sequence[tuple[bytes, bytes]]:
         """At most `limit` rows from one key on and before another, in order, in one go."""
-        return _own(txn).rows(table.between, table, (table.project_of(first), first, end), limit)
+        return _own(txn).rows(table.between, table, (int4(table.project_of(first)), first, end), limit)
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
         """Lets all services know of a write, once it is durable."""
@@ -287,84 +317,88 @@ class Database:
                 raise
             raise self._connections.unreachable(error) from error
 
-    @contextmanager
-    def _begun(self, scope: Scope) -> Iterator[RowTransaction]:
-        with ExitStack() as stack:
-            yield self._begin(stack, PATIENCE_S, lambda own: self._begin_to_read(own, scope), writes=False)
-
-    def _begin(
-        self, stack: ExitStack, patience_s: float, begin: Callable[[RowTransaction], None], *, writes: bool
-    ) -> RowTransaction:
-        """A transaction that has begun, and ends with the stack: without its changes, unless it was committed.
-
-        Where a server went away each of its connections is found to be broken once, so that there are several tries.
-        """
-        for tries_left in reversed(range(_TRIES)):
-            with ExitStack() as tried:
-                connection = tried.enter_context(self._connections.one())
-                tried.callback(_give_up, connection)
-                txn = RowTransaction(connection, [], writes=writes)
-                try:
-                    begin(txn)
-                except psycopg.OperationalError as error:
-                    if not tries_left or isinstance(error, NoAnswer) or not connection.broken:
-                        raise
-                    continue
-                connection.patience_s = patience_s
-                stack.push(tried.pop_all())
-                return txn
-        raise AssertionError("the last try returns or raises")
-
-    def _begin_to_read(self, txn: RowTransaction, scope: Scope) -> None:
-        """Begins, and lets a transaction see one project, in one go."""
+    def _entrance(self, scope: Scope, number: int | None = None) -> Entrance:
+        """How a transaction that reads comes to see a project, or none; `number` is the one that it must have."""
         if scope is None:
-            txn.connection.execute(_BEGIN_READING)
-        elif isinstance(scope, int):
-            key = keys.project_number_key(scope)
-            ((_, record),) = _begun(txn, _BEGIN_READING, _ENTER_NUMBER, str(scope), key)
-            txn.numbers.append(scope)
-            txn.know(self._by_name["project"], key, record)
-        else:
-            name_key = keys.project_name_key(scope)
-            ((number, record),) = _begun(txn, _BEGIN_READING, _ENTER, name_key)
-            self._entered(txn, name_key, number, record)
+            return Entrance(begin=(_BEGIN_READING,))
+        if isinstance(scope, int):
+            key, prefix = keys.project_number_key(scope), keys.project_prefix(scope)
+            settings = self._by_name["settings"]
+            enter = Statement(_ENTER_NUMBER, (str(scope).encode(), key))
 
-    def _begin_to_write(self, txn: RowTransaction, projects: Sequence[str], number: int | None) -> None:
-        """Begins, waits until nobody else writes to these projects, and lets the transaction see and write them."""
+            def knows(txn: RowTransaction, answers: Sequence[Answer]) -> None:
+                _, entered, set_by_it = answers
+                txn.know(self._by_name["project"], key, entered.rows[0][1])
+                txn.know(settings, prefix, set_by_it.rows[0][0] if set_by_it.rows else None)
+
+            # Views need the settings as well.
+            begin = (_BEGIN_READING, enter, Statement(settings.get, (int4(scope), prefix)))
+            return Entrance(begin=begin, look=_look_at([scope]).look, brings=(key,), entered=knows)
+        name_key = keys.project_name_key(scope)
+        enter = Statement(_ENTER, (name_key,))
+
+        def enters(txn: RowTransaction, answers: Sequence[Answer]) -> None:
+            self._entered(txn, name_key, *answers[-1].rows[0])
+            if number is not None and txn.numbers != [number]:
+                raise ProjectGone
+
+        return Entrance(begin=(_BEGIN_READING, enter), look=(enter,), brings=(name_key,), entered=enters, looked=enters)
+
+    def _entrance_to_write(self, projects: Sequence[str], number: int | None) -> Entrance:
+        """How one that writes waits until nobody else writes to these projects, and sees and may write them."""
         if number is not None:
-            txn.connection.execute(_BEGIN_WRITING)
-            txn.connection.execute(b"SELECT pg_advisory_xact_lock(%s, %s)", (_OWN_NUMBER, number))
-            txn.connection.execute(b"SELECT set_config('hummock.scope', %s, true)", (str(number),))
-            txn.numbers.append(number)
-        elif projects:
-            # In one order, so that no two services wait for each other.
-            name_keys = sorted(map(keys.project_name_key, projects))
-            for name_key, found, record in _begun(txn, _BEGIN_WRITING, _ENTER_TO_WRITE, name_keys):
-                self._entered(txn, name_key, found, record)
-        else:
-            txn.connection.execute(_BEGIN_WRITING)
+            lock = Statement(_LOCK, (int4(_OWN_NUMBER), int4(number)))
+            scope = Statement(_SET_SCOPE, (str(number).encode(),))
+            return Entrance(begin=(_BEGIN_WRITING, lock, scope), entered=lambda txn, _: txn.numbers.append(number))
+        if not projects:
+            return Entrance(begin=(_BEGIN_WRITING,))
+        # In one order, so that no two services wait for each other.
+        name_keys = sorted(map(keys.project_name_key, projects))
+
+        def enters_all(txn: RowTransaction, answers: Sequence[Answer]) -> None:
+            for name_key, *found in answers[-1].rows:
+                self._entered(txn, name_key or b"", *found)
+
+        return Entrance(
+            begin=(_BEGIN_WRITING, Statement(_ENTER_TO_WRITE, (bytea_array(name_keys),))), entered=enters_all
+        )
 
     def _entered(self, txn: RowTransaction, name_key: bytes, number: bytes | None, record: bytes | None) -> None:
         table = self._by_name["project"]
         txn.know(table, name_key, number)
-        if number is not None:
-            txn.numbers.append(keys.unpack_project(number))
-            txn.know(table, keys.project_number_key(keys.unpack_project(number)), record)
+        if number is None:
+            self._numbers.pop(name_key, None)
+            return
+        txn.numbers = sorted({*txn.numbers, keys.unpack_project(number)})
+        txn.know(table, keys.project_number_key(keys.unpack_project(number)), record)
+        if len(self._numbers) >= _MOST_NUMBERS:
+            self._numbers.clear()
+        self._numbers[name_key] = keys.unpack_project(number)
+
+    def _of_each(self, foreseen: Mapping[str, Foreseen]) -> Iterator[tuple[KeysOfTables, KeysOfTables]]:
+        """What is foreseen of the projects whose numbers are known; a number that is another's by now finds nothing."""
+        for project, of_number in foreseen.items():
+            number = self._numbers.get(keys.project_name_key(project))
+            if number is not None:
+                wanted, starts = of_number(number)
+                yield self._by_table(wanted), self._by_table(starts)
+
+    def _by_table(self, by_name: Mapping[str, Sequence[bytes]]) -> KeysOfTables:
+        return {self._by_name[name]: some for name, some in by_name.items()}
 
     @contextmanager
     def _part(self, parent: Transaction) -> Iterator[RowTransaction]:
         """A part of a transaction that is undone alone."""
         own = _own(parent)
-        own.flush()
+        own.flush(_SAVEPOINT)
         part = own.part()
-        own.connection.execute(b"SAVEPOINT part")
         try:
             yield part
             part.flush()
         except BaseException:
-            own.connection.execute(b"ROLLBACK TO SAVEPOINT part")
+            own.flush(_UNDO_PART)
             raise
-        own.connection.execute(b"RELEASE SAVEPOINT part")
+        own.flush(_KEEP_PART)
         own.take(part)
 
     def _record_space(self) -> int:
@@ -395,10 +429,10 @@ class Database:
             raise SpaceDiffers(self.place, (active.model, active.id), (self.space.model, self.space.id))
         return active.number
 
-    def _one_value(self, key: bytes, table: str) -> bytes | None:
-        with self._connections.one() as connection:
-            row = connection.execute(self._by_name[table].get, (0, key), binary=True).fetchone()
-        return None if row is None else row[0]
+
+def _look_at(numbers: Sequence[int]) -> Entrance:
+    """How one that never begins comes to see a project, or none."""
+    return Entrance(begin=(), look=[Statement(_SET_SCOPE, (str(number).encode(),)) for number in numbers])
 
 
 def recorded_model(connection: PatientConnection) -> str | None:
@@ -411,18 +445,9 @@ def recorded_directory(connection: PatientConnection) -> record_codec.DirectoryR
     """What a database says of itself; None where nothing was ever stored in it. Writes nothing."""
     if not schema.form_of(connection):
         return None
-    row = connection.execute(RowTable.named("meta").get, (0, DIRECTORY_KEY), binary=True).fetchone()
+    statement = "SELECT value FROM hummock.meta WHERE project = 0 AND key = %s"
+    row = connection.execute(statement, (DIRECTORY_KEY,), binary=True).fetchone()
     return None if row is None else record_codec.decode_directory(row[0])
-
-
-def _begun(
-    txn: RowTransaction, begin: LiteralString, enter: LiteralString, *arguments: object
-) -> list[tuple[Any, ...]]:
-    """The rows of a statement that goes to the server together with the one that begins the transaction."""
-    statement = sql.SQL(enter).format(*map(sql.Literal, arguments))
-    cursor = txn.connection.execute(sql.SQL("; ").join([sql.SQL(begin), statement]))
-    cursor.nextset()
-    return cursor.fetchall()
 
 
 def _own(txn: Transaction) -> RowTransaction:
@@ -430,14 +455,3 @@ def _own(txn: Transaction) -> RowTransaction:
     if not isinstance(txn, RowTransaction):
         raise TypeError(f"{type(txn).__name__} is no transaction of PostgreSQL")
     return txn
-
-
-def _give_up(connection: PatientConnection) -> None:
-    """Ends a transaction that has not ended; a connection that is broken is thrown away by its pool."""
-    connection.patience_s = PatientConnection.patience_s
-    if connection.closed or connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
-        return
-    try:
-        connection.execute(b"ROLLBACK")
-    except psycopg.Error:
-        connection.close()

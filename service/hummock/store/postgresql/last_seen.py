@@ -77,7 +77,7 @@ class SeenReads:
         view, age_s = self._seen(project)
         return view.seq, age_s
 
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
         """What each query finds; token vectors that are not in memory have no say in the order."""
         view = self._view(project)
         if view.seq < min_seq:
@@ -98,12 +98,12 @@ class SeenReads:
         view = self._view(project)
         return self._known(lambda: rarest(view, self._remembered(view), terms, most))
 
-    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
+    def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
         """How many memories hold each term."""
         view = self._view(project)
         return self._known(lambda: holders(view, self._remembered(view), terms))
 
-    def held_behind(self, project: str, prefix: str, most: int) -> Mapping[str, int]:
+    def held_behind(self, project: str, prefix: str, most: int, seen_seq: int = 0) -> Mapping[str, int]:
         """Nothing: no list of all terms is in memory."""
         return {}
 
@@ -119,7 +119,7 @@ class SeenReads:
         """What the project calls things, where that was asked for since it changed."""
         return self._view(project).given_names.known or NO_NAMES
 
-    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+    def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
         """Those of these memories that were read lately."""
         view = self._view(project)
         remembered = self._remembered(view)

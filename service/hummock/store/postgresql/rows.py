@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from hummock.store.postgresql.exchange import int4
+
 if TYPE_CHECKING:
     from hummock.store.postgresql.transaction import Row, RowTable, RowTransaction
 
@@ -41,7 +43,12 @@ class RowCursor:
                 return project < self._project and self.first()
             self._project = project
         self._most = _FEW
-        return self._ahead(self._table.up_from, key)
+        ahead = self._transaction.rows_ahead(self._table, key)
+        if ahead is None:
+            return self._ahead(self._table.up_from, key)
+        self._rows, self._is_all_ahead = ahead
+        self._at = 0 if self._rows else -1
+        return bool(self._rows)
 
     def first(self) -> bool:
         """Goes to the first row; False where there is none."""
@@ -112,13 +119,13 @@ class RowCursor:
             self._transaction.put(key, value, db=self._table)
 
     def _ahead(self, statement: bytes, key: bytes) -> bool:
-        self._rows = self._transaction.rows(statement, self._table, (self._project, key), self._most)
+        self._rows = self._transaction.rows(statement, self._table, (int4(self._project), key), self._most)
         self._is_all_ahead = len(self._rows) < self._most
         self._at = 0 if self._rows else -1
         return bool(self._rows)
 
     def _back(self, statement: bytes, key: tuple[bytes, ...]) -> bool:
-        self._rows = self._transaction.rows(statement, self._table, (self._project, *key), self._most)[::-1]
+        self._rows = self._transaction.rows(statement, self._table, (int4(self._project), *key), self._most)[::-1]
         self._is_all_ahead = False
         self._at = len(self._rows) - 1
         return bool(self._rows)

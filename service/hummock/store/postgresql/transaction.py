@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString, overload
+from functools import lru_cache, partial
+from typing import LiteralString, cast, overload
 
 import psycopg
-from psycopg import Cursor as SqlCursor
 from psycopg import sql
 
-from hummock.store.postgresql.connections import LOAD_PATIENCE_S, PatientConnection
+from hummock.store.postgresql.connections import LOAD_PATIENCE_S, PATIENCE_S, WRITE_PATIENCE_S, Lent, PatientConnection
+from hummock.store.postgresql.exchange import Answer, Statement, bytea_array, int4, int4_array, int8
 from hummock.store.postgresql.rows import RowCursor
 from hummock.store.postgresql.schema import SHARED_TABLES
 from hummock.store.tables.engine import ChecksItsPages
 
 _PROJECT_BYTES = 4
+
+_COMMIT = Statement(b"COMMIT")
+_NOTIFY = b"SELECT pg_notify($1, $2)"
+_FIRST_ROWS = 2
+"""That are read ahead of those who read in order: mostly they look whether there is any."""
 
 _MANY_ROWS = 256
 """So many take longer than a server that answers at all."""
@@ -37,12 +42,12 @@ class RowTable:
     name: str
     is_shared: bool
     get: bytes
-    several: bytes
     up: bytes
     up_from: bytes
     between: bytes
     down: bytes
     down_from_end: bytes
+    first_from: bytes
     count: bytes
     put: bytes
     remove: bytes
@@ -57,22 +62,25 @@ class RowTable:
         return cls(
             name=name,
             is_shared=name in SHARED_TABLES,
-            get=statement("SELECT value FROM {table} WHERE project = %s AND key = %s"),
-            several=statement("SELECT key, value FROM {table} WHERE project = %s AND key = ANY(%s)"),
-            up=statement("SELECT key, value FROM {table} WHERE project = %s AND key > %s ORDER BY key LIMIT %s"),
-            up_from=statement("SELECT key, value FROM {table} WHERE project = %s AND key >= %s ORDER BY key LIMIT %s"),
+            get=statement("SELECT value FROM {table} WHERE project = $1 AND key = $2"),
+            up=statement("SELECT key, value FROM {table} WHERE project = $1 AND key > $2 ORDER BY key LIMIT $3"),
+            up_from=statement("SELECT key, value FROM {table} WHERE project = $1 AND key >= $2 ORDER BY key LIMIT $3"),
             between=statement(
-                "SELECT key, value FROM {table} WHERE project = %s AND key >= %s AND key < %s ORDER BY key LIMIT %s"
+                "SELECT key, value FROM {table} WHERE project = $1 AND key >= $2 AND key < $3 ORDER BY key LIMIT $4"
             ),
-            down=statement("SELECT key, value FROM {table} WHERE project = %s AND key < %s ORDER BY key DESC LIMIT %s"),
-            down_from_end=statement("SELECT key, value FROM {table} WHERE project = %s ORDER BY key DESC LIMIT %s"),
+            down=statement("SELECT key, value FROM {table} WHERE project = $1 AND key < $2 ORDER BY key DESC LIMIT $3"),
+            down_from_end=statement("SELECT key, value FROM {table} WHERE project = $1 ORDER BY key DESC LIMIT $2"),
+            first_from=statement(
+                "SELECT start, key, value FROM unnest($2::bytea[]) AS given (start) CROSS JOIN LATERAL "
+                "(SELECT key, value FROM {table} WHERE project = $1 AND key >= start ORDER BY key LIMIT $3) AS first"
+            ),
             count=statement("SELECT count(*) FROM {table}"),
             put=statement(
-                "INSERT INTO {table} (project, key, value) SELECT * FROM unnest(%s::int[], %s::bytea[], %s::bytea[]) "
+                "INSERT INTO {table} (project, key, value) SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[]) "
                 "ON CONFLICT (project, key) DO UPDATE SET value = excluded.value"
             ),
             remove=statement(
-                "DELETE FROM {table} USING unnest(%s::int[], %s::bytea[]) AS gone (project, key) "
+                "DELETE FROM {table} USING unnest($1::int[], $2::bytea[]) AS gone (project, key) "
                 "WHERE {alone}.project = gone.project AND {alone}.key = gone.key"
             ),
         )
@@ -82,22 +90,81 @@ class RowTable:
         return 0 if self.is_shared else int.from_bytes(key[:_PROJECT_BYTES], "big")
 
 
+KeysOfTables = Mapping[RowTable, Sequence[bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance:
+    """How a transaction comes to see what it is to see.
+
+    Attributes:
+        begin: Statements that begin it at one moment.
+        look: Those that let what goes to the server with them see the same, and end with it.
+        brings: Keys of the table of projects that `entered` knows of.
+        entered: Takes the answers to these, and notes in the transaction what they say.
+        looked: The same with the answers to `look`.
+    """
+
+    begin: Sequence[Statement]
+    look: Sequence[Statement] = ()
+    brings: Sequence[bytes] = ()
+    entered: Callable[[RowTransaction, Sequence[Answer]], None] = lambda txn, answers: None
+    looked: Callable[[RowTransaction, Sequence[Answer]], None] = lambda txn, answers: None
+
+
 class RowTransaction(ChecksItsPages):
-    """What happens on one connection between its BEGIN and its end.
+    """What one thread reads, or writes, on one connection.
+
+    It begins with the first thing that must be read at one moment, in the same round trip. What is fetched ahead of
+    that is read without it: each such `prefetch` is one statement, which has a moment of its own.
 
     What is put waits, and is what reads of its keys find; it is written before rows of its table are read in order, and
     at the end. Several statements that need no answer go to the server together.
+
+    Attributes:
+        numbers: Of the projects that it has entered, as far as is known.
     """
 
-    def __init__(self, connection: PatientConnection, numbers: Sequence[int], *, writes: bool) -> None:
-        """`numbers` are those of the projects that it has entered."""
-        self.connection = connection
+    def __init__(
+        self, lent: Lent, entrance: Entrance, numbers: Sequence[int], *, writes: bool = False, is_loose: bool = False
+    ) -> None:
+        """Opens a transaction.
+
+        Args:
+            lent: Its connection.
+            entrance: Its beginning.
+            numbers: Of the projects that it is to enter, where they are known.
+            writes: Whether it may write.
+            is_loose: Whether it never begins, and what it reads is of several moments.
+        """
         self.numbers = list(numbers)
+        self._lent = lent
+        self._entrance = entrance
         self._writes = writes
-        self._cursor: SqlCursor[Any] = connection.cursor(binary=True)
+        self._is_loose = is_loose
+        self._has_begun = False
         self._known: dict[str, dict[bytes, bytes | None]] = {}
+        self._pages: dict[str, dict[bytes, list[Row]]] = {}
         self._waiting: dict[str, tuple[RowTable, dict[bytes, None]]] = {}
         self._told: list[tuple[str, str]] = []
+
+    @property
+    def connection(self) -> PatientConnection:
+        """Its connection; it has begun."""
+        return self._lent.connection
+
+    def begin(self, statements: Sequence[Statement] = (), patience_s: float = PATIENCE_S) -> list[Answer]:
+        """Begins, if it has not, and asks more in the same round trip, waiting so long at least."""
+        if self._is_loose:
+            return self._look(statements)
+        if self._has_begun:
+            patience_s = max(patience_s, WRITE_PATIENCE_S) if self._writes else patience_s
+            return self._lent.ask(statements, patience_s) if statements else []
+        begin = self._entrance.begin
+        answers = self._lent.ask_first([*begin, *statements], patience_s)
+        self._has_begun = True
+        self._entrance.entered(self, answers[: len(begin)])
+        return answers[len(begin) :]
 
     @overload
     def get(self, key: bytes, /, *, db: RowTable) -> bytes | None: ...
@@ -108,12 +175,9 @@ class RowTransaction(ChecksItsPages):
     def get(self, key: bytes, default: bytes | None = None, /, *, db: RowTable) -> bytes | None:
         """The value of a key."""
         known = self._known.get(db.name)
-        if known is not None and key in known:
-            value = known[key]
-        else:
-            value = self._read(key, db)
-            if self._writes:
-                self.know(db, key, value)
+        if known is None or key not in known:
+            known = self._read(key, db)
+        value = known[key]
         return default if value is None else value
 
     def put(self, key: bytes, value: bytes, /, *, db: RowTable) -> None:
@@ -145,35 +209,46 @@ class RowTransaction(ChecksItsPages):
 
     def part(self) -> RowTransaction:
         """A part of this one, which has written all that it had; what it writes may be undone alone."""
-        part = RowTransaction(self.connection, self.numbers, writes=True)
+        part = RowTransaction(self._lent, self._entrance, self.numbers, writes=True)
+        part._has_begun = True
         part._known = {name: dict(known) for name, known in self._known.items()}
         return part
 
     def take(self, part: RowTransaction) -> None:
         """What a part has written is this one's."""
         self._known, self.numbers = part._known, part.numbers
+        self._pages.clear()
 
     def know(self, table: RowTable, key: bytes, value: bytes | None) -> None:
         """Notes what a key has, so that it is not read."""
         self._known.setdefault(table.name, {})[key] = value
 
-    def prefetch(self, wanted: Mapping[RowTable, Sequence[bytes]]) -> None:
+    def prefetch(self, wanted: KeysOfTables) -> None:
         """Reads keys of several tables in one go; all of them are of one project."""
-        unknown = {
-            table: [key for key in some if key not in self._known.get(table.name, ())] for table, some in wanted.items()
-        }
-        parts = [(table, some) for table, some in unknown.items() if some]
-        if not parts:
-            return
-        statement = b" UNION ALL ".join(
-            b"SELECT %d, key, value FROM (%s) AS part%d" % (at, table.several, at)
-            for at, (table, _) in enumerate(parts)
-        )
-        arguments = [argument for table, some in parts for argument in (table.project_of(some[0]), some)]
-        for table, some in parts:
-            self._known.setdefault(table.name, {}).update(dict.fromkeys(some))
-        for at, key, value in self._cursor.execute(statement, arguments).fetchall():
-            self._known[parts[at][0].name][key] = value
+        parts = self._unknown(wanted)
+        if parts:
+            (answer,) = self._look([_of_several(parts)])
+            self._fetched(parts, answer)
+
+    def foresee(self, projects: Iterable[tuple[KeysOfTables, KeysOfTables]]) -> None:
+        """Begins, and reads in the same round trip what will be asked for.
+
+        Args:
+            projects: Of each project keys, and from which keys on rows will be read in order.
+        """
+        statements: list[Statement] = []
+        taken: list[Callable[[Answer], None]] = []
+        for wanted, starts in projects:
+            parts = self._unknown(wanted)
+            if parts:
+                statements.append(_of_several(parts))
+                taken.append(partial(self._fetched, parts))
+            for table, some in starts.items():
+                arguments = (int4(table.project_of(some[0])), bytea_array(some), int8(_FIRST_ROWS))
+                statements.append(Statement(table.first_from, arguments))
+                taken.append(partial(self._paged, table, some))
+        for take, answer in zip(taken, self.begin(statements), strict=True):
+            take(answer)
 
     def several(self, table: RowTable, keys: Sequence[bytes]) -> list[Row]:
         """Those of these keys that are there, with their values; all of them are of one project."""
@@ -182,11 +257,24 @@ class RowTransaction(ChecksItsPages):
         found = ((key, known[key]) for key in keys)
         return [(key, value) for key, value in found if value is not None]
 
-    def rows(self, statement: bytes, table: RowTable, arguments: Sequence[object], most: int) -> list[Row]:
+    def rows(self, statement: bytes, table: RowTable, arguments: Sequence[bytes], most: int) -> list[Row]:
         """At most so many rows of a table that a statement finds, with what waits for it written."""
-        self._write(table)
-        with self._patience(LOAD_PATIENCE_S if most > _MANY_ROWS else self.connection.patience_s):
-            return self._cursor.execute(statement, (*arguments, most)).fetchall()
+        asked = [*self._written(table), Statement(statement, (*arguments, int8(most)))]
+        answers = self.begin(asked, PATIENCE_S if most <= _MANY_ROWS else LOAD_PATIENCE_S)
+        return cast("list[Row]", answers[-1].rows)
+
+    def rows_ahead(self, table: RowTable, start: bytes) -> tuple[list[Row], bool] | None:
+        """The first rows from a key on, and whether none come behind them, where they were read ahead."""
+        page = self._pages.get(table.name, {}).get(start)
+        if page is None:
+            return None
+        are_all = len(page) < _FIRST_ROWS
+        _, waiting = self._waiting.get(table.name, (table, {}))
+        put = [key for key in waiting if start <= key and (are_all or key <= page[-1][0])]
+        known = self._known[table.name] if put else {}
+        now = sorted((dict(page) | {key: known[key] for key in put}).items())
+        rows = [(key, value) for key, value in now if value is not None]
+        return (rows, are_all) if rows or are_all else None
 
     def tell(self, channel: str, message: str) -> None:
         """Says something to all who listen, once the transaction has been committed."""
@@ -194,53 +282,101 @@ class RowTransaction(ChecksItsPages):
 
     def commit(self) -> None:
         """Writes all that waits, and makes it durable, in one go."""
-        with self.connection.pipeline():
-            self.flush()
-            self._cursor.execute(b"COMMIT")
+        done = self.begin([*self._all_written(), _COMMIT])[-1].done
         # A transaction in which a statement has failed is undone by it, and nothing else says so.
-        if self._cursor.statusmessage != "COMMIT":
+        if done != _COMMIT.text:
             raise psycopg.errors.InFailedSqlTransaction("a statement had failed, and the transaction was undone")
 
-    def flush(self) -> None:
-        """Writes all that waits, in one go."""
+    def flush(self, *behind: Statement) -> None:
+        """Writes all that waits, and has these statements run behind it, in one go."""
+        self.begin([*self._all_written(), *behind])
+
+    def _look(self, statements: Sequence[Statement]) -> list[Answer]:
+        """Asks in the transaction; or without one, where none has begun."""
+        if self._has_begun or self._writes:
+            return self.begin(statements)
+        look = self._entrance.look
+        answers = self._lent.ask_first([*look, *statements], PATIENCE_S)
+        self._entrance.looked(self, answers[: len(look)])
+        return answers[len(look) :]
+
+    def _all_written(self) -> list[Statement]:
+        """What writes all that waits."""
         waiting, self._waiting = self._waiting, {}
         told, self._told = self._told, []
-        if not waiting and not told:
-            return
-        with self.connection.pipeline():
-            for name in sorted(waiting):
-                self._send(*waiting[name])
-            for channel, message in told:
-                self._cursor.execute(b"SELECT pg_notify(%s, %s)", (channel, message))
+        written = [statement for name in sorted(waiting) for statement in self._writing(*waiting[name])]
+        return written + [Statement(_NOTIFY, (channel.encode(), message.encode())) for channel, message in told]
 
-    def _write(self, table: RowTable) -> None:
+    def _written(self, table: RowTable) -> list[Statement]:
+        """What writes that which waits for a table."""
         waiting = self._waiting.pop(table.name, None)
-        if waiting is not None:
-            self._send(*waiting)
+        return [] if waiting is None else self._writing(*waiting)
 
-    def _send(self, table: RowTable, keys: Iterable[bytes]) -> None:
+    def _writing(self, table: RowTable, keys: Iterable[bytes]) -> list[Statement]:
         known = self._known[table.name]
         # In the order of keys: two transactions that write the same ones wait for each other in one order alone.
         ordered = sorted(keys)
         put = [(key, value) for key in ordered if (value := known[key]) is not None]
         gone = [key for key in ordered if known[key] is None]
+        statements = []
         if put:
-            projects = [table.project_of(key) for key, _ in put]
-            self._cursor.execute(table.put, (projects, [key for key, _ in put], [value for _, value in put]))
+            put_keys, values = [key for key, _ in put], [value for _, value in put]
+            projects = int4_array(map(table.project_of, put_keys))
+            statements.append(Statement(table.put, (projects, bytea_array(put_keys), bytea_array(values))))
         if gone:
-            self._cursor.execute(table.remove, ([table.project_of(key) for key in gone], gone))
-
-    @contextmanager
-    def _patience(self, patience_s: float) -> Iterator[None]:
-        before, self.connection.patience_s = self.connection.patience_s, patience_s
-        try:
-            yield
-        finally:
-            self.connection.patience_s = before
+            statements.append(Statement(table.remove, (int4_array(map(table.project_of, gone)), bytea_array(gone))))
+        return statements
 
     def _waits(self, table: RowTable) -> dict[bytes, None]:
         return self._waiting.setdefault(table.name, (table, {}))[1]
 
-    def _read(self, key: bytes, table: RowTable) -> bytes | None:
-        row = self._cursor.execute(table.get, (table.project_of(key), key)).fetchone()
-        return None if row is None else row[0]
+    def _read(self, key: bytes, table: RowTable) -> dict[bytes, bytes | None]:
+        """What is known of a table once a key of it has been read."""
+        if not self._has_begun and key in self._entrance.brings and table.name == "project":
+            self.begin()
+        known = self._known.setdefault(table.name, {})
+        if key not in known:
+            (answer,) = self.begin([Statement(table.get, (int4(table.project_of(key)), key))])
+            known[key] = answer.rows[0][0] if answer.rows else None
+        return known
+
+    def _unknown(self, wanted: KeysOfTables) -> list[tuple[RowTable, list[bytes]]]:
+        """Of each table the keys that are to be read."""
+        unknown = (
+            (table, [key for key in some if key not in self._known.get(table.name, ())])
+            for table, some in wanted.items()
+        )
+        return [(table, some) for table, some in unknown if some]
+
+    def _fetched(self, parts: Sequence[tuple[RowTable, Sequence[bytes]]], answer: Answer) -> None:
+        for table, some in parts:
+            self._known.setdefault(table.name, {}).update(dict.fromkeys(some))
+        for at, key, value in cast("list[tuple[bytes, bytes, bytes]]", answer.rows):
+            self._known[parts[at[-1]][0].name][key] = value
+
+    def _paged(self, table: RowTable, starts: Sequence[bytes], answer: Answer) -> None:
+        pages = self._pages.setdefault(table.name, {})
+        pages.update((start, []) for start in starts)
+        for start, key, value in cast("list[tuple[bytes, bytes, bytes]]", answer.rows):
+            pages[start].append((key, value))
+
+
+def _of_several(parts: Sequence[tuple[RowTable, Sequence[bytes]]]) -> Statement:
+    """What reads keys of several tables, each row with the place of its table among these."""
+    arguments = [argument for table, some in parts for argument in (int4(table.project_of(some[0])), bytea_array(some))]
+    return Statement(_several_statement(tuple(table.name for table, _ in parts)), arguments)
+
+
+@lru_cache
+def _several_statement(names: tuple[str, ...]) -> bytes:
+    one = sql.SQL("SELECT {at}, key, value FROM {table} WHERE project = {project} AND key = ANY({keys})")
+    parts = [
+        one.format(
+            at=sql.Literal(at),
+            table=sql.Identifier("hummock", name),
+            project=sql.SQL(f"${2 * at + 1}"),
+            keys=sql.SQL(f"${2 * at + 2}"),
+        )
+        for at, name in enumerate(names)
+    ]
+    return sql.SQL(" UNION ALL ").join(parts).as_bytes()

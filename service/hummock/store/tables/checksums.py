@@ -33,24 +33,25 @@ MEMORY, PAYLOAD, COLUMN, TERMS = range(4)
 
 
 def sums_of(
-    txn: Transaction, tables: Tables, number: int, space: int, doc: int, chunk_count: int | None = None
+    txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
 ) -> bytes:
     """The sums of all parts of a document, as they are stored now; those of chunks end with the last chunk.
 
-    Whoever has just written its chunks knows how many there are; None looks for them.
+    Whoever has just written its chunks knows of each whether it has token vectors; None looks for them.
     """
     key = keys.doc_key(number, doc)
     seed = crc32(key)
     sums = [crc32(txn.get(key, b"", db=getattr(tables, part)), seed) for part in _PARTS]
     chunks: Iterable[tuple[bytes, bytes]]
-    if chunk_count is None:
+    if written is None:
         chunks = keys.entries(txn, tables.vector, keys.chunks_prefix(number, space, doc))
     else:
-        chunk_keys = (keys.chunk_key(number, space, doc, chunk) for chunk in range(chunk_count))
+        chunk_keys = (keys.chunk_key(number, space, doc, chunk) for chunk in range(len(written)))
         chunks = ((chunk_key, txn.get(chunk_key, b"", db=tables.vector)) for chunk_key in chunk_keys)
-    for chunk_key, vector in chunks:
+    for chunk, (chunk_key, vector) in enumerate(chunks):
         seed = crc32(chunk_key)
-        sums += (crc32(vector, seed), crc32(txn.get(chunk_key, b"", db=tables.token), seed))
+        tokens = txn.get(chunk_key, b"", db=tables.token) if written is None or written[chunk] else b""
+        sums += (crc32(vector, seed), crc32(tokens, seed))
     return struct.pack(f"<{len(sums)}I", *sums)
 
 
@@ -60,9 +61,11 @@ def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int
     return kept is None or kept == sums_of(txn, tables, number, space, doc)
 
 
-def seal(txn: Transaction, tables: Tables, number: int, space: int, doc: int, chunk_count: int | None = None) -> None:
-    """Keeps the sums of a document that has been written; `chunk_count` as in `sums_of`."""
-    txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc, chunk_count), db=tables.checksum)
+def seal(
+    txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
+) -> None:
+    """Keeps the sums of a document that has been written; `written` as in `sums_of`."""
+    txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc, written), db=tables.checksum)
 
 
 def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:

@@ -24,6 +24,10 @@ Scope: TypeAlias = str | int | None
 """Whose keys a transaction reads: a project, by its name or its number, or None: only what is no project's."""
 
 
+Foreseen: TypeAlias = Callable[[int], tuple[Mapping[str, Sequence[bytes]], Mapping[str, Sequence[bytes]]]]
+"""What a write is likely to read of a project of this number: keys by the names of tables, and starts of walks."""
+
+
 class Cursor(Protocol):
     """A place in a table. A write transaction's sees what that transaction has written."""
 
@@ -222,8 +226,18 @@ class Engine(Protocol):
     def answering(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
         """The same for a caller. Raises: HummockError: the database cannot answer."""
 
+    def looking(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
+        """One whose reads need not be of one moment, each of what comes last at least when it is asked for.
+
+        Raises: HummockError: the database cannot answer; ProjectGone: the name may be another project's, ask again.
+        """
+
     def writing(
-        self, parent: Transaction | None = None, projects: Sequence[str] = (), number: int | None = None
+        self,
+        parent: Transaction | None = None,
+        projects: Sequence[str] = (),
+        number: int | None = None,
+        foreseen: Mapping[str, Foreseen] | None = None,
     ) -> AbstractContextManager[Transaction]:
         """A transaction that writes; leaving its `with` commits, an exception aborts.
 
@@ -231,6 +245,8 @@ class Engine(Protocol):
             parent: A transaction that writes, of which this one becomes a part.
             projects: The names of all that it writes to: nobody else writes to them until it ends.
             number: The number of one that has no name any more.
+            foreseen: By project what it is likely to read, so that it is read in one go. It may say too little, or too
+                much; nothing happens where each read takes a moment anyway.
 
         Raises: HummockError: nothing can be written.
         """

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -27,9 +28,14 @@ from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
 from hummock.store.views.columns import ROW, unpack_rows
 from hummock.store.views.growing import Growing
-from hummock.store.views.stored import Changes, Listed, Progress, Records, StoredMemories
+from hummock.store.views.stored import Changes, Listed, Progress, ProjectGone, Records, StoredMemories
 
 _log = logging.getLogger(__name__)
+
+_MOST_UNHELD = 8192
+"""Terms that a view remembers at most: half a MB."""
+
+Found = TypeVar("Found")
 
 
 class TableProjects:
@@ -53,23 +59,46 @@ class TableProjects:
         with self._engine.reading(project) as txn:
             return project_number(txn, self._engine, project)
 
+    def look(self, project: str, look: Callable[[TableProject], Found]) -> Found | None:
+        """What is looked at in a project, not all of it at one moment; None when there is no such project."""
+        while True:
+            try:
+                with self._engine.looking(project) as txn:
+                    number = project_number(txn, self._engine, project)
+                    return None if number is None else look(self._project(txn, number))
+            except ProjectGone:  # there may be another one of its name
+                continue
+
     def seq(self, number: int) -> int:
         """The writes that a project has accepted. Raises: ProjectGone."""
         with self._engine.reading(number) as txn:
             return project_record(txn, self._engine, number).seq
 
     @contextmanager
-    def reading(self, number: int) -> Iterator[TableProject]:
-        """A project as it is now, to be left soon: meanwhile no page is reused."""
+    def reading(self, number: int, unheld_terms: set[str] | None = None, seen_seq: int = 0) -> Iterator[TableProject]:
+        """A project as it is now, to be left soon: meanwhile no page is reused.
+
+        Args:
+            number: The project's.
+            unheld_terms: A view's: they are not looked up, and what nothing has ever held is put to them.
+            seen_seq: A seq that it was seen to have since somebody asked for it, at which what was read lately will
+                do; 0 is whatever it has when it is read.
+        """
         with self._engine.answering(number) as txn:
-            yield self._project(txn, number)
+            yield self._project(txn, number, self._recent, unheld_terms, seen_seq)
+
+    @contextmanager
+    def looking(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
+        """The same where what is read need not be of one moment; at 0 nothing is taken of what was read lately."""
+        with self._engine.looking(number) as txn:
+            yield self._project(txn, number, self._recent if seen_seq else None, None, seen_seq)
 
     @contextmanager
     def reading_by_name(self, project: str) -> Iterator[TableProject | None]:
         """The same; None when there is no such project."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
-            yield (None if number is None else self._project(txn, number))
+            yield None if number is None else self._project(txn, number, self._recent)
 
     def knows_any_term(self, number: int, terms: Sequence[str]) -> bool:
         """Whether a project has one of these terms, as far as that was read before."""
@@ -79,14 +108,33 @@ class TableProjects:
         """The number of the newest transaction, of whatever process."""
         return self._engine.last_commit()
 
-    def _project(self, txn: Transaction, number: int) -> TableProject:
-        return TableProject(self._engine, txn, number, self.term_numbers, self.now, self._recent)
+    def _project(
+        self,
+        txn: Transaction,
+        number: int,
+        recent: RecentReads | None = None,
+        unheld_terms: set[str] | None = None,
+        seen_seq: int = 0,
+    ) -> TableProject:
+        return TableProject(self._engine, txn, number, self.term_numbers, self.now, recent, unheld_terms, seen_seq)
 
 
 class TableProject:
     """A `StoredProject`; it lives no longer than its transaction."""
 
-    __slots__ = ("_engine", "_kept", "_known_record", "_now", "_recent", "_tables", "_term_numbers", "number", "txn")
+    __slots__ = (
+        "_engine",
+        "_kept",
+        "_known_record",
+        "_now",
+        "_recent",
+        "_seen_seq",
+        "_tables",
+        "_term_numbers",
+        "_unheld_terms",
+        "number",
+        "txn",
+    )
 
     def __init__(
         self,
@@ -96,9 +144,25 @@ class TableProject:
         term_numbers: TermNumbers,
         now: Callable[[], float],
         recent: RecentReads | None = None,
+        unheld_terms: set[str] | None = None,
+        seen_seq: int = 0,
     ) -> None:
+        """A project.
+
+        Args:
+            engine: The open directory, or database.
+            txn: Of which it is a part.
+            number: The project's.
+            term_numbers: Those that were looked up.
+            now: Tells Unix seconds.
+            recent: What was read lately.
+            unheld_terms: Those that nothing has ever held, as far as is known.
+            seen_seq: At which what was read lately will do; 0 is that of the transaction.
+        """
         self._now = now
         self._recent = recent
+        self._seen_seq = seen_seq
+        self._unheld_terms = set() if unheld_terms is None else unheld_terms
         self._kept: frozenset[int] = frozenset()
         self.txn = txn
         self.number = number
@@ -220,17 +284,19 @@ class TableProject:
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
         """These memories, all of which are there; their documents ascend."""
-        columns: list[bytes] = []
-        lists: list[bytes] = []
-        vectors: list[bytes] = []
         space = self.record().active_space
-        for doc in docs:
-            key = keys.doc_key(self.number, doc)
-            columns.append(self.txn.get(key, b"", db=self._tables.column))
-            lists.append(self.txn.get(key, b"", db=self._tables.terms))
-            chunks = keys.chunks_prefix(self.number, space, doc)
-            vectors.extend(value for _, value in keys.entries(self.txn, self._tables.vector, chunks))
+        doc_keys = [keys.doc_key(self.number, doc) for doc in docs]
+        self._engine.prefetch(self.txn, dict.fromkeys(("column", "terms"), doc_keys))
+        columns = [self.txn.get(key, b"", db=self._tables.column) for key in doc_keys]
+        lists = [self.txn.get(key, b"", db=self._tables.terms) for key in doc_keys]
         rows, ids = unpack_rows(columns)
+        chunk_keys = [
+            keys.chunk_key(self.number, space, doc, chunk)
+            for doc, chunk_count in zip(docs, rows["chunk_count"].tolist(), strict=True)
+            for chunk in range(chunk_count)
+        ]
+        self._engine.prefetch(self.txn, {"vector": chunk_keys})
+        vectors = [self.txn.get(key, b"", db=self._tables.vector) for key in chunk_keys]
         halves = Growing.of(_halves(vectors, self._engine.space.dim))
         return StoredMemories(rows=rows, ids=ids, lists=[forward_lists.join(lists)], halves=halves)
 
@@ -245,7 +311,12 @@ class TableProject:
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
         """The numbers of terms, in order; None for what nothing has ever held."""
-        return self._term_numbers.numbers_of(self.txn, self.number, terms)
+        unheld = self._unheld_terms
+        asked = [term for term in terms if term not in unheld]
+        found = dict(zip(asked, self._term_numbers.numbers_of(self.txn, self.number, asked), strict=True))
+        if len(unheld) < _MOST_UNHELD:
+            unheld.update(term for term, number in found.items() if number is None)
+        return [found.get(term) for term in terms]
 
     def has_any_term(self, terms: Sequence[str]) -> bool:
         """Whether a memory holds, or once held, one of these terms."""
@@ -265,6 +336,15 @@ class TableProject:
             return
         parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
         self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
+
+    def prefetch_named(self, memory_ids: Sequence[str], *, full: bool) -> None:
+        """The same of memories by their ids."""
+        by_id = self._tables.by_id
+        id_keys = keys.name_keys(self.number, memory_ids)
+        self._engine.prefetch(self.txn, {"by_id": id_keys})
+        stored = ((key, self.txn.get(key, db=by_id)) for key in id_keys)
+        numbers = [sealed.opened_number(key, value) for key, value in stored if value is not None]
+        self.prefetch([int.from_bytes(one, "little") for one in numbers if one is not None], full=full)
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
         """A memory, with its payload if it is asked for in full; None where there is none, or it has expired."""
@@ -305,11 +385,15 @@ class TableProject:
         memory = self.txn.get(key, b"", db=self._tables.memory)
         self._require(key, memory, payload if full else None)
         if full and memory and self._recent is not None and doc in self._kept:
-            self._recent.keep_memory(self.number, self.record().seq, doc, (memory, payload))
+            self._recent.keep_memory(self.number, self._seq(), doc, (memory, payload))
         return memory, payload
 
+    def _seq(self) -> int:
+        """At which what was read lately will do."""
+        return self._seen_seq or self.record().seq
+
     def _read_lately(self, doc: int) -> Records | None:
-        return None if self._recent is None else self._recent.memory(self.number, self.record().seq, doc)
+        return None if self._recent is None else self._recent.memory(self.number, self._seq(), doc)
 
     def _require(self, key: bytes, memory: bytes, payload: bytes | None) -> None:
         kept = self.txn.get(key, db=self._tables.checksum)
@@ -351,7 +435,7 @@ class TableProject:
         """
         if self._recent is None:
             return self._stored_tokens(list(chunks))
-        asked, seq = list(chunks), self.record().seq
+        asked, seq = list(chunks), self._seq()
         known = self._recent.tokens(self.number, seq, asked)
         unknown = [chunk for chunk, value in zip(asked, known, strict=True) if value is None]
         found = dict(zip(unknown, self._stored_tokens(unknown), strict=True)) if unknown else {}

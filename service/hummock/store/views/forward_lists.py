@@ -153,11 +153,9 @@ def pack(
     """
     indptr, key, counts = _gathered(terms)
     numbers = dictionary.numbers_of(key)
-    missing = np.flatnonzero(numbers == UNKNOWN)
-    if len(missing):
-        new: dict[int, int] = {}
-        for unknown, place in zip(key[missing].tolist(), missing.tolist(), strict=True):
-            new.setdefault(unknown, place)
+    new = _unknown(key, numbers)
+    if new:
+        missing = np.flatnonzero(numbers == UNKNOWN)
         made = look_up(_spelt(terms, indptr, list(new.values())))
         dictionary.remember(np.array(list(new), np.uint64), np.array(made, np.uint32))
         numbers[missing] = dictionary.numbers_of(key[missing])
@@ -165,6 +163,23 @@ def pack(
     stored = words.astype(_WORD, copy=False).tobytes()
     edges = (ends * _WORD.itemsize).tolist()
     return [stored[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def unknown_terms(terms: Sequence[Terms], dictionary: TermDictionary) -> list[str]:
+    """The terms of which a dictionary lacks the numbers; each once."""
+    if not terms:
+        return []
+    indptr, key, _ = _gathered(terms)
+    return _spelt(terms, indptr, list(_unknown(key, dictionary.numbers_of(key)).values()))
+
+
+def _unknown(key: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> dict[int, int]:
+    """The first place of each key that has no number."""
+    missing = np.flatnonzero(numbers == UNKNOWN)
+    places: dict[int, int] = {}
+    for unknown, place in zip(key[missing].tolist(), missing.tolist(), strict=True):
+        places.setdefault(unknown, place)
+    return places
 
 
 def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:

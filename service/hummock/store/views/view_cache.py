@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from hummock.core.errors import HummockError, StoreUnreachable
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
-from hummock.store.views.stored import ProjectGone, StoredProject, StoredProjects
+from hummock.store.views.stored import ProjectGone, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
 _log = logging.getLogger(__name__)
@@ -88,9 +88,15 @@ class ViewCache:
         """The same, but for writes of other processes: whoever reads with it looks whether it has them all."""
         return self.view(project)
 
-    def has_all(self, view: ProjectView, stored: StoredProject) -> bool:
-        """Whether a `lagging_view` has all that a transaction sees which began after it was asked for."""
+    def has_all(self, view: ProjectView) -> bool:
+        """Whether a `lagging_view` has all that was written before this is asked. Raises: ProjectGone."""
         return True
+
+    def number_of(self, project: str) -> int | None:
+        """The project's number, that of its view where it is in memory; None when there is no such project."""
+        entry = self._entries.get(project)
+        view = None if entry is None else entry.view
+        return self._projects.number_of(project) if view is None else view.number
 
     def loaded_view(self, project: str) -> ProjectView | None:
         """The newest view of a project that is in memory; None when it is not."""
@@ -308,9 +314,9 @@ class ForeignViews(ViewCache):
         entry = self._entries.get(project)
         return (None if entry is None else self._used(entry)) or self.view(project)
 
-    def has_all(self, view: ProjectView, stored: StoredProject) -> bool:
-        """Whether it has all writes that the transaction sees. Raises: ProjectGone."""
-        return stored.progress().seq == view.seq
+    def has_all(self, view: ProjectView) -> bool:
+        """Whether the store has nothing behind it now. Raises: ProjectGone."""
+        return self._projects.seq(view.number) == view.seq
 
     def _is_newest(self, entry: ViewEntry) -> bool:
         """As the store has it: nobody counts here what others commit."""

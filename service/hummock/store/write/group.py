@@ -15,10 +15,11 @@ from hummock.ports.models import Clock
 from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.limits import StoreLimits
 from hummock.store.tables import keys, op_log, record_codec, text_vectors
-from hummock.store.tables.engine import Engine, Room, Transaction
+from hummock.store.tables.engine import Engine, Foreseen, Room, Transaction
 from hummock.store.tables.projects import project_number, project_record
 from hummock.store.tables.term_dictionary import TermDictionaries
 from hummock.store.write import idempotency
+from hummock.store.write.foreseen import foreseen
 from hummock.store.write.project_removal import REQUESTS, first_record, remove_project
 from hummock.store.write.unit_of_work import Unit
 from hummock.store.write.write_batch import WriteBatch
@@ -258,13 +259,13 @@ class GroupCommit:
         """Tries without nested transactions first: they copy every page that they touch, and are seldom needed."""
         projects = sorted({job.project for job in jobs})
         try:
-            with self._engine.writing(projects=projects) as txn:
+            with self._engine.writing(projects=projects, foreseen=self._foreseen(jobs)) as txn:
                 return self._together(txn, jobs, is_awaited)
         except _Spoilt as spoilt:
             self._dictionaries.clear()
             if len(jobs) == 1:
                 return [self._failed(jobs[0], spoilt.error)]
-        with self._engine.writing(projects=projects) as txn:
+        with self._engine.writing(projects=projects, foreseen=self._foreseen(jobs)) as txn:
             return self._apart(txn, jobs, is_awaited)
 
     def _together(self, txn: Transaction, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
@@ -310,6 +311,9 @@ class GroupCommit:
             if put_bytes > self._most_bytes(job) or (job.is_bulk and is_awaited()):
                 break
         return outcomes
+
+    def _foreseen(self, jobs: Sequence[Job]) -> dict[str, Foreseen]:
+        return foreseen([(job.project, job.request) for job in jobs], self._dictionaries)
 
     def _most_bytes(self, job: Job) -> int:
         """After which a transaction ends behind this job: what is interactive waits for the one that is written."""

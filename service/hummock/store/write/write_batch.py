@@ -168,7 +168,8 @@ class WriteBatch:
         self.put(tables.terms, zip(doc_keys, lists, strict=True))
         self.put_embeddings([(put.doc, put.embeddings) for put in puts], record.active_space)
         for put in puts:
-            checksums.seal(self._txn, tables, number, record.active_space, put.doc, len(put.embeddings))
+            with_tokens = [bool(one.tokens.size) for one in put.embeddings]
+            checksums.seal(self._txn, tables, number, record.active_space, put.doc, with_tokens)
         pending = [key for key, put in zip(doc_keys, puts, strict=True) if not put.embeddings]
         self.put(tables.pending, [(key, b"") for key in pending])
         record.pending += len(pending)
