@@ -17,6 +17,8 @@ from tests.service.conversing import create
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
+pytestmark = pytest.mark.xdist_group("chromium")  # which is installed for all of them
+
 
 def test_the_garden_shows_what_is_learnt_changed_and_deleted(
     window: Window, origin: str, service: Stubs, project: str
