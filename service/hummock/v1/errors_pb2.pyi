@@ -74,6 +74,14 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAVAILABLE: the database behind the service does not answer, or has no server that takes writes. RetryInfo says when
     to try again; recalls that allow_stale may be answered from memory.
     """
+    ERROR_REASON_SCHEMA_TOO_NEW: _ErrorReason.ValueType  # 25
+    """UNAVAILABLE: the database behind the service was brought to a form that this version of it cannot write, by a newer
+    one that shares it. Another of the services may answer; this one has to be upgraded.
+    """
+    ERROR_REASON_CLAIM_LOST: _ErrorReason.ValueType  # 26
+    """UNAVAILABLE: the service stood still for so long that another one took over the work it was doing for the call;
+    nothing of that was written.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed: the `reason` of google.rpc.ErrorInfo without the prefix, for example "MEMORY_NOT_FOUND", in the domain
@@ -132,5 +140,13 @@ ERROR_REASON_RECORD_DAMAGED: ErrorReason.ValueType  # 23
 ERROR_REASON_STORE_UNREACHABLE: ErrorReason.ValueType  # 24
 """UNAVAILABLE: the database behind the service does not answer, or has no server that takes writes. RetryInfo says when
 to try again; recalls that allow_stale may be answered from memory.
+"""
+ERROR_REASON_SCHEMA_TOO_NEW: ErrorReason.ValueType  # 25
+"""UNAVAILABLE: the database behind the service was brought to a form that this version of it cannot write, by a newer
+one that shares it. Another of the services may answer; this one has to be upgraded.
+"""
+ERROR_REASON_CLAIM_LOST: ErrorReason.ValueType  # 26
+"""UNAVAILABLE: the service stood still for so long that another one took over the work it was doing for the call;
+nothing of that was written.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

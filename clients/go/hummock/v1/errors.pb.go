@@ -80,6 +80,12 @@ const (
 	// UNAVAILABLE: the database behind the service does not answer, or has no server that takes writes. RetryInfo says when
 	// to try again; recalls that allow_stale may be answered from memory.
 	ErrorReason_ERROR_REASON_STORE_UNREACHABLE ErrorReason = 24
+	// UNAVAILABLE: the database behind the service was brought to a form that this version of it cannot write, by a newer
+	// one that shares it. Another of the services may answer; this one has to be upgraded.
+	ErrorReason_ERROR_REASON_SCHEMA_TOO_NEW ErrorReason = 25
+	// UNAVAILABLE: the service stood still for so long that another one took over the work it was doing for the call;
+	// nothing of that was written.
+	ErrorReason_ERROR_REASON_CLAIM_LOST ErrorReason = 26
 )
 
 // Enum value maps for ErrorReason.
@@ -110,6 +116,8 @@ var (
 		22: "ERROR_REASON_DATA_DIRECTORY_REPLACED",
 		23: "ERROR_REASON_RECORD_DAMAGED",
 		24: "ERROR_REASON_STORE_UNREACHABLE",
+		25: "ERROR_REASON_SCHEMA_TOO_NEW",
+		26: "ERROR_REASON_CLAIM_LOST",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -137,6 +145,8 @@ var (
 		"ERROR_REASON_DATA_DIRECTORY_REPLACED": 22,
 		"ERROR_REASON_RECORD_DAMAGED":          23,
 		"ERROR_REASON_STORE_UNREACHABLE":       24,
+		"ERROR_REASON_SCHEMA_TOO_NEW":          25,
+		"ERROR_REASON_CLAIM_LOST":              26,
 	}
 )
 
@@ -172,7 +182,7 @@ var File_hummock_v1_errors_proto protoreflect.FileDescriptor
 const file_hummock_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x17hummock/v1/errors.proto\x12\n" +
-	"hummock.v1*\xd6\x06\n" +
+	"hummock.v1*\x94\a\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12\"\n" +
@@ -199,7 +209,9 @@ const file_hummock_v1_errors_proto_rawDesc = "" +
 	" ERROR_REASON_DATA_FILE_CUT_SHORT\x10\x15\x12(\n" +
 	"$ERROR_REASON_DATA_DIRECTORY_REPLACED\x10\x16\x12\x1f\n" +
 	"\x1bERROR_REASON_RECORD_DAMAGED\x10\x17\x12\"\n" +
-	"\x1eERROR_REASON_STORE_UNREACHABLE\x10\x18BD\n" +
+	"\x1eERROR_REASON_STORE_UNREACHABLE\x10\x18\x12\x1f\n" +
+	"\x1bERROR_REASON_SCHEMA_TOO_NEW\x10\x19\x12\x1b\n" +
+	"\x17ERROR_REASON_CLAIM_LOST\x10\x1aBD\n" +
 	"\x0edev.hummock.v1B\vErrorsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (
