@@ -47,7 +47,7 @@ def pytest_report_header() -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test that needs real files, `pytest -m shared` runs those alone; and keeps those of a file together."""
+    """Keeps the tests of a file together, and marks each that needs real files: `pytest -m shared` runs those alone."""
     for item in items:
         if "needed" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")

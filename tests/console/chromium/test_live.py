@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import pytest
 from selenium.webdriver.common.keys import Keys
 
 from bench.chromium import Window
