@@ -221,9 +221,9 @@ def test_a_memory_that_is_removed_meanwhile_is_left_out(desk: Desk, monkeypatch:
     desk.teach(note("harbour one", "a"), note("harbour two", "b"))
     load = desk.store.load
 
-    def load_later(project: str, docs: Sequence[int], *, full: bool) -> object:
+    def load_later(project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> object:
         desk.store.write("p", delete_request(["a"])).result(timeout=30)
-        return load(project, docs, full=full)
+        return load(project, docs, full=full, seen_seq=seen_seq)
 
     monkeypatch.setattr(WritableStore, "load", lambda _, *args, **more: load_later(*args, **more))
     answer = desk.recall("harbour")
@@ -271,8 +271,8 @@ class EditedInBetween:
     def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
         return self._store.holders(project, terms, seen_seq)
 
-    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        return self._store.load(project, docs, full=full)
+    def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
+        return self._store.load(project, docs, full=full, seen_seq=seen_seq)
 
 
 def test_a_memory_that_is_edited_while_it_is_ranked_is_recalled_as_it_is_now(desk: Desk) -> None:

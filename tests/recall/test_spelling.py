@@ -75,7 +75,7 @@ class Holders:
         self._held = held
         self.asked: list[tuple[str, ...]] = []
 
-    def holders(self, _: str, terms: Sequence[str]) -> tuple[int, ...]:
+    def holders(self, _: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
         """Which are held."""
         self.asked.append(tuple(terms))
         return tuple(int(term in self._held) for term in terms)

@@ -102,9 +102,9 @@ class Slow:
         self.clock.move(self.costs.tokens if query.with_tokens else 0.0)
         return self.desk.store.candidates(project, queries, min_seq, seen_seq)
 
-    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+    def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
         self.clock.move(self.costs.load)
-        return self.desk.store.load(project, docs, full=full)
+        return self.desk.store.load(project, docs, full=full, seen_seq=seen_seq)
 
     def neighbours(
         self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
