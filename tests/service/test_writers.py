@@ -128,6 +128,8 @@ def test_fifty_paraphrases_of_one_writer_leave_room_for_what_others_wrote(caller
     assert [group.over_writer_cap for group in receipt.groups] == [len(behind)]
     # Switched off, by the request and by the project, the paraphrases fill the list.
     assert not any(one.startswith("good") for one in ids(callers.recall(project, writer_cap=10)))
+    off = callers.stubs.context.Recall(asked(project, writer_cap=10), metadata=callers.of["root"]).receipt.groups[0]
+    assert (off.vector, off.keyword) == (50, 50)  # AGENT's candidates, and none of others besides
     settings = settings_pb2.ProjectSettings(agent=recall_pb2.RecallTuning(writer_cap=10))
     request = projects.UpdateProjectSettingsRequest(
         project=project, settings=settings, update_mask=FieldMask(paths=["agent.writer_cap"])

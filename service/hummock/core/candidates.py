@@ -106,6 +106,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
         with_tokens: Whether the candidates bring the token vectors of their best chunks.
         bridge: The same query for texts in another language; None where there is nothing to look for.
         spelling: What words of it may mean that nobody holds; None where there is nothing to look for.
+        with_others: Whether a path also brings what others have, where one writer fills its pool.
     """
 
     name: str
@@ -127,6 +128,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     with_tokens: bool = False
     bridge: Bridge | None = None
     spelling: Spelling | None = None
+    with_others: bool = True
 
 
 class Spelt(Struct, frozen=True, kw_only=True, eq=False):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import Bridge, GroupQuery, Spelling
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.core.recall import GroupPlan, Intent, Plan, RecallPath, RecallQuery
-from hummock.recall.plan import ALL_KINDS, KEEPS_ALL
+from hummock.core.recall import CAPPED, GroupPlan, Intent, Plan, RecallPath, RecallQuery
+from hummock.recall.plan import ALL_KINDS, DOMAINS, KEEPS_ALL
 from hummock.text.analyzer import query_terms, query_words
 from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
@@ -174,6 +174,7 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
         with_tokens=len(features.tokens) > 0 or len(features.bridge_tokens) > 0,
         bridge=_group_bridge(group, features),
         spelling=features.spelling if looks_up else None,
+        with_others=plan.writer_cap < CAPPED and group.name != DOMAINS,
     )
 
 

@@ -799,7 +799,7 @@ type RecallTuning struct {
 	// Of the first ten hits of a group at most so many are of one writer and vouched for by nobody (origin AI_OUTPUT or
 	// SUMMARY, or a trust below 0.5), 1 to 10; 10 switches that off. What is more stands behind memories of others, if they
 	// are at least half as relevant as the best one. Domains are not counted, nor memories without a writer. Where nobody
-	// says it 4, and off under CHAT with paths of VECTOR alone.
+	// says it 4, and off under CHAT with paths of VECTOR alone and for SUBSTRING with paths of KEYWORD alone.
 	WriterCap     *uint32 `protobuf:"varint,13,opt,name=writer_cap,json=writerCap,proto3,oneof" json:"writer_cap,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

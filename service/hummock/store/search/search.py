@@ -221,7 +221,7 @@ class Search:
         by_vector: Ordinals,
     ) -> tuple[Ordinals, Ordinals]:
         """What others have, by words and by vector, where one writer for whom nobody vouches fills a path's pool."""
-        if not self._view.columns.has_writers:
+        if not query.with_others or not self._view.columns.has_writers:
             return _NOTHING, _NOTHING
         theirs_by_keyword = self._beside(by_keyword, query.pool, allowed)
         theirs_by_vector = self._beside(by_vector, query.pool, allowed)
