@@ -141,11 +141,12 @@ class StoreReads:
         try:
             # What was read lately will do, as long as nothing has come behind it.
             seen_seq = seen_seq or self._projects.seq(number)
+            with self._projects.looking(number, seen_seq) as stored:
+                stored.prefetch(docs, full=full, keep=True)
+                return [self._sound(project, stored, doc, full=full) for doc in docs]
         except ProjectGone:
+            self._views.forget(project)
             return [None] * len(docs)
-        with self._projects.looking(number, seen_seq) as stored:
-            stored.prefetch(docs, full=full, keep=True)
-            return [self._sound(project, stored, doc, full=full) for doc in docs]
 
     def _sound(self, project: str, stored: TableProject, doc: int, *, full: bool) -> Memory | None:
         """None also of a memory that is damaged, which the next view of the project leaves out."""

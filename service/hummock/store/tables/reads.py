@@ -400,6 +400,8 @@ class TableProject:
         try:
             checksums.require(kept, key, "", memory, payload)
         except MemoryDamaged as damaged:
+            # Of a project that was removed the parts are cleared one after the other; that one is gone, not damaged.
+            project_record(self.txn, self._engine, self.number)
             self._note_damage(damaged.doc)
             raise
 
