@@ -165,7 +165,12 @@ class BackgroundLearner:
         """Begins to read entries, or joins the project's scan that runs, whose entries these are put behind."""
         # Before it is looked up what there is to read: from now on nobody else reads it.
         claim = None if project in self._scans else self._claims.take(Work.SCAN, project)
-        end, memory_ids, events = self._begin(project, scope, chosen)
+        try:
+            end, memory_ids, events = self._begin(project, scope, chosen)
+        except BaseException:
+            if claim is not None:
+                self._claims.release(claim)
+            raise
         with self._lock:
             scan = self._scans.get(project) or Scan(self._lock)
             scan.claim = claim or scan.claim
