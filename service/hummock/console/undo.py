@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from hummock.v1.memory_pb2 import Memory
 
 _MAX_KEPT: Final = 64
-_OUTPUT_ONLY: Final = ("text", "update_time", "content_hash", "token_count", "chunk_count", "superseded_by")
+_OUTPUT_ONLY: Final = ("text", "update_time", "content_hash", "token_count", "chunk_count", "superseded_by", "writer")
 
 
 class Kept(NamedTuple):

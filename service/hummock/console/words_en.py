@@ -27,8 +27,8 @@ ENGLISH: Final[dict[str, str]] = {
     "copied": "Copied",
     "undo": "Undo",
     "undo.limits": (
-        "Undo learns the memory again as it was. Its use, learnt keywords, verdicts and place in its session do not "
-        "come back, and it works until this console ends."
+        "Undo learns the memory again as it was. Its use, learnt keywords, verdicts, place in its session and writer "
+        "do not come back, and it works until this console ends."
     ),
     "did.created": "Stored.",
     "did.updated": "Changed.",
