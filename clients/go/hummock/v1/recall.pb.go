@@ -2027,7 +2027,8 @@ type RecallRequest struct {
 	// Whether the service may answer from memory where the database behind it cannot be reached, in milliseconds once that
 	// is known: with what it last saw of the project, which may lack what other services have written or forgotten since.
 	// `degraded` says so (STALE), as of which seq and how old that is at most, and how many hits had to be left out because
-	// their texts are not in memory. What the service does not have in memory, or not up to min_seq, is UNAVAILABLE
+	// their texts are not in memory. Where it does not know what replaces what, or which the last turns of a session are,
+	// such memories may be among the hits. What the service does not have in memory, or not up to min_seq, is UNAVAILABLE
 	// (STORE_UNREACHABLE) with RetryInfo, as it is without this. A service that keeps its memories itself is never stale;
 	// nor are Explain and RenderTurn, which do not read it.
 	AllowStale    bool `protobuf:"varint,24,opt,name=allow_stale,json=allowStale,proto3" json:"allow_stale,omitempty"`
