@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
+from typing import NoReturn
 
 import psycopg
 import pytest
@@ -20,6 +21,8 @@ from hummock.memories.forget import Forget
 from hummock.memories.retention import Retention
 from hummock.memories.sessions import Sessions
 from hummock.ports.store import ProjectRemoval, WriteRequest
+from hummock.store.postgresql.connections import DatabaseUnreachable
+from hummock.store.postgresql.database import Database
 from hummock.store.tables import keys
 from tests.learning_desk import PROJECT, LearningDesk, desk_at, saying
 from tests.ports.asking import put
@@ -42,6 +45,10 @@ def taken(work: Workplace, kind: Work = Work.EMBED, project: str = "p") -> Claim
     claim = work.store.claims.take(kind, project)
     assert claim is not None
     return claim
+
+
+def unreachable(*_: object) -> NoReturn:
+    raise DatabaseUnreachable("postgresql://127.0.0.1/hummock", "it was stopped")
 
 
 def put_under(claim: Claim, entry: Entry) -> WriteRequest[int]:
@@ -67,6 +74,20 @@ def test_one_service_has_a_claim_until_it_lets_it_go(two: Two) -> None:
     assert taken(second).fence > claim.fence
     first.store.claims.release(claim)
     assert first.store.claims.take(Work.EMBED, "p") is None
+
+
+def test_what_could_not_be_let_go_is_let_go_with_the_next_renewal(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = two
+    claim = taken(first)
+    with monkeypatch.context() as away:
+        away.setattr(Database, "ask", unreachable)
+        first.store.claims.release(claim)
+    assert second.store.claims.take(Work.EMBED, "p") is None
+    kept = taken(first, Work.LEARN)
+    renew(first)
+    taken(second)
+    assert second.store.claims.take(Work.LEARN, "p") is None
+    assert first.store.claims.holds(kept)
 
 
 def test_of_many_that_ask_at_once_one_has_the_claim(two: Two) -> None:

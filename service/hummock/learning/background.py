@@ -175,7 +175,8 @@ class BackgroundLearner:
             scan = self._scans.get(project) or Scan(self._lock)
             scan.claim = claim or scan.claim
             if end is None:
-                scan.asked_at = events
+                if not scan.waiting:  # else what others have read since it was first asked for would be read again
+                    scan.asked_at = events
                 scan.waiting.update(dict.fromkeys(memory_ids))
                 end = None if scan.waiting else ScanEnd.DONE
             if end is not None:
@@ -299,13 +300,14 @@ class BackgroundLearner:
         memory_id = next(iter(scan.waiting), "")
         end, pause_s, learnt = None, 0.0, None
         try:
-            if not self._may_scan(project, scan):
+            claim = scan.claim if self._may_scan(project, scan) else None
+            if claim is None:
                 return
             memory_id = next(iter(scan.waiting), "")
             state = self._learn.state(project)
             pause_s = state.settings.cold_start_pause_s
             if memory_id and state.enabled:
-                learnt = self._learn.of_entry(project, memory_id, scan.claim)
+                learnt = self._learn.of_entry(project, memory_id, claim)
             end = None if state.enabled else ScanEnd.OFF
         except ClaimLost:
             scan.claim = None

@@ -76,8 +76,8 @@ class Retention:
             self._claim = self._store.claims.take(Work.RETAIN, ALL_PROJECTS)
             self._next_age_look_s = now_s
         if self._claim is not None and now_s >= self._next_age_look_s:
-            self._next_age_look_s = now_s + _AGE_LOOK_S
             self._note_all()
+            self._next_age_look_s = now_s + _AGE_LOOK_S
         with self._gate:
             written, self._written = self._written, set()
         if self._claim is None:

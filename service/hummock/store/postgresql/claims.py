@@ -2,7 +2,7 @@
 
 A thread renews the lease, which is one row whatever the service does. A claim is a row that names its holder, and has a
 number that no other has, the fence. Each write under a claim reads its row and locks it against those who would take
-it, in its own transaction (`Database.require`): it happens before another service takes over, or not at all.
+it, in its own transaction (`Database.require_claim`): it happens before another service takes over, or not at all.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ made AS (
 SELECT fence FROM taken_over UNION ALL SELECT fence FROM made
 """
 _RELEASE = b"DELETE FROM hummock.claim WHERE work = %s AND project = %s AND fence = %s"
+_DISCARD = b"DELETE FROM hummock.claim WHERE holder = %s AND work = %s AND project = %s AND fence <> ALL(%s::bigint[])"
 
 _log = logging.getLogger(__name__)
 
@@ -88,6 +89,8 @@ class LeasedClaims:
         self._gate = Lock()
         self._followers: tuple[Callable[[], None], ...] = ()
         self._id, self._fences = "", frozenset[int]()
+        # Work of which the database may have a claim of this service that the service does not know of.
+        self._doubtful = frozenset[tuple[str, bytes]]()
         self._ending = Event()
         self._has_failed = False
         with database.by_itself() as connection:
@@ -99,7 +102,11 @@ class LeasedClaims:
         """A claim to the work; see `ports.Claims`. Raises: DatabaseUnreachable."""
         me = self._id
         arguments = {"me": me, "work": work.value, "project": keys.project_name_key(project)}
-        rows = self._database.ask(_TAKE, arguments)
+        try:
+            rows = self._database.ask(_TAKE, arguments)
+        except (HummockError, psycopg.Error):
+            self._doubt(work, project)
+            raise
         if not rows:
             return None
         claim = Claim(work=work, project=project, fence=rows[0][0], holder=me)
@@ -109,11 +116,14 @@ class LeasedClaims:
         return claim
 
     def release(self, claim: Claim) -> None:
-        """Leaves the work; see `ports.Claims`. Raises: DatabaseUnreachable."""
+        """Leaves the work; see `ports.Claims`. Where the database does not answer, the next renewal does it."""
         with self._gate:
             self._fences -= {claim.fence}
         key = keys.project_name_key(claim.project)
-        self._database.ask(_RELEASE, (claim.work.value, key, claim.fence))
+        try:
+            self._database.ask(_RELEASE, (claim.work.value, key, claim.fence))
+        except (HummockError, psycopg.Error):
+            self._doubt(claim.work, claim.project)
 
     def holds(self, claim: Claim) -> bool:
         """Whether it is this service's still, as far as it knows; see `ports.Claims`."""
@@ -138,11 +148,19 @@ class LeasedClaims:
         if connection.execute(_RENEW, (self._lease_s, self._id)).rowcount == 0:
             _log.warning("the lease had run out; what this service was doing may be another's by now")
             self._begin(connection)
+        for work, project in self._doubtful:
+            connection.execute(_DISCARD, (self._id, work, project, list(self._fences)))
+            with self._gate:
+                self._doubtful -= {(work, project)}
         # Whoever does nothing for others leaves it to those who do.
         if self._followers and connection.execute(_BURY, (self._id,)).rowcount:
             _log.warning("another service is gone; what it was doing is taken over")
             self._tell()
             connection.execute(_SWEEP)
+
+    def _doubt(self, work: Work, project: str) -> None:
+        with self._gate:
+            self._doubtful |= {(work.value, keys.project_name_key(project))}
 
     def _begin(self, connection: PatientConnection) -> None:
         """Begins a lease. It has another name than the one before, whose claims are void for good."""
