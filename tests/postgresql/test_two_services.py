@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from hummock.store.tables.reads import TableProject
 from hummock.v1 import memory_service_pb2 as memory
 from hummock.v1 import project_service_pb2 as project_pb
 from tests.postgresql.freshness import stale_rounds
@@ -43,6 +44,25 @@ def test_the_same_text_is_one_memory_whoever_learns_it(services: tuple[Stubs, St
     made = learn(first, "p", note("先本后息")).results[0]
     again = learn(second, "p", note("先本后息")).results[0]
     assert again.duplicate_of == made.id
+
+
+def test_a_memory_that_is_written_again_while_it_is_read_by_its_id_is_read(
+    services: tuple[Stubs, Stubs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its id is read, then another service gives it another document, and then the one of before is read in vain."""
+    first, second = services
+    learn(first, "p", note("the tide is high", id="tide"))
+    prefetch, written = TableProject.prefetch, list[str]()
+
+    def written_again(self: TableProject, docs: Sequence[int], *, full: bool, keep: bool = False) -> None:
+        if not written:
+            written.append("the tide is low")
+            learn(second, "p", note(written[0], id="tide"))
+        prefetch(self, docs, full=full, keep=keep)
+
+    monkeypatch.setattr(TableProject, "prefetch", written_again)
+    found = first.memory.GetMemory(memory.GetMemoryRequest(project="p", id="tide"))
+    assert found.memory.content == "the tide is low"
 
 
 def test_a_project_that_one_removes_is_gone_for_the_other(services: tuple[Stubs, Stubs]) -> None:

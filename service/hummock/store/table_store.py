@@ -176,13 +176,24 @@ class StoreReads:
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none."""
 
-        def look(stored: TableProject) -> list[Memory | None]:
+        def read(stored: TableProject) -> list[Memory | None]:
             # Before the memories: they may be of later writes.
             _require_seq(min_seq, stored.record().seq if min_seq else 0)
             stored.prefetch_named(memory_ids, full=full)
             return [self._named(stored, memory_id, full=full) for memory_id in memory_ids]
 
-        found = self._projects.look(project, look)
+        def look(stored: TableProject) -> list[Memory | None]:
+            found = read(stored)
+            for memory_id, memory in zip(memory_ids, found, strict=True):
+                if memory is None and doc_of(stored.txn, self._tables, stored.number, memory_id) is not None:
+                    raise Outdated
+            return found
+
+        try:
+            found = self._projects.look(project, look)
+        except Outdated:  # one was written again between its number and itself; or has expired
+            with self._projects.reading_by_name(project) as stored:
+                found = None if stored is None else read(stored)
         if found is None:
             _require_seq(min_seq, 0)
             return [None] * len(memory_ids)
