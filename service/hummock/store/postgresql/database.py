@@ -215,6 +215,7 @@ class Database:
 
     def seq(self, number: int) -> int | None:
         """The writes that a project has accepted, by whatever service; None where it is gone."""
+        self._require_known_form()
         statement = Statement(self._by_name["project"].get, (int4(0), keys.project_number_key(number)))
         with self._said(), self._connections.lent() as lent:
             (answer,) = lent.ask_first([statement], PATIENCE_S)

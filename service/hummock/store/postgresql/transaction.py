@@ -303,6 +303,8 @@ class RowTransaction(ChecksItsPages):
     def _all_written(self) -> list[Statement]:
         """What writes all that waits."""
         waiting, self._waiting = self._waiting, {}
+        for name in waiting:  # what was read ahead lacks it from now on
+            self._pages.pop(name, None)
         told, self._told = self._told, []
         written = [statement for name in sorted(waiting) for statement in self._writing(*waiting[name])]
         return written + [Statement(_NOTIFY, (channel.encode(), message.encode())) for channel, message in told]
@@ -310,7 +312,10 @@ class RowTransaction(ChecksItsPages):
     def _written(self, table: RowTable) -> list[Statement]:
         """What writes that which waits for a table."""
         waiting = self._waiting.pop(table.name, None)
-        return [] if waiting is None else self._writing(*waiting)
+        if waiting is None:
+            return []
+        self._pages.pop(table.name, None)
+        return self._writing(*waiting)
 
     def _writing(self, table: RowTable, keys: Iterable[bytes]) -> list[Statement]:
         known = self._known[table.name]

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.core.errors import Unavailable
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
@@ -34,6 +35,9 @@ _log = logging.getLogger(__name__)
 
 _MOST_UNHELD = 8192
 """Terms that a view remembers at most: half a MB."""
+
+_LOOKS = 16
+"""At a project that is removed each time before it is read."""
 
 Found = TypeVar("Found")
 
@@ -61,13 +65,14 @@ class TableProjects:
 
     def look(self, project: str, look: Callable[[TableProject], Found]) -> Found | None:
         """What is looked at in a project, not all of it at one moment; None when there is no such project."""
-        while True:
+        for _ in range(_LOOKS):
             try:
                 with self._engine.looking(project) as txn:
                     number = project_number(txn, self._engine, project)
                     return None if number is None else look(self._project(txn, number))
             except ProjectGone:  # there may be another one of its name
                 continue
+        raise Unavailable(f"project {project} is removed again each time that it is looked at; try again")
 
     def seq(self, number: int) -> int:
         """The writes that a project has accepted. Raises: ProjectGone."""
@@ -126,6 +131,7 @@ class TableProject:
         "_engine",
         "_kept",
         "_known_record",
+        "_lately",
         "_now",
         "_recent",
         "_seen_seq",
@@ -164,6 +170,7 @@ class TableProject:
         self._seen_seq = seen_seq
         self._unheld_terms = set() if unheld_terms is None else unheld_terms
         self._kept: frozenset[int] = frozenset()
+        self._lately: dict[int, Records] = {}
         self.txn = txn
         self.number = number
         self._engine = engine
@@ -331,7 +338,10 @@ class TableProject:
     def prefetch(self, docs: Sequence[int], *, full: bool, keep: bool = False) -> None:
         """Says which memories will be read soon, whether with their payloads, and whether others will ask for them."""
         self._kept = frozenset(docs) if keep and full and self._recent is not None else frozenset()
-        doc_keys = [keys.doc_key(self.number, doc) for doc in docs if self._read_lately(doc) is None]
+        # They are held: a write may take them from there before they are asked for.
+        lately = {doc: records for doc in docs if (records := self._read_lately(doc)) is not None}
+        self._lately |= lately
+        doc_keys = [keys.doc_key(self.number, doc) for doc in docs if doc not in lately]
         if not doc_keys:
             return
         parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
@@ -377,7 +387,7 @@ class TableProject:
 
         Raises: MemoryDamaged.
         """
-        known = self._read_lately(doc)
+        known = self._lately.get(doc) or self._read_lately(doc)
         if known is not None:
             return known if full else (known[0], b"")
         key = keys.doc_key(self.number, doc)

@@ -276,7 +276,8 @@ class GroupCommit:
             try:
                 written = job.apply(group)
             except Exception as error:
-                if group.has_begun:
+                # Where a statement has failed the transaction takes no more.
+                if group.has_begun or isinstance(error, self._engine.failures):
                     raise _Spoilt(error) from error
                 outcomes.append(self._failed(job, error))
             else:
