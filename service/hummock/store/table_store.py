@@ -428,7 +428,7 @@ class StoreReads:
                 return None
             try:
                 timely = view.at(self._projects.now())
-                with self._projects.reading(view.number, view.unheld_terms, view.seq) as stored:
+                with self._projects.reading(view.number, view.seq) as stored:
                     # It may lack what was acknowledged before this read began; one that was brought up since does not.
                     has_seen = 0 < seen_seq <= view.seq
                     if not attempt and not has_seen and not self._views.has_all(view):

@@ -16,6 +16,7 @@ from hummock.core.candidates import SessionWindow
 from hummock.core.memory import CodeFragment, DomainKnowledge, Filter, LearningRecord, Memory, MemoryKind, Origin
 from hummock.store.limits import MAX_SUBSTRING_BYTES
 from hummock.store.views.columns import id_hash
+from hummock.store.views.postings import NO_TERM
 from hummock.store.views.stored import Records, StoredProject
 from hummock.store.views.view import ProjectView
 
@@ -85,7 +86,8 @@ def superseded_by(view: ProjectView, stored: StoredProject, ordinal: int) -> tup
 
 def holding(view: ProjectView, terms: Sequence[str], stored: StoredProject) -> Flags:
     """(memories,) uint8, 1 for every memory that holds any of the terms, removed or not."""
-    return marked(view, (number for number in stored.term_numbers(terms) if number is not None))
+    numbers = view.kept_terms.numbers(terms, stored.term_numbers)
+    return marked(view, numbers[numbers != NO_TERM].tolist())
 
 
 def marked(view: ProjectView, numbers: Iterable[int]) -> Flags:

@@ -38,7 +38,7 @@ from hummock.store.search.filters import (
 )
 from hummock.store.search.halves import Halves
 from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.postings import AskedTerms
+from hummock.store.views.postings import NO_TERM, AskedTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
@@ -284,8 +284,8 @@ class Search:
     def _with_all(self, terms: Sequence[str]) -> Flags:
         """Those that have all of these terms or facets."""
         holders = np.ones(len(self._view.columns), np.uint8)
-        for number in self._stored.term_numbers(terms):
-            holders &= 0 if number is None else marked(self._view, [number])
+        for number in self._view.kept_terms.numbers(terms, self._stored.term_numbers).tolist():
+            holders &= 0 if number == NO_TERM else marked(self._view, [number])
         return holders
 
     def _holding_it_as_written(self, holders: Ordinals, name: str) -> Ordinals:

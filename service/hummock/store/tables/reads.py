@@ -33,9 +33,6 @@ from hummock.store.views.stored import Changes, Listed, Progress, ProjectGone, R
 
 _log = logging.getLogger(__name__)
 
-_MOST_UNHELD = 8192
-"""Terms that a view remembers at most: half a MB."""
-
 _LOOKS = 16
 """At a project that is removed each time before it is read."""
 
@@ -80,23 +77,22 @@ class TableProjects:
             return project_record(txn, self._engine, number).seq
 
     @contextmanager
-    def reading(self, number: int, unheld_terms: set[str] | None = None, seen_seq: int = 0) -> Iterator[TableProject]:
+    def reading(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
         """A project as it is now, to be left soon: meanwhile no page is reused.
 
         Args:
             number: The project's.
-            unheld_terms: A view's: they are not looked up, and what nothing has ever held is put to them.
             seen_seq: A seq that it was seen to have since somebody asked for it, at which what was read lately will
                 do; 0 is whatever it has when it is read.
         """
         with self._engine.answering(number) as txn:
-            yield self._project(txn, number, self._recent, unheld_terms, seen_seq)
+            yield self._project(txn, number, self._recent, seen_seq)
 
     @contextmanager
     def looking(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
         """The same where what is read need not be of one moment; at 0 nothing is taken of what was read lately."""
         with self._engine.looking(number) as txn:
-            yield self._project(txn, number, self._recent if seen_seq else None, None, seen_seq)
+            yield self._project(txn, number, self._recent if seen_seq else None, seen_seq)
 
     @contextmanager
     def reading_by_name(self, project: str) -> Iterator[TableProject | None]:
@@ -118,10 +114,9 @@ class TableProjects:
         txn: Transaction,
         number: int,
         recent: RecentReads | None = None,
-        unheld_terms: set[str] | None = None,
         seen_seq: int = 0,
     ) -> TableProject:
-        return TableProject(self._engine, txn, number, self.term_numbers, self.now, recent, unheld_terms, seen_seq)
+        return TableProject(self._engine, txn, number, self.term_numbers, self.now, recent, seen_seq)
 
 
 class TableProject:
@@ -137,7 +132,6 @@ class TableProject:
         "_seen_seq",
         "_tables",
         "_term_numbers",
-        "_unheld_terms",
         "number",
         "txn",
     )
@@ -150,7 +144,6 @@ class TableProject:
         term_numbers: TermNumbers,
         now: Callable[[], float],
         recent: RecentReads | None = None,
-        unheld_terms: set[str] | None = None,
         seen_seq: int = 0,
     ) -> None:
         """A project.
@@ -162,13 +155,11 @@ class TableProject:
             term_numbers: Those that were looked up.
             now: Tells Unix seconds.
             recent: What was read lately.
-            unheld_terms: Those that nothing has ever held, as far as is known.
             seen_seq: At which what was read lately will do; 0 is that of the transaction.
         """
         self._now = now
         self._recent = recent
         self._seen_seq = seen_seq
-        self._unheld_terms = set() if unheld_terms is None else unheld_terms
         self._kept: frozenset[int] = frozenset()
         self._lately: dict[int, Records] = {}
         self.txn = txn
@@ -318,12 +309,7 @@ class TableProject:
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
         """The numbers of terms, in order; None for what nothing has ever held."""
-        unheld = self._unheld_terms
-        asked = [term for term in terms if term not in unheld]
-        found = dict(zip(asked, self._term_numbers.numbers_of(self.txn, self.number, asked), strict=True))
-        if len(unheld) < _MOST_UNHELD:
-            unheld.update(term for term, number in found.items() if number is None)
-        return [found.get(term) for term in terms]
+        return self._term_numbers.numbers_of(self.txn, self.number, terms)
 
     def has_any_term(self, terms: Sequence[str]) -> bool:
         """Whether a memory holds, or once held, one of these terms."""

@@ -135,7 +135,6 @@ class ProjectView:
         kept_flags: Of filters; every view begins without any.
         kept_signs: Of token vectors; likewise.
         kept_terms: Of what was looked for; likewise.
-        unheld_terms: That were looked up, and that nothing has ever held; likewise.
         expired_at: When the last of the memories ended that the view leaves out for that; 0 where it leaves out none.
     """
 
@@ -158,7 +157,6 @@ class ProjectView:
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
     kept_signs: KeptSigns = field(default_factory=KeptSigns, init=False)
     kept_terms: KeptTerms = field(default_factory=KeptTerms, init=False)
-    unheld_terms: set[str] = field(default_factory=set, init=False)
     expired_at: float = 0.0
     _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
     _moment: KeptMoment = field(default_factory=KeptMoment, init=False)
