@@ -21,7 +21,7 @@ from hummock.core.settings import (
 from hummock.store.tables.record_codec import pack, unpack
 from tests.strategies import project_settings
 
-PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None, None, None]
+PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None, None, None, None]
 
 
 @given(project_settings())
