@@ -19,9 +19,6 @@ DAMAGE_CASES ?= 2000
 NETWORK_ROUNDS ?= 20
 ISOLATION_CALLS ?= 100000
 SOAK_MINUTES ?= 30
-# Processes that run tests at once, each file in one of them.
-WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # Where `make pg` and `make pg-cluster` keep their data.
 PG ?= .pg
 PG_CLUSTER ?= .pg-cluster
@@ -51,11 +48,11 @@ model: $(VENV)/.server ## Fetch the default model, unless it is there
 demo: model ## Start the service, index REPO, learn a sample, ask three questions (DEMO_EXIT=1: then stop)
 	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
 
-test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS, WORKERS)
-	@$(PYTEST)
+test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS)
+	@$(BIN)/python -m pytest
 
 test-postgresql: $(VENV)/.dev ## Run the tests of the whole service over PostgreSQL instead of LMDB
-	@$(PYTEST) tests/service tests/once --store postgresql
+	@$(BIN)/python -m pytest tests/service tests/once --store postgresql
 
 test-clients: $(VENV)/.dev ## Run every client through the same cases: one matrix (REQUIRE=--require: none may be missing)
 	@$(BIN)/python -m tests.conformance $(REQUIRE)

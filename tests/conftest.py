@@ -45,14 +45,11 @@ def pytest_report_header() -> list[str]:
     return [*places(), programs.place()]
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps the tests of a file together, and marks each that needs real files: `pytest -m shared` runs those alone."""
+    """Marks each test that needs real files: `pytest -m shared` runs those alone."""
     for item in items:
         if "needed" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="session")

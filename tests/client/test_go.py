@@ -15,8 +15,6 @@ import pytest
 from hummock import models
 from tests.service.running import in_process
 
-pytestmark = pytest.mark.xdist_group("clients")  # they build in the same folders
-
 _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/go"
 _DOCUMENTED = (_ROOT / "README.md", _ROOT / "docs/clients/go.md", _CLIENT / "README.md")

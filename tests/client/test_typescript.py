@@ -14,8 +14,6 @@ import pytest
 from hummock import models
 from tests.service.running import in_process
 
-pytestmark = pytest.mark.xdist_group("clients")  # they build in the same folders
-
 _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/typescript"
 _DOCUMENTED = (_ROOT / "README.md", _ROOT / "docs/clients/typescript.md", _CLIENT / "README.md")

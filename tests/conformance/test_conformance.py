@@ -16,8 +16,6 @@ from tests.conformance.__main__ import CLIENTS, Client, Verdict, matrix, names_o
 from tests.conformance.matching import mismatch
 from tests.conformance.servers import CASES, serving
 
-pytestmark = pytest.mark.xdist_group("clients")  # they build in the same folders
-
 _OF_ITS_DISK = {
     "STORAGE_FULL",
     "AUDIT_FAILED",

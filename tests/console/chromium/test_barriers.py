@@ -9,8 +9,6 @@ import pytest
 from bench.chromium import LANGUAGES, Window
 from tests.console.test_pages import PAGES
 
-pytestmark = pytest.mark.xdist_group("chromium")  # which is installed for all of them
-
 _RUN = "axe.run(document, { preload: false, iframes: false, resultTypes: ['violations'], ...arguments[0] })"
 _COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 """All that can differ in the dark."""

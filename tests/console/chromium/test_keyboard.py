@@ -15,8 +15,6 @@ from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
-pytestmark = pytest.mark.xdist_group("chromium")  # which is installed for all of them
-
 _OPERABLE = """
 window.operable = () => [...document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')]

@@ -17,8 +17,6 @@ from tests.service.conversing import create, learn_turn
 from tests.service.inputs import domain, note, record
 from tests.service.running import Stubs
 
-pytestmark = pytest.mark.xdist_group("chromium")  # which is installed for all of them
-
 SCRIPT = "<script>window.ran = 'script'</script>"
 MARKDOWN = (
     "# lighthouse\n</textarea></pre></title><script>window.ran = 'closed'</script>\n"
