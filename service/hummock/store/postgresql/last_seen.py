@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hummock.core import facets
 from hummock.core.candidates import Gathered, GroupQuery
 from hummock.core.errors import SeqNotReached, StoreUnreachable
-from hummock.core.memory import Memory, MemoryKind, Payload
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import NO_NAMES, GivenNames, Project
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import Generation, Neighbours
@@ -24,6 +24,7 @@ from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search, holders, rarest
 from hummock.store.tables import record_codec
+from hummock.store.tables.reads import DecodesRecords
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.sessions import SessionReads
 from hummock.store.tables.term_dictionary import TermNumbers
@@ -216,7 +217,7 @@ def _without_what_is_looked_up(query: GroupQuery) -> GroupQuery:
     )
 
 
-class _Remembered:
+class _Remembered(DecodesRecords):
     """A `StoredProject` of which no more is there than was read lately.
 
     Raises Outdated for what must not be guessed.
@@ -268,16 +269,6 @@ class _Remembered:
         """A memory and its payload; nothing where it was not read lately."""
         found = self._recent.memory(self.number, None, doc)
         return (b"", b"") if found is None else found if full else (found[0], b"")
-
-    def decoded(self, records: Records) -> Memory:
-        """The memory of its records."""
-        memory, payload = records
-        return record_codec.memory_of(memory, payload or None)
-
-    def payload(self, doc: int) -> Payload | None:
-        """A memory's payload; None where it was not read lately."""
-        memory, payload = self.records(doc, full=True)
-        return record_codec.decode_payload(payload) if memory else None
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """Raises: Outdated: what is called how is not in memory, and what asks for it keeps it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -119,7 +120,27 @@ class TableProjects:
         return TableProject(self._engine, txn, number, self.term_numbers, self.now, recent, seen_seq)
 
 
-class TableProject:
+class DecodesRecords(ABC):
+    """The memories and payloads of the records of a `StoredProject`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def records(self, doc: int, *, full: bool) -> Records:
+        """A memory and, if it is asked for in full, its payload; nothing where there is none."""
+
+    def decoded(self, records: Records) -> Memory:
+        """The memory of its records; without a payload where there is no record of one."""
+        memory, payload = records
+        return record_codec.memory_of(memory, payload or None)
+
+    def payload(self, doc: int) -> Payload | None:
+        """A memory's payload; None where `records` has none of it."""
+        memory, payload = self.records(doc, full=True)
+        return record_codec.decode_payload(payload) if memory else None
+
+
+class TableProject(DecodesRecords):
     """A `StoredProject`; it lives no longer than its transaction."""
 
     __slots__ = (
@@ -400,16 +421,6 @@ class TableProject:
             project_record(self.txn, self._engine, self.number)
             self._note_damage(damaged.doc)
             raise
-
-    def decoded(self, records: Records) -> Memory:
-        """The memory of its records; without a payload where there is no record of one."""
-        memory, payload = records
-        return record_codec.memory_of(memory, payload or None)
-
-    def payload(self, doc: int) -> Payload | None:
-        """A memory's payload; None when it was removed."""
-        memory, payload = self.records(doc, full=True)
-        return record_codec.decode_payload(payload) if memory else None
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """The titles and keywords of at most so many memories that have keywords, by their ids."""
