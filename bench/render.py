@@ -15,7 +15,7 @@ from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderForm
 from hummock.core.secrets import SecretPolicy
-from hummock.memories.learn import Preparation, make_memory
+from hummock.memories.preparation import Preparation, make_memory
 from hummock.ports.models import Embedder
 from hummock.render.compose import FORMS, compose, marked
 from hummock.render.section import Frame, Selected, wording_of

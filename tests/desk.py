@@ -22,7 +22,8 @@ from hummock.core.memory import (
     QueryVector,
 )
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.memories.learn import Learn, Preparation
+from hummock.memories.learn import Learn
+from hummock.memories.preparation import Preparation
 from hummock.ports.models import Embedder
 from hummock.recall.pipeline import Recall
 from hummock.store import WritableStore

@@ -16,7 +16,8 @@ from hummock.core.memory import Draft, LearnCommand, Learned, Lesson, Memory, Me
 from hummock.core.patience import ENDLESS, Patience
 from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
-from hummock.memories.learn import Learn, Preparation
+from hummock.memories.learn import Learn
+from hummock.memories.preparation import Preparation
 from hummock.ports.models import QueryGloss
 from hummock.store import WritableStore
 from hummock.text.tokens import EstimatedTokens

@@ -23,7 +23,7 @@ from hummock.core.memory import (
     Payload,
 )
 from hummock.core.secrets import SecretPolicy
-from hummock.memories.learn import Preparation, make_memory
+from hummock.memories.preparation import Preparation, make_memory
 from hummock.ports.store import Reply, WriteRequest, Written
 from hummock.text.analyzer import document_terms
 from hummock.text.template import as_draft

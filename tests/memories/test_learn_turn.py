@@ -16,8 +16,8 @@ from hummock.core.session import (
     PromptRole,
     TurnSide,
 )
-from hummock.memories.learn import Preparation
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.preparation import Preparation
 from hummock.memories.sessions import Sessions
 from hummock.ports.store import UnitOfWork
 from hummock.text.tokens import EstimatedTokens

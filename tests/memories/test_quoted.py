@@ -9,8 +9,8 @@ import pytest
 from hummock.core.memory import DomainKnowledge, Draft, LearningRecord, LearnStatus, MemoryKind, Payload
 from hummock.core.patience import NobodyWaits, Patience
 from hummock.core.session import CreateSession, LearnedTurn, LearnTurnCommand, TurnSide
-from hummock.memories.learn import Preparation
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.preparation import Preparation
 from hummock.memories.quoted import MOST_SOURCE_CHARACTERS, Quoted, Sources
 from hummock.memories.sessions import Sessions
 from hummock.text.tokens import EstimatedTokens

@@ -14,7 +14,8 @@ from hummock.core.memory import Draft, LearnCommand, Lesson, MemoryKind, Origin,
 from hummock.core.recall import Preset, RecallQuery
 from hummock.core.render import Rendered, RenderForm, RenderQuery
 from hummock.learning.references import Entries, ProjectReferences
-from hummock.memories.learn import Learn, Preparation
+from hummock.memories.learn import Learn
+from hummock.memories.preparation import Preparation
 from hummock.ports.models import Embedder
 from hummock.recall.pipeline import Recall
 from hummock.render.pipeline import Render

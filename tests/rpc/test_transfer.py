@@ -31,7 +31,7 @@ from hummock.core.memory import (
 from hummock.core.project import ProjectInfo
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
-from hummock.memories.learn import Preparation
+from hummock.memories.preparation import Preparation
 from hummock.ports.store import UnitOfWork
 from hummock.projects.projects import Projects, Settings
 from hummock.projects.transfer import Export, Import

@@ -19,7 +19,8 @@ from hummock.core.memory import (
     Payload,
     Terms,
 )
-from hummock.memories.learn import Learn, Preparation
+from hummock.memories.learn import Learn
+from hummock.memories.preparation import Preparation
 from hummock.store import recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable
 from hummock.store.write import reanalyse

@@ -19,7 +19,7 @@ from hummock.core.embedding import DIGEST_BYTES, Embedding
 from hummock.core.errors import ProjectNotFound, places_of
 from hummock.core.memory import Memory, Origin
 from hummock.core.project import EmbeddingStatus
-from hummock.memories.learn import chunks_of
+from hummock.memories.preparation import chunks_of
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, UnitOfWork, WriteRequest
 from hummock.text.template import as_draft

@@ -26,7 +26,8 @@ from hummock.core.memory import (
 from hummock.core.patience import ENDLESS, Patience
 from hummock.core.review import ReviewPolicy
 from hummock.core.stars import Stars
-from hummock.memories.learn import Preparation, make_memory, require_future
+from hummock.memories.learn import require_future
+from hummock.memories.preparation import Preparation, make_memory
 from hummock.memories.screening import families_of
 from hummock.ports.models import Clock
 from hummock.ports.store import Page, Store, UnitOfWork, WriteRequest

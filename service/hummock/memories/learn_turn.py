@@ -20,7 +20,8 @@ from hummock.core.session import (
     SessionMessage,
     TurnSide,
 )
-from hummock.memories.learn import Preparation, Prepared, hold, make_memory, to_hold
+from hummock.memories.learn import hold
+from hummock.memories.preparation import Preparation, Prepared, make_memory, to_hold
 from hummock.memories.quoted import Quoted
 from hummock.memories.redaction import screened_texts
 from hummock.memories.screening import families_of

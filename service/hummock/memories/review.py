@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hummock.core.review import Held, HeldPage
-from hummock.memories.learn import Preparation, store_one
+from hummock.memories.learn import store_one
+from hummock.memories.preparation import Preparation
 from hummock.ports.models import Clock
 from hummock.ports.store import Store, UnitOfWork, WriteRequest, Written
 from hummock.text.template import as_draft

@@ -27,7 +27,8 @@ from hummock.core.transfer import (
     GivenRemoval,
     Imported,
 )
-from hummock.memories.learn import Preparation, Prepared, make_memory, require_past
+from hummock.memories.learn import require_past
+from hummock.memories.preparation import Preparation, Prepared, make_memory
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, UnitOfWork, WriteRequest
 from hummock.text.credentials import as_stored

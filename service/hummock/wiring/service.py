@@ -35,8 +35,9 @@ from hummock.memories.backfill import Backfill
 from hummock.memories.expiry import Expiry
 from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
-from hummock.memories.learn import Learn, Preparation
+from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.preparation import Preparation
 from hummock.memories.retention import Retention
 from hummock.memories.review import Review
 from hummock.memories.sessions import Sessions
