@@ -25,9 +25,11 @@ from hummock.core.memory import (
     Payload,
     QueryVector,
 )
+from hummock.core.secrets import SecretPolicy, SecretsFound
+from hummock.core.settings import ProjectSettings, SecretSettings
 from hummock.text.analyzer import document_terms
 from tests.ports.asking import ask, ids
-from tests.strategies import SPACE, delete_request, unit_vector
+from tests.strategies import SPACE, delete_request, unit_vector, write_request
 from tests.workplace import Workplace, note
 
 CREATED, UPDATED = LearnStatus.CREATED, LearnStatus.UPDATED
@@ -85,6 +87,28 @@ def test_a_known_memory_that_is_removed_before_the_write_is_stored_after_all(wor
     work.embedder.before = lambda: _remove(work, "a", "b")
     assert statuses(work, note("one", "a"), note("two", "c")) == [CREATED, CREATED]
     assert ids(ask(work.store, terms=document_terms("one two"))) == {"a", "c"}
+
+
+def test_what_is_written_is_screened_as_the_project_has_it_by_then(work: Workplace) -> None:
+    """X6: the vector that was made of the text with its secret is not kept."""
+    key = "AKIAABCDEFGHIJKLMNOP"
+    _keep_secrets(work, SecretPolicy.OFF)
+    work.embedder.before = lambda: _keep_secrets(work, SecretPolicy.REDACT)
+    learned = work.teach(note(f"use {key}", "a"), note("use none", "b"))
+    assert learned.pending == 1
+    first, second = work.get("a"), work.get("b")
+    assert first is not None
+    assert second is not None
+    assert first.payload == Payload(content="use [redacted: cloud key]")
+    assert (first.chunk_count, second.chunk_count) == (0, 1)
+    work.embed_pending()
+    assert work.embedder.embedded[-1] == "use [redacted: cloud key]"
+    assert learned.results[0].secrets == (SecretsFound(kind="cloud key", count=1, redacted=True),)
+
+
+def _keep_secrets(work: Workplace, policy: SecretPolicy) -> None:
+    chosen = ProjectSettings(secrets=SecretSettings(policy=policy))
+    work.store.write("p", write_request(lambda unit: unit.set_settings(chosen))).result()
 
 
 def test_an_equal_text_later_in_a_batch_is_a_duplicate_of_the_earlier(work: Workplace) -> None:

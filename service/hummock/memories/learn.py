@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.futures import then
 from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
 from hummock.core.review import Held
+from hummock.memories.policies import Policies, PoliciesSeen
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, to_hold
 from hummock.memories.screening import families_of
 from hummock.ports.models import Clock, Embedder
@@ -21,6 +23,9 @@ _CLOCK_SKEW_S = 60.0
 
 MOST_INTERACTIVE = 8
 """Memories of a write for which others wait: more are bulk."""
+
+_Stored: TypeAlias = Callable[[Sequence[str]], Sequence[Memory | None]]
+"""Gives the memories that are stored under ids, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,39 +53,34 @@ class Learn:
         self._preparation = preparation
         self._clock = clock
         self._on_pending = on_pending
+        self._policies = PoliciesSeen(store)
 
     def __call__(self, command: LearnCommand) -> Future[Learned]:
         """Store all lessons or none; when the future is done they are durable and recallable.
 
         Where the command is deferred, those without a vector are found by their words until they get theirs. Waits for
-        the store only where something was not embedded, for the store might miss it.
+        the store only where something was not embedded, for the store might miss it. What is stored is screened by the
+        policies that the project has when it is written.
 
         Raises: InvalidRequest, EmbSpaceMismatch; from the future RequestIdReused, StorageFull.
         """
         now = self._clock.now()
         given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
-        drafts = [lesson.draft for lesson in command.lessons]
-        settings = self._store.settings(command.project)
-        prepared = self._preparation.prepare(command.project, drafts, settings.secret_policy(), command.patience)
-        read_as = families_of([one.draft for one in prepared], settings.review_policy(), command.patience)
-        if any(read_as):
-            prepared = self._held(command.project, prepared, read_as)
-        if command.is_deferred:
-            waiting: list[tuple[Embedding, ...] | None] = [() if one is None else one for one in given]
-            written = self._write(command, prepared, waiting, now)
-            written.add_done_callback(lambda _: self._on_pending(command.project))
-            return written
-        vectors = given
-        if None in given:
-            vectors = self._embedded(command, prepared, given, self._known(command.project, prepared))
-        written = self._write(command, prepared, vectors, now)
+        embeds = None in given and not command.is_deferred
+        policies = self._policies.now(command.project) if embeds else self._policies.last(command.project)
+        prepared = self._prepared(command, policies, lambda ids: self._store.get(command.project, ids, 0, full=False))
+        if not embeds:
+            waiting = [() if vector is None else vector for vector in given]
+            return self._write(command, policies, prepared, waiting, now)
+        vectors = self._embedded(command, prepared, given, self._known(command.project, prepared))
+        written = self._write(command, policies, prepared, vectors, now)
         if None not in vectors:
             return written
         try:
             written.result()
         except VectorsMissing:  # a memory that made embedding needless was removed meanwhile
             vectors = self._embedded(command, prepared, given, [False] * len(prepared))
-            return self._write(command, prepared, vectors, now)
+            return self._write(command, policies, prepared, vectors, now)
         return written
 
     def _checked(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
@@ -104,18 +104,12 @@ class Learn:
             known.append(holder is not None if memory is None else memory.fingerprint == one.fingerprint)
         return known
 
-    def _held(self, project: str, prepared: Sequence[Prepared], read_as: Sequence[tuple[str, ...]]) -> list[Prepared]:
-        """With what each is to be held for; not where a memory has its text: whoever let that in has seen it."""
-        suspects = [
-            to_hold(one, families) if families else one for one, families in zip(prepared, read_as, strict=True)
-        ]
-        stored = self._store.get(project, [one.memory_id for one in suspects], 0, full=False)
-        return [
-            one
-            if memory is not None and memory.content_hash == one.content_hash and memory.kind is one.draft.kind
-            else suspect
-            for one, suspect, memory in zip(prepared, suspects, stored, strict=True)
-        ]
+    def _prepared(self, command: LearnCommand, policies: Policies, stored: _Stored) -> list[Prepared]:
+        """What is to be stored, and what is to be held, by these policies."""
+        drafts = [lesson.draft for lesson in command.lessons]
+        prepared = self._preparation.prepare(command.project, drafts, policies.secrets, command.patience)
+        read_as = families_of([one.draft for one in prepared], policies.review, command.patience)
+        return _held(prepared, read_as, stored) if any(read_as) else prepared
 
     def _embedded(
         self,
@@ -136,16 +130,28 @@ class Learn:
     def _write(
         self,
         command: LearnCommand,
+        policies: Policies,
         prepared: Sequence[Prepared],
         vectors: Sequence[tuple[Embedding, ...] | None],
         now: float,
     ) -> Future[Learned]:
         def apply(work: UnitOfWork) -> Reply:
-            require_future("memories[{}].expire_time", [one.draft.expire_time for one in prepared], now)
-            results = tuple(store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True))
+            ones, made = prepared, vectors
+            found = Policies.of(work.settings())
+            if found != policies:  # another service, or another call, has changed them meanwhile
+                self._policies.note(command.project, found)
+                ones = self._prepared(command, found, lambda ids: [work.get(memory_id) for memory_id in ids])
+                made = _still_true(command.lessons, vectors, prepared, ones)
+            require_future("memories[{}].expire_time", [one.draft.expire_time for one in ones], now)
+            results = tuple(store_one(work, *pair, now) for pair in zip(ones, made, strict=True))
             written = (LearnStatus.CREATED, LearnStatus.UPDATED)
-            pending = sum(made == () and one.status in written for one, made in zip(results, vectors, strict=True))
+            pending = sum(vector == () and one.status in written for one, vector in zip(results, made, strict=True))
             return Reply(results=results, pending=pending)
+
+        def learned(written: Written[Reply]) -> Learned:
+            if written.reply.pending:
+                self._on_pending(command.project)
+            return Learned(seq=written.seq, results=written.reply.results, pending=written.reply.pending)
 
         request = WriteRequest(
             request_id=command.request_id,
@@ -155,11 +161,32 @@ class Learn:
             is_bulk=command.is_bulk or len(prepared) > MOST_INTERACTIVE,
             lookups=lookups_of(prepared),
         )
-        return then(self._store.write(command.project, request), _learned)
+        return then(self._store.write(command.project, request), learned)
 
 
-def _learned(written: Written[Reply]) -> Learned:
-    return Learned(seq=written.seq, results=written.reply.results, pending=written.reply.pending)
+def _held(prepared: Sequence[Prepared], read_as: Sequence[tuple[str, ...]], stored: _Stored) -> list[Prepared]:
+    """With what each is to be held for; not where a memory has its text: whoever let that in has seen it."""
+    suspects = [to_hold(one, families) if families else one for one, families in zip(prepared, read_as, strict=True)]
+    memories = stored([one.memory_id for one in suspects])
+    return [
+        one
+        if memory is not None and memory.content_hash == one.content_hash and memory.kind is one.draft.kind
+        else suspect
+        for one, suspect, memory in zip(prepared, suspects, memories, strict=True)
+    ]
+
+
+def _still_true(
+    lessons: Sequence[Lesson],
+    vectors: Sequence[tuple[Embedding, ...] | None],
+    before: Sequence[Prepared],
+    ones: Sequence[Prepared],
+) -> list[tuple[Embedding, ...] | None]:
+    """The vectors that were given or are of the text that is stored now; the others are made later."""
+    return [
+        vector if lesson.vector is not None or one.fingerprint == other.fingerprint else ()
+        for lesson, vector, one, other in zip(lessons, vectors, before, ones, strict=True)
+    ]
 
 
 class VectorsMissing(Exception):

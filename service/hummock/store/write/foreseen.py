@@ -45,13 +45,14 @@ def _of_number(
 ) -> tuple[Mapping[str, Sequence[bytes]], Mapping[str, Sequence[bytes]]]:
     lookups = [one.lookups for one in requests if one.lookups is not None]
     terms = [each for one in lookups for each in one.terms()]
+    prefix = keys.project_prefix(number)
     wanted = {
+        "settings": [prefix],
         "request": keys.name_keys(number, [one.request_id for one in requests if one.request_id]),
         "by_id": _distinct(keys.name_keys(number, list(chain.from_iterable(one.ids for one in lookups)))),
         "session": _distinct(keys.name_keys(number, list(chain.from_iterable(one.session_ids for one in lookups)))),
         "term": _distinct(keys.name_keys(number, unknown_terms(terms, dictionaries.of(project, number)))),
     }
-    prefix = keys.project_prefix(number)
     texts = [keys.text_prefix(number, keys.text_bytes(key)) for one in lookups for key in one.texts]
     starts = {"by_text": _distinct(texts), **{name: [prefix] for name in _TRIMMED}}
     if is_first:
