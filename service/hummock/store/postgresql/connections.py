@@ -33,6 +33,9 @@ LOAD_PATIENCE_S = 30.0
 
 _TRIES = 5
 _ROLLBACK = Statement(b"ROLLBACK")
+_PLAN_ONCE = b"SET plan_cache_mode = force_generic_plan"
+"""Every statement finds rows by its table's one key: planning it anew each time costs more than running it."""
+
 _INSIDE = (psycopg.pq.TransactionStatus.INTRANS, psycopg.pq.TransactionStatus.INERROR)
 
 _KEEPALIVE = {
@@ -216,6 +219,7 @@ class Connections:
     def _configure(self, connection: PatientConnection) -> None:
         connection.patience_s = PATIENCE_S
         become_service(connection, self.place)
+        connection.execute(_PLAN_ONCE)
 
 
 class Lent:
