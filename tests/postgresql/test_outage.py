@@ -14,6 +14,7 @@ from psycopg import sql
 
 from hummock.core.errors import Unavailable
 from hummock.store.postgresql.schema import become_service
+from hummock.store.tables import keys
 from hummock.store.tables.engine import TABLE_NAMES
 from tests.ports.asking import ask, ids, put
 from tests.postgresql.family import family, signal_all
@@ -83,6 +84,20 @@ def test_a_write_that_was_cut_off_and_is_sent_again_happens_once(directory: Path
             with running_node(directory):
                 again = eventually(lambda: store.write("p", request).result(30))
     assert (again.seq, again.is_repeat) == (written.seq, True)
+
+
+def test_a_project_that_another_service_writes_to_for_long_is_no_database_that_is_away(database: str) -> None:
+    with opened_shared(database) as store, psycopg.connect(database) as another:
+        put(store, "p", Entry(id="a"))
+        become_service(another, "here")
+        another.execute("SELECT FROM hummock.enter_to_write(%s::bytea[])", [[keys.project_name_key("p")]])
+        with pytest.raises(Unavailable, match="another service wrote the same"):
+            put(store, "p", Entry(id="b"))
+        assert store.status().write_fault == ""
+        assert ids(ask(store, "p", terms=("tide",))) == {"a"}
+        another.rollback()
+        put(store, "p", Entry(id="c", words=("tide", "c")))
+        assert ids(ask(store, "p", terms=("tide",))) == {"a", "c"}
 
 
 def test_a_store_that_has_gone_back_is_read_anew(database: str) -> None:

@@ -33,8 +33,13 @@ LOAD_PATIENCE_S = 30.0
 
 _TRIES = 5
 _ROLLBACK = Statement(b"ROLLBACK")
-_PLAN_ONCE = b"SET plan_cache_mode = force_generic_plan"
-"""Every statement finds rows by its table's one key: planning it anew each time costs more than running it."""
+_LOCK_PATIENCE_MS = 1500
+"""For what another service is writing: less than for an answer, so that the server itself says why there is none."""
+_SETTINGS = (
+    # Every statement finds rows by its table's one key: planning it anew each time costs more than running it.
+    b"SET plan_cache_mode = force_generic_plan",
+    b"SET lock_timeout = %d" % _LOCK_PATIENCE_MS,
+)
 
 _INSIDE = (psycopg.pq.TransactionStatus.INTRANS, psycopg.pq.TransactionStatus.INERROR)
 
@@ -219,7 +224,7 @@ class Connections:
     def _configure(self, connection: PatientConnection) -> None:
         connection.patience_s = PATIENCE_S
         become_service(connection, self.place)
-        connection.execute(_PLAN_ONCE)
+        connection.execute(b"; ".join(_SETTINGS))
 
 
 class Lent:
