@@ -14,6 +14,8 @@ CRASH_SEED ?= 1
 STOPS ?= 200
 # Of all drills; one takes some four minutes.
 DRILL_ROUNDS ?= 1
+# In which `make test` runs the tests, each file in one.
+TEST_PROCESSES ?= auto
 DAMAGE_CASES ?= 2000
 # Pairs of runs, one with a faultless network and one with a bad one.
 NETWORK_ROUNDS ?= 20
@@ -48,8 +50,8 @@ model: $(VENV)/.server ## Fetch the default model, unless it is there
 demo: model ## Start the service, index REPO, learn a sample, ask three questions (DEMO_EXIT=1: then stop)
 	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
 
-test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS)
-	@$(BIN)/python -m pytest
+test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS, TEST_PROCESSES)
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses 4 --dist loadfile
 
 test-postgresql: $(VENV)/.dev ## Run the tests of the whole service over PostgreSQL instead of LMDB
 	@$(BIN)/python -m pytest tests/service tests/once --store postgresql

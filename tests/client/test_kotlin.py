@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hummock import models
+from tests.alone import alone_in
 from tests.service.running import in_process
 
 _ROOT = Path(__file__).parents[2]
@@ -28,14 +29,15 @@ _SNIPPET = re.compile(r"^```(kotlin|java)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
-def maven() -> str:
-    """Where Maven is; skips, aloud, where it is not."""
+def maven() -> Iterator[str]:
+    """Where Maven is, for who builds alone; skips, aloud, where it is not."""
     found = shutil.which("mvn")
     if not found:
         said = "mvn is missing, without which the client in Kotlin cannot be built"
         assert os.environ.get("REQUIRE_CLIENTS") != "1", said
         pytest.skip(said)
-    return found
+    with alone_in(_CLIENT):
+        yield found
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hummock import models
+from tests.alone import alone_in
 from tests.service.running import in_process
 
 _ROOT = Path(__file__).parents[2]
@@ -28,15 +29,16 @@ def _run(command: Sequence[str], **env: str) -> subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
-def npm() -> str:
-    """With what the client needs installed."""
+def npm() -> Iterator[str]:
+    """With what the client needs installed, for who builds alone."""
     found = shutil.which("npm")
     if found is None:
         assert os.environ.get("REQUIRE_CLIENTS") != "1", "npm is missing"
         pytest.skip("npm is missing, without which the client for TypeScript cannot be tested")
-    run = _run(["sh", "install.sh"])
-    assert run.returncode == 0, run.stdout + run.stderr
-    return found
+    with alone_in(_CLIENT):
+        run = _run(["sh", "install.sh"])
+        assert run.returncode == 0, run.stdout + run.stderr
+        yield found
 
 
 def test_its_own_tests_pass(npm: str) -> None:

@@ -15,7 +15,7 @@ from psycopg.rows import scalar_row
 
 from tests.postgresql import programs as bundled
 from tests.postgresql.account import Account, Unusable, server_account
-from tests.postgresql.family import family
+from tests.postgresql.family import family, signal_all
 from tests.postgresql.lock import DirectoryInUse
 from tests.postgresql.node import ROLE, Node, NodeFailed, running_node
 from tests.postgresql.programs import ProgramsMissing, find_programs
@@ -109,8 +109,7 @@ def test_an_exception_stops_it(directory: Path) -> None:
 
 def test_one_that_is_frozen_is_stopped_too(directory: Path) -> None:
     with leaving_nothing(directory), running_node(directory, durable=False) as node:
-        for process in family(node.postmaster.pid):
-            process.suspend()
+        signal_all(family(node.postmaster.pid), signal.SIGSTOP)
 
 
 def test_the_command_stops_it_when_it_is_told_to_and_starts_it_again(directory: Path) -> None:

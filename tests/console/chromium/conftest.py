@@ -13,6 +13,7 @@ import pytest
 
 from bench.chromium import PACKAGES, Window, chromium, missing_programs
 from bench.service import console_at
+from tests.alone import alone_in
 from tests.console.test_pages import PAGES, remember
 from tests.service.running import Stubs, connected, in_process
 
@@ -83,8 +84,9 @@ def axe() -> str:
     if npm is None:
         _lack("npm is missing, which installs axe-core")
     script, lock = _AXE / "node_modules/axe-core/axe.min.js", _AXE / "package-lock.json"
-    if not script.exists() or script.stat().st_ctime < lock.stat().st_mtime:
-        command = (str(npm), "ci", "--silent", "--ignore-scripts")
-        run = subprocess.run(command, cwd=_AXE, capture_output=True, text=True, timeout=_INSTALL_S)
-        assert run.returncode == 0, run.stdout + run.stderr
-    return script.read_text(encoding="utf-8")
+    with alone_in(_AXE):
+        if not script.exists() or script.stat().st_ctime < lock.stat().st_mtime:
+            command = (str(npm), "ci", "--silent", "--ignore-scripts")
+            run = subprocess.run(command, cwd=_AXE, capture_output=True, text=True, timeout=_INSTALL_S)
+            assert run.returncode == 0, run.stdout + run.stderr
+        return script.read_text(encoding="utf-8")
