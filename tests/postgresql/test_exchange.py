@@ -57,6 +57,16 @@ def test_behind_a_statement_that_fails_none_is_run(connection: PatientConnection
     assert counted.rows == [(int8(0),)]
 
 
+def test_what_was_prepared_before_a_failure_is_not_prepared_again(connection: PatientConnection) -> None:
+    prepared = Statement(b"SELECT count(*) FROM pg_prepared_statements")
+    counts = []
+    for _ in range(3):
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.ask([Statement(ECHO, (b"",)), Statement(b"SELECT 1 / $1::int", (int4(0),))], 10)
+        counts += connection.ask([prepared], 10)[0].rows
+    assert counts == [(int8(3),)] * 3
+
+
 def test_a_server_that_says_nothing_loses_the_connection(connection: PatientConnection) -> None:
     with pytest.raises(NoAnswer):
         connection.ask([Statement(b"SELECT pg_sleep(30)")], 0.01)

@@ -41,6 +41,13 @@ class Answer(NamedTuple):
     done: bytes
 
 
+class _Prepared(NamedTuple):
+    """A statement that the server is told to prepare, under a name."""
+
+    text: bytes
+    name: bytes
+
+
 class NoAnswer(psycopg.OperationalError):
     """The server said nothing in time."""
 
@@ -87,7 +94,7 @@ class Exchange:
         pgconn = self._pgconn
         poll = select.poll()
         pgconn.enter_pipeline_mode()
-        prepared, are_asked = self._send(statements)
+        sent = self._send(statements)
         pgconn.pipeline_sync()
         poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
         while pgconn.flush():
@@ -97,26 +104,27 @@ class Exchange:
         poll.modify(pgconn.socket, select.POLLIN)
         results = self._results(poll, patience_s)
         pgconn.exit_pipeline_mode()
-        for result in results:
+        for result, prepared in zip(results, sent, strict=True):
             if result.status in _FAILED:
-                raise psycopg.errors.error_from_result(result)
-        self._names |= prepared
-        return [_answer(result) for result, is_asked in zip(results, are_asked, strict=True) if is_asked]
+                raise _error_of(result)
+            if prepared is not None:
+                self._names[prepared.text] = prepared.name
+        return [_answer(result) for result, prepared in zip(results, sent, strict=True) if prepared is None]
 
-    def _send(self, statements: Sequence[Statement]) -> tuple[dict[bytes, bytes], list[bool]]:
-        """The names of what is prepared with them, and of all that was sent whether it is one of the statements."""
-        prepared: dict[bytes, bytes] = {}
-        are_asked: list[bool] = []
+    def _send(self, statements: Sequence[Statement]) -> list[_Prepared | None]:
+        """Of all that was sent what it prepares; None is one of the statements."""
+        names: dict[bytes, bytes] = {}
+        sent: list[_Prepared | None] = []
         for text, arguments in statements:
-            name = self._names.get(text) or prepared.get(text)
+            name = self._names.get(text) or names.get(text)
             if name is None:
                 self._made += 1
-                name = prepared[text] = b"hummock_%d" % self._made
+                name = names[text] = b"hummock_%d" % self._made
                 self._pgconn.send_prepare(name, text)
-                are_asked.append(False)
+                sent.append(_Prepared(text, name))
             self._pgconn.send_query_prepared(name, arguments, [_BINARY] * len(arguments), _BINARY)
-            are_asked.append(True)
-        return prepared, are_asked
+            sent.append(None)
+        return sent
 
     def _results(self, poll: select.poll, patience_s: float) -> list[pq.abc.PGresult]:
         """All up to the end of what was sent."""
@@ -135,7 +143,7 @@ class Exchange:
             else:
                 results.append(result)
                 if result.status in _FAILED and pgconn.status == pq.ConnStatus.BAD:
-                    raise psycopg.errors.error_from_result(result)
+                    raise _error_of(result)
 
     def _wait(self, poll: select.poll, patience_s: float) -> int:
         ready = poll.poll(patience_s * 1000)
@@ -143,6 +151,13 @@ class Exchange:
             self._pgconn.finish()
             raise NoAnswer(f"no answer in {patience_s:g} s")
         return ready[0][1]
+
+
+def _error_of(result: pq.abc.PGresult) -> psycopg.Error:
+    """What a statement has failed with; what no server says, for want of a code, is libpq's word for a lost one."""
+    if result.error_field(pq.DiagnosticField.SQLSTATE) is None:
+        return psycopg.OperationalError(result.get_error_message())
+    return psycopg.errors.error_from_result(result)
 
 
 def _answer(result: pq.abc.PGresult) -> Answer:
