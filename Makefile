@@ -51,7 +51,7 @@ demo: model ## Start the service, index REPO, learn a sample, ask three question
 	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
 
 test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS, TEST_PROCESSES)
-	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-postgresql: $(VENV)/.dev ## Run the tests of the whole service over PostgreSQL instead of LMDB
 	@$(BIN)/python -m pytest tests/service tests/once --store postgresql

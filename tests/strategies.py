@@ -41,7 +41,7 @@ from hummock.core.settings import (
     SecretSettings,
 )
 from hummock.learning.log import record as record_event
-from hummock.ports.store import TextKey, UnitOfWork, WriteRequest
+from hummock.ports.writes import TextKey, UnitOfWork, WriteRequest
 from hummock.text import terms as text
 from hummock.text.analyzer import exact_names
 from hummock_kernels import analyzer as of_kernels

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hummock.core.embedding import Embedding
-from hummock.ports.store import UnitOfWork, WriteRequest
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from tests.workplace import workplace
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hummock.ports.store import ProjectRemoval
+from hummock.ports.writes import ProjectRemoval
 from hummock.store.write.group import GroupTransaction
 from hummock.store.write.project_removal import Remains
 from tests.crash.embed_until_killed import Killer

@@ -13,7 +13,7 @@ from hummock.learning.log import record
 from hummock.learning.observe import ObservedReply
 from hummock.learning.offline import LearnOffline
 from hummock.ports.models import EntryText, KeywordQuestion
-from hummock.ports.store import UnitOfWork, WriteRequest
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from tests.learning_desk import PROJECT, LearningDesk, learning_desk, learnt
 from tests.workplace import note
 

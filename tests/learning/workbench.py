@@ -28,7 +28,8 @@ from hummock.core.render import RenderCommit, Rendered, Tier
 from hummock.learning.log import record
 from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
-from hummock.ports.store import Store, UnitOfWork, Written
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, Written
 from hummock.render.turn import Load, RenderTurn, Source, Turn
 from tests.strategies import Entry, delete_request, put_request, write_request
 

@@ -15,7 +15,7 @@ from hummock.core.memory import Changes, CodeFragment, Draft, LearnStatus, Memor
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.learning.log import record
 from hummock.memories.backfill import Backfill
-from hummock.ports.store import UnitOfWork, WriteRequest
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.recall.pipeline import Recall
 from tests.workplace import Workplace, workplace
 

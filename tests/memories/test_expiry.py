@@ -14,7 +14,7 @@ from hummock.core.memory import Changes, Draft, Filter, LearnStatus, MemoryEvent
 from hummock.core.recall import RecallQuery
 from hummock.learning.references import Entries
 from hummock.memories.expiry import Expiry
-from hummock.ports.store import ProjectRemoval
+from hummock.ports.writes import ProjectRemoval
 from tests.ports.asking import ask, ids
 from tests.recall.test_cached_recall import Counted
 from tests.store.opening import opened

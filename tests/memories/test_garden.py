@@ -24,7 +24,7 @@ from hummock.core.memory import (
 )
 from hummock.core.secrets import SecretPolicy
 from hummock.memories.preparation import Preparation, make_memory
-from hummock.ports.store import Reply, WriteRequest, Written
+from hummock.ports.writes import Reply, WriteRequest, Written
 from hummock.text.analyzer import document_terms
 from hummock.text.template import as_draft
 from hummock.text.tokens import EstimatedTokens

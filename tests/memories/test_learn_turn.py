@@ -19,7 +19,7 @@ from hummock.core.session import (
 from hummock.memories.learn_turn import LearnTurn
 from hummock.memories.preparation import Preparation
 from hummock.memories.sessions import Sessions
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.text.tokens import EstimatedTokens
 from tests.strategies import write_request
 from tests.workplace import Workplace

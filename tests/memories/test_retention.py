@@ -18,7 +18,7 @@ from hummock.memories import retention as room
 from hummock.memories.forget import Forget
 from hummock.memories.retention import Retention
 from hummock.memories.sessions import Sessions
-from hummock.ports.store import ProjectRemoval, UnitOfWork
+from hummock.ports.writes import ProjectRemoval, UnitOfWork
 from tests.strategies import write_request
 from tests.workplace import Workplace, note
 

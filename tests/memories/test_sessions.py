@@ -14,7 +14,8 @@ import pytest
 from hummock.core.errors import RequestIdReused, SessionNotFound, StorageFull
 from hummock.core.session import AppendMessage, CreateSession, DeleteSession, PromptRole, SessionMessage
 from hummock.memories.sessions import Sessions, title_of
-from hummock.ports.store import Store, UnitOfWork
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork
 from tests.fakes import FakeClock
 from tests.store.opening import MIB, opened
 from tests.strategies import write_request

@@ -7,7 +7,8 @@ import pytest
 from hummock.core.learning import KeywordsSet
 from hummock.core.memory import Filter
 from hummock.learning.log import record
-from hummock.ports.store import Store, UnitOfWork
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork
 from tests.ports.asking import ask, ids, put
 from tests.strategies import Entry, delete_request, learned_request, write_request
 

@@ -28,7 +28,8 @@ from hummock.core.learning import (
 )
 from hummock.core.memory import MemoryKind
 from hummock.learning.log import Rebuilt, digest, record
-from hummock.ports.store import Store, UnitOfWork
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork
 from tests.fakes import FakeClock
 from tests.ports.asking import put
 from tests.strategies import Entry, delete_request, write_request

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hummock.core.memory import EventPage, MemoryEvent, MemoryEventType
-from hummock.ports.store import Store, UnitOfWork
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork
 from tests.ports.asking import put
 from tests.strategies import Entry, delete_request, write_request
 

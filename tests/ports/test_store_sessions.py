@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import PromptRole, Session, SessionMessage
-from hummock.ports.store import SessionWork, Store
+from hummock.ports.sessions import SessionWork
+from hummock.ports.store import Store
 from tests.ports.asking import put
 from tests.store.opening import opened
 from tests.strategies import Entry, write_request

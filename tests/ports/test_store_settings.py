@@ -6,7 +6,8 @@ from pathlib import Path
 
 from hummock.core.memory import Filter
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
-from hummock.ports.store import Generation, Store, UnitOfWork
+from hummock.ports.store import Generation, Store
+from hummock.ports.writes import UnitOfWork
 from tests.ports.asking import put
 from tests.store.opening import opened
 from tests.strategies import Entry, write_request

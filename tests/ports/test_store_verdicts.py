@@ -8,7 +8,8 @@ from hummock.core.candidates import Candidates
 from hummock.core.learning import MAX_VOICES, FeedbackGiven, Judgement, KeywordsSet, Verdict
 from hummock.core.memory import Memory, MemoryEventType, MemoryKind
 from hummock.learning.log import record
-from hummock.ports.store import Store, UnitOfWork
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork
 from hummock.text.normalise import short_hash
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened

@@ -8,7 +8,8 @@ import pytest
 from hummock.core.errors import RequestIdReused, SeqNotReached
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import ProjectInfo
-from hummock.ports.store import Store, TextKey, UnitOfWork
+from hummock.ports.store import Store
+from hummock.ports.writes import TextKey, UnitOfWork
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
 from tests.strategies import Entry, delete_request, domain, embedding, fragment, put_request, record, write_request

@@ -20,7 +20,7 @@ from hummock.memories.expiry import Expiry
 from hummock.memories.forget import Forget
 from hummock.memories.retention import Retention
 from hummock.memories.sessions import Sessions
-from hummock.ports.store import ProjectRemoval, WriteRequest
+from hummock.ports.writes import ProjectRemoval, WriteRequest
 from hummock.store.postgresql.connections import DatabaseUnreachable
 from hummock.store.postgresql.database import Database
 from hummock.store.tables import keys

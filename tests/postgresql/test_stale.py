@@ -15,7 +15,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 from hummock.core.errors import StoreUnreachable
-from hummock.ports.store import ProjectRemoval
+from hummock.ports.writes import ProjectRemoval
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.opening import SharedStore
 from hummock.store.tables.reads import TableProject

@@ -12,7 +12,7 @@ import pytest
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload, Terms
 from hummock.core.recall import Preset, RecallQuery
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.recall.pipeline import Recall
 from hummock.store import DEFAULT_LIMITS, WritableStore
 from hummock.text.terms import terms_of

@@ -49,7 +49,7 @@ from hummock.core.settings import PresetSettings, ProjectSettings, Setting, Sett
 from hummock.core.tools import ToolDefinition
 from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenMemory, GivenMessage, Imported
 from hummock.memories import forget, review
-from hummock.ports.store import Written
+from hummock.ports.writes import Written
 
 SPACE = EmbeddingSpace(
     id="0123456789abcdef0123456789abcdef",

@@ -32,7 +32,7 @@ from hummock.core.project import ProjectInfo
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.memories.preparation import Preparation
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.projects.projects import Projects, Settings
 from hummock.projects.transfer import Export, Import
 from hummock.rpc.project_transfer import export_project, import_lines

@@ -34,7 +34,8 @@ from hummock.core.memory import Filter
 from hummock.core.review import Held
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.learning.log import record
-from hummock.ports.store import LearningReader, UnitOfWork
+from hummock.ports.learning import LearningReader
+from hummock.ports.writes import UnitOfWork
 from hummock.store import WritableStore
 from hummock.store.lmdb.data_file import DATA_FILE
 from tests.ports.asking import ask, put

@@ -9,7 +9,7 @@ from threading import Event
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.models import Clock
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.store import StoreLimits, WritableStore, open_store
 from hummock.store.postgresql.opening import SharedStore, open_shared_store
 from tests.fakes import FakeClock

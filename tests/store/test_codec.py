@@ -27,7 +27,7 @@ from hummock.core.learning import (
 )
 from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind, Origin, Payload, Terms
 from hummock.core.session import PromptRole, Session, SessionMessage
-from hummock.ports.store import TextKey
+from hummock.ports.writes import TextKey
 from hummock.store.tables import keys, learning_log, op_log, record_codec, sessions
 from hummock.store.views import columns, forward_lists
 from hummock.store.views.forward_lists import TermDictionary

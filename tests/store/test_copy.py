@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from hummock.core.review import Held
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.store import WritableStore
 from hummock.store.errors import DirectoryInUse, DirectoryUnusable
 from hummock.store.lmdb.lock import DirectoryLock

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hummock.ports.store import ProjectRemoval
+from hummock.ports.writes import ProjectRemoval
 from hummock.store import StoreLimits, WritableStore
 from hummock.store.table_store import StoreReads
 from hummock.store.views.view import catch_up

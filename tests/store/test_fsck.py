@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hummock.core.errors import HummockError
 from hummock.core.review import Held
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.store.errors import DirectoryUnusable
 from hummock.store.tables import keys, record_codec, sealed
 from hummock.store.upkeep import Report, check

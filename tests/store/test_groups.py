@@ -17,7 +17,7 @@ from hummock.core.memory import Memory
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.learning.log import record
-from hummock.ports.store import UnitOfWork, Written
+from hummock.ports.writes import UnitOfWork, Written
 from hummock.store import WritableStore
 from tests.ports.asking import ask
 from tests.store.answering import answers

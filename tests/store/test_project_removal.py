@@ -14,7 +14,7 @@ from hummock.core.learning import TurnObserved
 from hummock.core.memory import Filter
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.learning.log import record
-from hummock.ports.store import ProjectRemoval, UnitOfWork
+from hummock.ports.writes import ProjectRemoval, UnitOfWork
 from hummock.store import WritableStore
 from hummock.store.tables.engine import Tables
 from hummock.store.write.project_removal import Remains

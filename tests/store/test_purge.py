@@ -12,7 +12,7 @@ from hummock.core.memory import Filter
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.learning.log import record
 from hummock.memories.forget import Forget, ForgetCommand
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.store.errors import DirectoryInUse, DirectoryUnusable
 from hummock.store.lmdb.lock import DirectoryLock
 from hummock.store.upkeep import Backups, Purged, check, compact, purge

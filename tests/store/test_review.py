@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from hummock.core.review import Held
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.store.upkeep import check, compact
 from hummock.store.upkeep.digest import digests
 from hummock.store.upkeep.inspection import inspected

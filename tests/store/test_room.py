@@ -12,7 +12,7 @@ import pytest
 
 from hummock.core.errors import StorageFull
 from hummock.core.settings import ProjectSettings
-from hummock.ports.store import WriteRequest
+from hummock.ports.writes import WriteRequest
 from hummock.store import StoreLimits, WritableStore
 from hummock.store.errors import DiskFull
 from hummock.store.lmdb import environment

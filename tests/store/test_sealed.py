@@ -17,7 +17,7 @@ from hummock.learning.log import record
 from hummock.learning.redact import Redaction
 from hummock.learning.references import Entries
 from hummock.learning.state import Learning
-from hummock.ports.store import UnitOfWork
+from hummock.ports.writes import UnitOfWork
 from hummock.store import WritableStore
 from hummock.store.errors import EntryDamaged
 from hummock.store.tables import keys, sealed, sessions

@@ -11,7 +11,7 @@ import pytest
 
 from hummock.core.errors import InvalidRequest, RequestIdReused, Unavailable
 from hummock.core.session import PromptRole, Session, SessionMessage
-from hummock.ports.store import UnitOfWork, WriteRequest, Written
+from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 from hummock.store.errors import DataFileCut
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.write.group import GroupCommit, Job, Outcome

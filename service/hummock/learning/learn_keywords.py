@@ -22,8 +22,10 @@ from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recall
 from hummock.learning.keywords import checked, select
 from hummock.learning.log import record
 from hummock.learning.references import NO_PROFILE, Entries
+from hummock.ports.learning import FindReferences
 from hummock.ports.models import EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
-from hummock.ports.store import FindReferences, Store, UnitOfWork, WriteRequest
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 
 NEAR_ENTRIES = 20
 """That a turn's words are held against before the least learnt of them are chosen."""

@@ -38,7 +38,7 @@ from hummock.core.learning import (
 )
 from hummock.core.learning_requests import Fork, ForkedTurn
 from hummock.learning.inject import injected_ids
-from hummock.ports.store import LearningRows, LearningUnit, LearningView
+from hummock.ports.learning import LearningRows, LearningUnit, LearningView
 
 
 def fold(before: LearningView, event: LearningEvent) -> LearningChanges:

@@ -16,7 +16,9 @@ from hummock.core.learning import FeedbackGiven, Injected, TurnObserved, next_tu
 from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted, ObserveCommand
 from hummock.core.session import ObservedTurn
 from hummock.learning.log import record
-from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest, Written
+from hummock.ports.learning import LearningReader
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 from hummock.text.credentials import as_stored
 from hummock.text.normalise import short_hash, text_hash
 

@@ -16,7 +16,8 @@ from rapidfuzz.distance import OSA
 from hummock.core.learning import Entry, Profile, Reference
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.learning.phrases import Phrase, Spoken, may_stand_for, phrases_of, spoken, stands
-from hummock.ports.store import LearningReader, Store
+from hummock.ports.learning import LearningReader
+from hummock.ports.store import Store
 
 MAX_PROJECTS = 64
 """Whose entries and names are cached. A thousand entries are about half a megabyte, their names one."""

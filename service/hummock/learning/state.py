@@ -30,7 +30,9 @@ from hummock.core.patience import ENDLESS, Patience
 from hummock.learning.inject import decide, idle, plain
 from hummock.learning.log import ForkedHistory, Rebuilt, digest, record, without_gaps
 from hummock.learning.references import ENTRIES, Entries
-from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest
+from hummock.ports.learning import LearningReader
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 
 _EVENTS_AT_ONCE = 1000
 

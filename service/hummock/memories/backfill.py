@@ -21,7 +21,8 @@ from hummock.core.memory import Memory, Origin
 from hummock.core.project import EmbeddingStatus
 from hummock.memories.preparation import chunks_of
 from hummock.ports.models import Clock, Embedder
-from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.text.template import as_draft
 
 _MEMORIES_A_WRITE = 8

@@ -10,7 +10,8 @@ from threading import Event, Thread
 
 from hummock.core.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.core.errors import ProjectNotFound, places_of
-from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 
 _LOOK_S = 1.0
 """Between two looks: so late, at most, is a removal told."""

@@ -16,7 +16,8 @@ from hummock.learning.log import record
 from hummock.learning.redact import Redaction
 from hummock.memories.garden import DELETED_AT_ONCE
 from hummock.memories.sessions import clear_sessions
-from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.text.normalise import prose
 from hummock.text.template import told
 

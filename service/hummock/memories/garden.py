@@ -30,7 +30,8 @@ from hummock.memories.learn import require_future
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.memories.screening import families_of
 from hummock.ports.models import Clock
-from hummock.ports.store import Page, Store, UnitOfWork, WriteRequest
+from hummock.ports.store import Page, Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.text.template import as_draft
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)

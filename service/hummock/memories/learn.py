@@ -16,7 +16,8 @@ from hummock.memories.policies import Policies, PoliciesSeen
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, to_hold
 from hummock.memories.screening import families_of
 from hummock.ports.models import Clock, Embedder
-from hummock.ports.store import Store, UnitOfWork, WriteRequest, Written
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 
 _CLOCK_SKEW_S = 60.0
 """How far ahead of our clock a caller's times may be."""

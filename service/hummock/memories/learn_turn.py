@@ -27,7 +27,8 @@ from hummock.memories.redaction import screened_texts
 from hummock.memories.screening import families_of
 from hummock.memories.sessions import place
 from hummock.ports.models import Clock
-from hummock.ports.store import Store, UnitOfWork, WriteRequest, Written
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 from hummock.text.credentials import as_stored
 
 Follower = Callable[[ObservedTurn], None]

@@ -16,7 +16,7 @@ from hummock.core.secrets import SecretPolicy, SecretsFound
 from hummock.memories.redaction import screened
 from hummock.memories.words import Analysis, Words
 from hummock.ports.models import Embedder
-from hummock.ports.store import Lookups, TextKey
+from hummock.ports.writes import Lookups, TextKey
 from hummock.text import template
 from hummock.text.normalise import text_hash
 from hummock.text.template import pieces_of

@@ -9,7 +9,8 @@ from hummock.core.review import Held, HeldPage
 from hummock.memories.learn import store_one
 from hummock.memories.preparation import Preparation
 from hummock.ports.models import Clock
-from hummock.ports.store import Store, UnitOfWork, WriteRequest, Written
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 from hummock.text.template import as_draft
 
 

@@ -27,7 +27,9 @@ from hummock.core.session import (
     WrittenSession,
 )
 from hummock.ports.models import Clock
-from hummock.ports.store import SessionWork, Store, UnitOfWork, WriteRequest, Written
+from hummock.ports.sessions import SessionWork
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 from hummock.text.credentials import as_stored
 
 Reply = TypeVar("Reply")

@@ -26,7 +26,8 @@ from hummock.core.settings import (
     SettingsShown,
 )
 from hummock.ports.models import Clock, Embedder
-from hummock.ports.store import ProjectRemoval, Store, UnitOfWork, WriteRequest
+from hummock.ports.store import Store
+from hummock.ports.writes import ProjectRemoval, UnitOfWork, WriteRequest
 from hummock.recall.plan import PRESETS
 from hummock.render.compose import FORMS
 

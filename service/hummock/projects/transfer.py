@@ -30,7 +30,8 @@ from hummock.core.transfer import (
 from hummock.memories.learn import require_past
 from hummock.memories.preparation import Preparation, Prepared, make_memory
 from hummock.ports.models import Clock, Embedder
-from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.text.credentials import as_stored
 from hummock.text.template import left_open
 

@@ -15,7 +15,9 @@ from hummock.core.render import RenderCommit, Rendered, Tier
 from hummock.learning.inject import decide, injected_ids
 from hummock.learning.log import record
 from hummock.learning.references import Entries
-from hummock.ports.store import FindReferences, Store, UnitOfWork, WriteRequest
+from hummock.ports.learning import FindReferences
+from hummock.ports.store import Store
+from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.render.section import Selected
 
 _ATTEMPTS = 8

@@ -19,18 +19,9 @@ from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
 from hummock.ports.claims import Claims
-from hummock.ports.store import (
-    Generation,
-    LastSeen,
-    LearningReader,
-    Neighbours,
-    Page,
-    ProjectRemoval,
-    Reply,
-    TextKey,
-    WriteRequest,
-    Written,
-)
+from hummock.ports.learning import LearningReader
+from hummock.ports.store import Generation, LastSeen, Neighbours, Page
+from hummock.ports.writes import ProjectRemoval, Reply, TextKey, WriteRequest, Written
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.crossing import foreign_count
 from hummock.store.search.filters import page_of, passing, scan_for

@@ -10,7 +10,7 @@ from itertools import islice, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.ports.store import TextKey
+from hummock.ports.writes import TextKey
 from hummock.store.tables.engine import Cursor, Table, Transaction
 
 _PROJECT = struct.Struct(">I")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hummock.core.errors import Unavailable
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
-from hummock.ports.store import TextKey
+from hummock.ports.writes import TextKey
 from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.tables import checksums, keys, op_log, record_codec, sealed
 from hummock.store.tables.checksums import KeptSums

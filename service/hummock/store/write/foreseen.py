@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from hummock.ports.store import ProjectRemoval, WriteRequest
+from hummock.ports.writes import ProjectRemoval, WriteRequest
 from hummock.store.tables import keys
 from hummock.store.tables.engine import Foreseen
 from hummock.store.tables.term_dictionary import TermDictionaries

@@ -12,7 +12,7 @@ import msgspec
 from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound, StorageFull
 from hummock.core.project import MAX_PROJECT_BYTES, DeletedProject
 from hummock.ports.models import Clock
-from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
+from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.limits import StoreLimits
 from hummock.store.tables import keys, op_log, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Foreseen, Room, Transaction

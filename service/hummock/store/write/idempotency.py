@@ -8,7 +8,7 @@ import msgspec
 
 from hummock.core.errors import RequestIdReused
 from hummock.ports.models import Clock
-from hummock.ports.store import Reply, Written
+from hummock.ports.writes import Reply, Written
 from hummock.store.limits import StoreLimits
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction

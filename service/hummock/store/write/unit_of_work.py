@@ -10,7 +10,8 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, MemoryKind, Terms
 from hummock.core.project import ProjectInfo
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
-from hummock.ports.store import LearningUnit, TextKey
+from hummock.ports.learning import LearningUnit
+from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.tables import checksums, keys, op_log, record_codec, sealed, text_vectors
 from hummock.store.tables.engine import Engine, Transaction

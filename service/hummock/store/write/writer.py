@@ -16,7 +16,7 @@ from typing import Any
 
 from hummock.core.errors import HummockError, Unavailable
 from hummock.core.project import DeletedProject
-from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
+from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.write.group import GroupCommit, Job, Outcome
 
 _GROUPS_A_PAUSE = 16

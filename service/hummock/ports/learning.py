@@ -1,0 +1,93 @@
+"""What the store keeps of learning: reads, and what a write logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from hummock.core.learning import (
+    Entry,
+    LearningChanges,
+    LearningEvent,
+    LearningState,
+    LoggedEvent,
+    Profile,
+    Reference,
+    Usage,
+)
+
+
+class LearningView(Protocol):
+    """What folding an event reads. All of it is as of one moment."""
+
+    def state(self) -> LearningState:
+        """What concerns the whole project."""
+
+    def turn(self, scope: str) -> int | None:
+        """The scope's newest turn; None for one that has had none."""
+
+    def used(self, scope: str, memory_id: str) -> Usage | None:
+        """How the scope has used a memory; None when it never did."""
+
+    def profile(self, memory_id: str) -> Profile | None:
+        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+
+
+class LearningRows(LearningView, Protocol):
+    """All that a project has learnt."""
+
+    def usage(self, scope: str) -> dict[str, Usage]:
+        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+
+    def profiles(self) -> Iterator[tuple[str, Profile]]:
+        """All profiles with their memory ids, in the order of their UTF-8 bytes."""
+
+    def scopes(self) -> Iterator[tuple[str, int]]:
+        """All scopes that have had a turn, with their newest; in no particular order."""
+
+
+class LearningReader(LearningRows, Protocol):
+    """A project's learning with its log. An unknown project has learnt nothing."""
+
+    def entries_seq(self) -> int:
+        """The project's seq after the newest write that stored or removed an entry; 0 when none did."""
+
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
+        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
+
+        Numbers have no gaps but for what is damaged, which is left out.
+        """
+
+
+class LearningUnit(LearningRows, Protocol):
+    """The learning of a unit of work: what it reads, it has written itself or found when it began."""
+
+    def append(self, event: LearningEvent, changes: LearningChanges) -> None:
+        """Logs an event and stores what it changes; `changes.state.events` is its number.
+
+        `log.record` is the way to do it: it folds the event.
+        """
+
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
+        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
+
+        Numbers have no gaps but for what is damaged, which is left out.
+        """
+
+    def rewrite(self, number: int, event: LearningEvent) -> None:
+        """Puts another event in the place of one that is logged; its time stays, and so does all that it changed."""
+
+    def drop_scope(self, scope: str) -> None:
+        """Removes the turn and the usage of a scope that no event names any more."""
+
+
+class FindReferences(Protocol):
+    """Finds the entries of a project that a text refers to. Safe to call from several threads."""
+
+    def __call__(
+        self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /
+    ) -> Sequence[Reference]:
+        """Those that are at least so similar, the most similar first, equal ones by id; each once.
+
+        As long as a project's entries stay what they are, it is given the very same sequence of them.
+        """
