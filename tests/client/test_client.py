@@ -18,8 +18,9 @@ from msgspec.structs import replace
 
 from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
 from hummock.core.memory import EventPage, Filter, LearnCommand, Learned, MemoryEvent, MemoryEventType
-from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery, Searched, SearchQuery
+from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
+from hummock.core.search import Searched, SearchQuery
 from hummock.ports.store import Page
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as pb

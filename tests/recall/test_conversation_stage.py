@@ -12,7 +12,7 @@ from hummock.core.memory import Origin
 from hummock.core.recall import Decay, DecayMode, Wanted
 from hummock.recall.conversation import favoured, named_speaker
 from hummock.recall.fuse import Fused
-from hummock.store.views.columns import speaker_hash
+from hummock.store.views.row_codec import speaker_hash
 from hummock.text.traits import Trait
 from tests.recall.candidates import Row, candidates, features, plan, ranked
 

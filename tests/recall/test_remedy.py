@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from hummock.core.explain import Change, LossStage, Numbers, Remedy, Verdict
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.recall import MAX_QUERY_CHARACTERS, DecayMode, Intent, Preset, RecallPath, RecallQuery
-from hummock.recall.explain import sentence
 from hummock.recall.remedy import MAX_CANDIDATES, MAX_EXCLUDED, MAX_NAMES, changes, fewest, remedied, with_room
+from hummock.recall.sentences import sentence
 from hummock.text.normalise import is_han
 from tests.strategies import Entry
 

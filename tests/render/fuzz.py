@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin
 from hummock.core.project import ProjectInfo
-from hummock.core.recall import SearchResult
 from hummock.core.render import LITERAL_QUOTAS, Locale, Quotas, Tier
+from hummock.core.search import SearchResult
 from hummock.render.context import render_context
 from hummock.render.escape import clean, inline
 from hummock.render.listing import render_index, render_memories

@@ -37,13 +37,11 @@ from hummock.core.recall import (
     Recalled,
     RecallQuery,
     Receipt,
-    Searched,
-    SearchQuery,
-    SearchResult,
     StageTime,
 )
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier
 from hummock.core.review import Held, HeldPage
+from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
 from hummock.core.tools import ToolDefinition

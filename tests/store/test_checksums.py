@@ -12,7 +12,7 @@ from hummock.core.errors import DataLoss
 from hummock.core.memory import Filter
 from hummock.store import WritableStore
 from hummock.store.errors import MemoryDamaged, SchemaTooNew
-from hummock.store.tables import keys, reads, record_codec
+from hummock.store.tables import keys, record_codec, stored_projects
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened
 from tests.store.test_golden_directories import everything, restored
@@ -173,7 +173,7 @@ def test_a_database_whose_pages_are_damaged_is_trouble(tmp_path: Path, monkeypat
 
     filled(tmp_path)
     with opened(tmp_path) as store:
-        monkeypatch.setattr(reads, "project_number", corrupted)
+        monkeypatch.setattr(stored_projects, "project_number", corrupted)
         with pytest.raises(DataLoss, match="restore the directory from a backup"):
             store.get("p", ["m1"], 0, full=True)
         assert "is damaged" in store.trouble()

@@ -29,7 +29,8 @@ from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind, Ori
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.ports.writes import TextKey
 from hummock.store.tables import keys, learning_log, op_log, record_codec, sessions
-from hummock.store.views import columns, forward_lists
+from hummock.store.views import forward_lists, row_codec
+from hummock.store.views.columns import Columns
 from hummock.store.views.forward_lists import TermDictionary
 from hummock.text.analyzer import document_terms
 from hummock.text.terms import terms_of
@@ -177,10 +178,10 @@ def test_a_record_of_an_older_version_can_be_read() -> None:
 
 def test_a_row_of_a_newer_version_can_be_read() -> None:
     """S4-44."""
-    row = columns.pack_row(Entry(id="世界").memory(), 7, 5, -1, 1)
+    row = row_codec.pack_row(Entry(id="世界").memory(), 7, 5, -1, 1)
     size = int.from_bytes(row[:2], "little")
     newer = (size + 4).to_bytes(2, "little") + row[2 : 2 + size] + b"more" + row[2 + size :]
-    rows, ids = columns.unpack_rows([row, newer])
+    rows, ids = row_codec.unpack_rows([row, newer])
     assert rows["doc"].tolist() == [7, 7]
     assert ids == ["世界", "世界"]
 
@@ -188,7 +189,7 @@ def test_a_row_of_a_newer_version_can_be_read() -> None:
 def test_a_row_of_an_older_version_can_be_read() -> None:
     """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
     entry = Entry(id="世界", words=("谁？",), session_id="s", origin=Origin.SUMMARY, writer="ci")
-    row = columns.pack_row(entry.memory(), 7, 5, 2, 1)
+    row = row_codec.pack_row(entry.memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
     added = (
         "session",
@@ -203,48 +204,48 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
         "token_sign",
         "writer",
     )
-    before = size - sum(columns.ROW[name].itemsize for name in added)
+    before = size - sum(row_codec.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
-    rows, ids = columns.unpack_rows([older, row])
+    rows, ids = row_codec.unpack_rows([older, row])
     assert rows["doc"].tolist() == [7, 7]
-    assert rows["session"].tolist() == [0, columns.id_hash("s")]
+    assert rows["session"].tolist() == [0, row_codec.id_hash("s")]
     assert rows["traits"].tolist() == [0, int(Trait.ASKS | Trait.ASKS_WITHIN)]
     assert rows["speaker"].tolist() == [0, 0]
     assert rows["name_hash"].tolist() == [0, 0]
     assert rows["supersedes"].tolist() == [0, 1]
-    assert rows["writer"].tolist() == [0, columns.writer_hash(entry.memory())]
+    assert rows["writer"].tolist() == [0, row_codec.writer_hash(entry.memory())]
     assert rows["writer"][1] > 0
     assert ids == ["世界", "世界"]
 
 
 def test_a_row_that_is_judged_keeps_all_else() -> None:
     """S1-17, S4-44: one of before there were verdicts grows by them, one of a newer version loses nothing."""
-    row = columns.pack_row(Entry(id="世界", session_id="s").memory(), 7, 5, 2, 1)
+    row = row_codec.pack_row(Entry(id="世界", session_id="s").memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
-    before = columns.ROW.fields["helpful"][1] if columns.ROW.fields else 0
+    before = row_codec.ROW.fields["helpful"][1] if row_codec.ROW.fields else 0
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
     newer = (size + 4).to_bytes(2, "little") + row[2 : 2 + size] + b"more" + row[2 + size :]
-    rows, ids = columns.unpack_rows([columns.judged(one, (3, 1)) for one in (row, older, newer)])
+    rows, ids = row_codec.unpack_rows([row_codec.judged(one, (3, 1)) for one in (row, older, newer)])
     assert ids == ["世界"] * 3
     assert (rows["helpful"].tolist(), rows["wrong"].tolist()) == ([3] * 3, [1] * 3)
-    assert columns.judged(columns.judged(newer, (3, 1)), (0, 0)) == newer
+    assert row_codec.judged(row_codec.judged(newer, (3, 1)), (0, 0)) == newer
     assert rows["session_position"].tolist() == [2, 2, 2]
-    assert rows["session"].tolist() == [columns.id_hash("s")] * 3
+    assert rows["session"].tolist() == [row_codec.id_hash("s")] * 3
 
 
 def test_a_row_of_an_older_version_that_gets_vectors_notes_whose_they_are() -> None:
     """S4-44: one of before that was noted grows by it, one of a newer version loses nothing."""
-    row = columns.pack_row(Entry(id="世界", session_id="s").memory(), 7, 5, 2, 0, (3, 1))
+    row = row_codec.pack_row(Entry(id="世界", session_id="s").memory(), 7, 5, 2, 0, (3, 1))
     size = int.from_bytes(row[:2], "little")
     older = (size - 1).to_bytes(2, "little") + row[2 : 1 + size] + row[2 + size :]
     newer = (size + 4).to_bytes(2, "little") + row[2 : 2 + size] + b"more" + row[2 + size :]
-    rows, ids = columns.unpack_rows([columns.embedded(one, [embedding(1)] * 2) for one in (row, older, newer)])
+    rows, ids = row_codec.unpack_rows([row_codec.embedded(one, [embedding(1)] * 2) for one in (row, older, newer)])
     assert ids == ["世界"] * 3
     assert rows["chunk_count"].tolist() == [2] * 3
-    assert rows["token_sign"].tolist() == [columns.TokenSign.of([embedding(1)])] * 3
-    assert rows["token_sign"][0] in (columns.TokenSign.POSITIVE, columns.TokenSign.NEGATIVE)
+    assert rows["token_sign"].tolist() == [row_codec.TokenSign.of([embedding(1)])] * 3
+    assert rows["token_sign"][0] in (row_codec.TokenSign.POSITIVE, row_codec.TokenSign.NEGATIVE)
     assert (rows["helpful"].tolist(), rows["session_position"].tolist()) == ([3] * 3, [2] * 3)
-    assert b"more" in columns.embedded(newer, [embedding(1)])
+    assert b"more" in row_codec.embedded(newer, [embedding(1)])
 
 
 def packed(numbers: dict[str, int], *given: Terms) -> list[bytes]:
@@ -322,20 +323,22 @@ def test_text_keys_lead_back_to_their_document() -> None:
 
 def test_a_kind_and_a_sign_that_there_are_not_are_none() -> None:
     """A disk may keep anything, and views count rows by both."""
-    row = bytearray(columns.pack_row(Entry(id="a").memory(), 1, 1, -1, 1, token_sign=columns.TokenSign.POSITIVE))
-    whole = columns.pack_row(Entry(id="b").memory(), 2, 1, -1, 1, token_sign=columns.TokenSign.POSITIVE)
-    assert columns.ROW.fields is not None
+    row = bytearray(row_codec.pack_row(Entry(id="a").memory(), 1, 1, -1, 1, token_sign=row_codec.TokenSign.POSITIVE))
+    whole = row_codec.pack_row(Entry(id="b").memory(), 2, 1, -1, 1, token_sign=row_codec.TokenSign.POSITIVE)
+    assert row_codec.ROW.fields is not None
     for name in ("kind", "token_sign"):
-        row[2 + columns.ROW.fields[name][1]] = 200
-    rows, ids = columns.unpack_rows([bytes(row), whole])
+        row[2 + row_codec.ROW.fields[name][1]] = 200
+    rows, ids = row_codec.unpack_rows([bytes(row), whole])
     assert ids == ["a", "b"]
-    assert rows["token_sign"].tolist() == [0, columns.TokenSign.POSITIVE]
+    assert rows["token_sign"].tolist() == [0, row_codec.TokenSign.POSITIVE]
     assert rows["kind"].tolist() == [0, Entry(id="b").memory().kind]
 
 
 def test_documents_are_found_by_place_unless_they_are_gone() -> None:
-    rows, ids = columns.unpack_rows([columns.pack_row(Entry(id=str(doc)).memory(), doc, 1, -1, 1) for doc in (2, 5, 9)])
-    made = columns.Columns.empty().extended(rows, ids, 0)
+    rows, ids = row_codec.unpack_rows(
+        [row_codec.pack_row(Entry(id=str(doc)).memory(), doc, 1, -1, 1) for doc in (2, 5, 9)]
+    )
+    made = Columns.empty().extended(rows, ids, 0)
     assert made.ordinals(np.array([9, 2, 3, 100])).tolist() == [0, 2]
     assert made.without(np.array([0])).ordinals(np.array([2, 5])).tolist() == [1]
-    assert columns.Columns.empty().ordinals(np.array([1])).tolist() == []
+    assert Columns.empty().ordinals(np.array([1])).tolist() == []

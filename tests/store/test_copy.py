@@ -32,7 +32,8 @@ from hummock.store.moving.refusals import (
     WordsOutdated,
 )
 from hummock.store.moving.renumbered import ALONE
-from hummock.store.postgresql.database import Database, DatabaseIsCopiedInto
+from hummock.store.postgresql.database import Database
+from hummock.store.postgresql.errors import DatabaseIsCopiedInto
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Engine
 from hummock.store.upkeep.check import check

@@ -16,11 +16,12 @@ from hummock.core.memory import Filter
 from hummock.store import StoreLimits, WritableStore
 from hummock.store.limits import PlanLimits
 from hummock.store.search.nearest import Plan, nearest, plan_for
-from hummock.store.views.columns import ROW, Columns
+from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.given_names import LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits, packed_query
 from hummock.store.views.postings import Postings
+from hummock.store.views.row_codec import ROW
 from hummock.store.views.view import ProjectView
 from hummock_kernels import reference
 from hummock_kernels.cosine import Chunks, scan

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hummock.core.memory import Filter
 from hummock.store.views import told_times
-from hummock.store.views.columns import ROW, Columns
+from hummock.store.views.columns import Columns
+from hummock.store.views.row_codec import ROW
 from hummock.store.views.told_times import ToldTimes
 from tests.ports.asking import ask, put
 from tests.store.answering import rebuild

@@ -14,7 +14,7 @@ import typer
 from hummock.cli.child import running_service
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock.cli.index import await_vectors, index_repository, print_report
-from hummock.cli.memories import store
+from hummock.cli.learn import store
 from hummock.cli.options import PresetName, recall_request
 from hummock.cli.output import note, print_line, printable
 from hummock.cli.recall import FormName, print_recall, print_rendered

@@ -20,7 +20,7 @@ from hummock.cli.doctor import doctor
 from hummock.cli.forget import forget
 from hummock.cli.fsck import fsck
 from hummock.cli.index import index
-from hummock.cli.memories import learn
+from hummock.cli.learn import learn
 from hummock.cli.output import print_line, printable
 from hummock.cli.projects import status
 from hummock.cli.purge import compact, purge

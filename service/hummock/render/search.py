@@ -21,12 +21,9 @@ from hummock.core.recall import (
     Recalled,
     RecallQuery,
     Receipt,
-    Searched,
-    SearchQuery,
-    SearchResult,
-    SearchScope,
     StageTime,
 )
+from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.render.escape import bracketed_id, clean, disarmed, inline
 from hummock.render.excerpt import domain_texts
 from hummock.render.passage import passage_of, words_of

@@ -14,8 +14,9 @@ from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
 from hummock.core.patience import Patience
-from hummock.core.recall import Recalled, RecallQuery, Searched
+from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered
+from hummock.core.search import Searched
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.reading import inside, project_read
 from hummock.rpc.recall_messages import (

@@ -26,12 +26,9 @@ from hummock.core.recall import (
     RecallPath,
     RecallQuery,
     Receipt,
-    Searched,
-    SearchQuery,
-    SearchResult,
-    SearchScope,
     TimeInterval,
 )
+from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
 from hummock.rpc.status import MAX_REPLY_BYTES

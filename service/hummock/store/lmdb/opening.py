@@ -12,7 +12,7 @@ from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.room import DiskRoom
 from hummock.store.lmdb.upkeep import Upkeep
 from hummock.store.table_store import ReadOnlyStore, WritableStore
-from hummock.store.tables.reads import TableProjects
+from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view_cache import FollowingViews, ViewCache
 from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads

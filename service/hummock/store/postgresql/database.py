@@ -12,7 +12,7 @@ from psycopg import sql
 
 from hummock.core.claims import Claim, ClaimLost
 from hummock.core.embedding import EmbeddingSpace
-from hummock.core.errors import HummockError, StartError
+from hummock.core.errors import HummockError
 from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
@@ -22,6 +22,7 @@ from hummock.store.postgresql.connections import (
     PatientConnection,
     is_lost,
 )
+from hummock.store.postgresql.errors import DatabaseIsCopiedInto, DatabaseUnusable
 from hummock.store.postgresql.exchange import Answer, Statement, bytea_array, int4
 from hummock.store.postgresql.schema import SchemaOutgrown
 from hummock.store.postgresql.transaction import Entrance, KeysOfTables, RowTable, RowTransaction
@@ -55,26 +56,6 @@ _OWN_NUMBER = 2
 """The class of locks on projects that have no name any more."""
 _COPYING = 3
 """That of whoever copies projects into the database."""
-
-
-class DatabaseUnusable(StartError):
-    """The database cannot be opened."""
-
-    reason = "STORE_UNUSABLE"
-
-    def __init__(self, place: str, why: str) -> None:
-        super().__init__(f"{place} cannot be used: {why}")
-        self.place = place
-
-
-class DatabaseIsCopiedInto(StartError):
-    """Somebody copies projects into the database."""
-
-    reason = "STORE_IS_COPIED_INTO"
-
-    def __init__(self, place: str) -> None:
-        super().__init__(f"{place}: another `hummock copy` writes into it; wait for its end, or stop it")
-        self.place = place
 
 
 class Database:

@@ -7,8 +7,8 @@ from threading import Event, Lock
 
 from hummock.core.errors import StoreUnreachable
 from hummock.store.postgresql.database import Database
-from hummock.store.tables.reads import TableProjects
 from hummock.store.tables.recent import RecentReads
+from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.stored import ProjectGone
 
 

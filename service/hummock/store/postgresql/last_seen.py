@@ -28,7 +28,7 @@ from hummock.store.tables.reads import DecodesRecords
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.sessions import SessionReads
 from hummock.store.tables.term_dictionary import TermNumbers
-from hummock.store.views.columns import id_hash
+from hummock.store.views.row_codec import id_hash
 from hummock.store.views.stored import Changes, Listed, Outdated, Progress, Records, StoredMemories
 from hummock.store.views.view import ProjectView
 

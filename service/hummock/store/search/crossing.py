@@ -14,8 +14,8 @@ from hummock.core.memory import MemoryKind
 from hummock.store.limits import MAX_QUERY_TERMS
 from hummock.store.search.filters import Flags
 from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.columns import TokenSign
 from hummock.store.views.postings import AskedTerms
+from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import best_cosines

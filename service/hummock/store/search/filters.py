@@ -15,8 +15,8 @@ from hummock.core import facets
 from hummock.core.candidates import SessionWindow
 from hummock.core.memory import CodeFragment, DomainKnowledge, Filter, LearningRecord, Memory, MemoryKind, Origin
 from hummock.store.limits import MAX_SUBSTRING_BYTES
-from hummock.store.views.columns import id_hash
 from hummock.store.views.postings import NO_TERM
+from hummock.store.views.row_codec import id_hash
 from hummock.store.views.stored import Records, StoredProject
 from hummock.store.views.view import ProjectView
 

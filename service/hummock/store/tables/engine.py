@@ -130,7 +130,7 @@ class Tables:
         retired_age: That time and digest to nothing.
         terms: Doc to its forward list (`forward_lists.py`).
         term: Term to its number in the project, little-endian u32.
-        column: Doc to its row of columns (`columns.py`).
+        column: Doc to its row of columns (`row_codec.py`).
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.

@@ -6,15 +6,12 @@ import logging
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
-from typing import TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.errors import Unavailable
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.writes import TextKey
@@ -23,101 +20,16 @@ from hummock.store.tables import checksums, keys, op_log, record_codec, sealed
 from hummock.store.tables.checksums import KeptSums
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.tables.learning_log import StoredRows
-from hummock.store.tables.projects import project_number, project_record
+from hummock.store.tables.projects import project_record
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import read_settings
 from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
-from hummock.store.views.columns import ROW, unpack_rows
 from hummock.store.views.growing import Growing
-from hummock.store.views.stored import Changes, Listed, Progress, ProjectGone, Records, StoredMemories
+from hummock.store.views.row_codec import ROW, unpack_rows
+from hummock.store.views.stored import Changes, Listed, Progress, Records, StoredMemories
 
 _log = logging.getLogger(__name__)
-
-_LOOKS = 16
-"""At a project that is removed each time before it is read."""
-
-Found = TypeVar("Found")
-
-
-class TableProjects:
-    """The `StoredProjects` of an engine."""
-
-    def __init__(self, engine: Engine, now: Callable[[], float], recent: RecentReads | None = None) -> None:
-        """The projects of an engine.
-
-        Args:
-            engine: The open directory, or database.
-            now: Tells Unix seconds: what has expired by then is not there.
-            recent: What was read lately, where a read takes longer than a look there.
-        """
-        self._engine = engine
-        self.now = now
-        self.term_numbers = TermNumbers(engine.tables)
-        self._recent = recent
-
-    def number_of(self, project: str) -> int | None:
-        """A project's number; None when there is no such project."""
-        with self._engine.reading(project) as txn:
-            return project_number(txn, self._engine, project)
-
-    def look(self, project: str, look: Callable[[TableProject], Found]) -> Found | None:
-        """What is looked at in a project, not all of it at one moment; None when there is no such project."""
-        for _ in range(_LOOKS):
-            try:
-                with self._engine.looking(project) as txn:
-                    number = project_number(txn, self._engine, project)
-                    return None if number is None else look(self._project(txn, number))
-            except ProjectGone:  # there may be another one of its name
-                continue
-        raise Unavailable(f"project {project} is removed again each time that it is looked at; try again")
-
-    def seq(self, number: int) -> int:
-        """The writes that a project has accepted. Raises: ProjectGone."""
-        with self._engine.reading(number) as txn:
-            return project_record(txn, self._engine, number).seq
-
-    @contextmanager
-    def reading(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
-        """A project as it is now, to be left soon: meanwhile no page is reused.
-
-        Args:
-            number: The project's.
-            seen_seq: A seq that it was seen to have since somebody asked for it, at which what was read lately will
-                do; 0 is whatever it has when it is read.
-        """
-        with self._engine.answering(number) as txn:
-            yield self._project(txn, number, self._recent, seen_seq)
-
-    @contextmanager
-    def looking(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
-        """The same where what is read need not be of one moment; at 0 nothing is taken of what was read lately."""
-        with self._engine.looking(number) as txn:
-            yield self._project(txn, number, self._recent if seen_seq else None, seen_seq)
-
-    @contextmanager
-    def reading_by_name(self, project: str) -> Iterator[TableProject | None]:
-        """The same; None when there is no such project."""
-        with self._engine.answering(project) as txn:
-            number = project_number(txn, self._engine, project)
-            yield None if number is None else self._project(txn, number, self._recent)
-
-    def knows_any_term(self, number: int, terms: Sequence[str]) -> bool:
-        """Whether a project has one of these terms, as far as that was read before."""
-        return self.term_numbers.knows_any(number, terms)
-
-    def last_commit(self) -> int:
-        """The number of the newest transaction, of whatever process."""
-        return self._engine.last_commit()
-
-    def _project(
-        self,
-        txn: Transaction,
-        number: int,
-        recent: RecentReads | None = None,
-        seen_seq: int = 0,
-    ) -> TableProject:
-        return TableProject(self._engine, txn, number, self.term_numbers, self.now, recent, seen_seq)
 
 
 class DecodesRecords(ABC):

@@ -15,8 +15,8 @@ from hummock.store.tables import checksums, keys, record_codec
 from hummock.store.tables.engine import Tables
 from hummock.store.upkeep.inspection import Snapshot
 from hummock.store.upkeep.problems import Problems
-from hummock.store.views.columns import unpack_rows
 from hummock.store.views.forward_lists import unpack_terms
+from hummock.store.views.row_codec import unpack_rows
 
 UNREADABLE = (msgspec.MsgspecError, HummockError, struct.error, ValueError, TypeError, IndexError)
 """What reading a damaged record may raise."""

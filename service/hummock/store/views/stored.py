@@ -45,7 +45,7 @@ class StoredMemories:
     """What views hold of some memories, in the order of their documents.
 
     Attributes:
-        rows: (memories,) of `columns.ROW`.
+        rows: (memories,) of `row_codec.ROW`.
         ids: Of the memories.
         lists: Their forward lists, in parts that follow one another.
         halves: (chunks, dim) float16 in uint16; the chunks of a memory are neighbours.

@@ -9,7 +9,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.store.views.columns import Columns, id_hash
+from hummock.store.views.columns import Columns
+from hummock.store.views.row_codec import id_hash
 from hummock.store.views.stored import Outdated, StoredProject
 
 

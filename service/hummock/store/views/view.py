@@ -14,13 +14,14 @@ from hummock.core.memory import Filter, MemoryKind
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
 from hummock.store.limits import PlanLimits, StoreLimits
-from hummock.store.views.columns import Columns, TokenSign
+from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.forward_lists import ForwardLists, concatenated
 from hummock.store.views.given_names import NAMING_KINDS, LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.places import StarPlaces
 from hummock.store.views.postings import KeptTerms, Postings
+from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock.store.views.superseded import LazySuperseded, Superseded, Superseding
 from hummock.store.views.told_times import ToldTimes

@@ -24,8 +24,8 @@ from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import StoredRows
 from hummock.store.tables.projects import DIRECTORY_KEY, project_record
 from hummock.store.views import forward_lists
-from hummock.store.views.columns import reanalysed
 from hummock.store.views.forward_lists import TermDictionary, with_learned
+from hummock.store.views.row_codec import reanalysed
 from hummock.store.write.write_batch import WriteBatch
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.template import as_draft, pieces_of

@@ -20,8 +20,8 @@ from hummock.store.tables.reads import doc_of, find_by_text
 from hummock.store.tables.record_codec import read_settings, write_settings
 from hummock.store.tables.review import ReviewUnit
 from hummock.store.tables.sessions import SessionUnit
-from hummock.store.views.columns import NOBODY, judged
 from hummock.store.views.forward_lists import learned_of, with_learned
+from hummock.store.views.row_codec import NOBODY, judged
 from hummock.store.write.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
 from hummock.text.normalise import short_hash
 from hummock.text.terms import learned_terms

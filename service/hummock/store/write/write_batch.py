@@ -12,8 +12,8 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
 from hummock.store.tables import checksums, keys, record_codec, sealed, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
-from hummock.store.views.columns import TokenSign, embedded, pack_row, renumbered
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
+from hummock.store.views.row_codec import TokenSign, embedded, pack_row, renumbered
 
 
 def move_doc(
