@@ -107,12 +107,14 @@ class TimeInterval:
     Attributes:
         phrase: The words that said so; empty when the caller gave the interval.
         is_vague: Whether they leave open how long ago ("recently"), so that it weighs less.
+        is_counted: Whether it is counted from an event, so that what lies just beyond its edge is not meant.
     """
 
     start: float
     end: float
     phrase: str = ""
     is_vague: bool = False
+    is_counted: bool = False
 
     def __post_init__(self) -> None:
         if not self.start < self.end:

@@ -149,9 +149,13 @@ class CachedRecall:
         return abs(self._clock.now() - cached.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
 
     def _are_times_others(self, query: RecallQuery, cached: Recalled) -> bool:
-        """Whether its words mean other times by now: after midnight, or at once ("the last two weeks")."""
+        """Whether its words mean other times by now: after midnight, or at once ("the last two weeks").
+
+        What they tell by an event stays, for the event does as long as nothing is written.
+        """
         is_given = query.as_of is not None or (query.intent is not None and bool(query.intent.times))
-        return not is_given and time_intervals(query.text, self._clock.now()) != cached.receipt.times
+        times = () if is_given else time_intervals(query.text, self._clock.now())
+        return bool(times) and times != cached.receipt.times
 
     def _shared(self, query: RecallQuery, recalled: Recalled, generation: Generation, started: float) -> Recalled:
         """Another caller's answer as this one's: its own time, and the newest seq at which it is true."""

@@ -67,7 +67,7 @@ VAGUE_MATCH = 0.5
 
 SHORTEST_HALVING_S = 43_200.0
 """Distance from an interval over which a match falls to its half: half a day, so that a day of UTC forgives the
-caller's own midnight; for longer intervals half of their length."""
+caller's own midnight; for longer intervals half of their length, but where they are counted from an event."""
 
 LATE_SHARE = 0.5
 """Largest share of late interaction."""
@@ -283,11 +283,11 @@ def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
         return _NO_TIME
     # Where a question is of nothing else, what it leaves open is all that it says.
     vague = 1.0 if plan.time_share >= ONLY_TIME_SHARE else VAGUE_MATCH
-    match = time_match(plan.times, _told_time(found), vague)
+    match = time_match(plan.times, told_time(found), vague)
     return match if match.any() else _NO_TIME
 
 
-def _told_time(found: Candidates) -> NDArray[np.float64]:
+def told_time(found: Candidates) -> NDArray[np.float64]:
     """When what each tells happened, (n,) Unix seconds; what was said in a session, when it was said; else NaN."""
     is_untold = np.isnan(found.event_time) & (found.session != 0)
     return np.where(is_untold, found.create_time, found.event_time)
@@ -304,7 +304,8 @@ def time_match(
     for interval in times:
         distance_s = np.maximum(0.0, np.maximum(interval.start - event_time, event_time - interval.end))
         length_s = interval.end - interval.start
-        halving_s = max(SHORTEST_HALVING_S, length_s / 2) if np.isfinite(length_s) else SHORTEST_HALVING_S
+        is_wide = np.isfinite(length_s) and not interval.is_counted
+        halving_s = max(SHORTEST_HALVING_S, length_s / 2) if is_wide else SHORTEST_HALVING_S
         match = (vague_match if interval.is_vague else 1.0) * np.exp2(-distance_s / halving_s)
         best = np.fmax(best, match.astype(np.float32))
     return best

@@ -34,6 +34,7 @@ from hummock.recall.bar import above_bar
 from hummock.recall.bridge import crossed, gloss_of, glossed_terms, in_own_language, query_gloss, with_bridge
 from hummock.recall.conversation import favoured
 from hummock.recall.diversify import Picked, pick
+from hummock.recall.event_time import at_event, event_query, told_by
 from hummock.recall.evidence import best_cosine
 from hummock.recall.files import by_files
 from hummock.recall.fuse import Fused, fuse
@@ -124,6 +125,7 @@ class Recall:
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
         budget = StageBudget(self._clock, self._costs.of(query.project), query.until_s)
+        query = self._timed(query, budget)
         plan, features, degraded = self._understand(query, budget, seen)
         for attempt in range(_ATTEMPTS):
             # Whoever searches again does so because something has been written meanwhile.
@@ -172,6 +174,8 @@ class Recall:
             return False
         if (self._ask_intent and self._ask_intent.is_wanted(query)) or self._cross_encode.is_wanted(query):
             return False
+        if told_by(query) is not None:
+            return False
         costs = self._costs.of(query.project)
         lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, _LATE, *_TO_FINISH)])
         if lately_s >= _INLINE_S:
@@ -186,10 +190,20 @@ class Recall:
         """
         # Costs of its own: what is asked here is no measure of what recalls take.
         budget = StageBudget(self._clock, StageCosts().of(query.project), None)
+        query = self._timed(query, budget)
         plan, features, degraded = self._understand(query, budget)
         ranking = self._rank(query, plan, features, budget)
         groups = ranking.gathered.groups
         return replace(ranking, degraded=(*degraded, *_vectors_pending(groups), *_scan_cut(groups), *ranking.degraded))
+
+    def _timed(self, query: RecallQuery, budget: StageBudget) -> RecallQuery:
+        """The query with the time that it tells by an event, which is searched for, where there is time for that."""
+        told = told_by(query)
+        if told is None or not budget.fits("intent", *2 * ("embed", GATHER_ALL, _LATE, *_TO_FINISH)):
+            return query
+        ranking = self.ranking(event_query(query, told))
+        found = [(ranked, places) for ranked, (places, _) in zip(ranking.fused, ranking.picked, strict=True)]
+        return at_event(query, told, found)
 
     def _understand(
         self, query: RecallQuery, budget: StageBudget, seen: Generation | None = None

@@ -108,9 +108,12 @@ def is_only_of_times(text: str, phrases: Iterable[str]) -> bool:
     for phrase in phrases:
         named |= bool(phrase)
         left = left.replace(phrase, " ") if phrase else left
-    if not named:
-        return False
-    units = _HAN_OR_WORD.findall(_SAY_LITTLE_ZH.sub("", simplified(left)))
+    return named and names_nothing(left)
+
+
+def names_nothing(text: str) -> bool:
+    """Whether a text has only words that say little: nothing to look for."""
+    units = _HAN_OR_WORD.findall(_SAY_LITTLE_ZH.sub("", simplified(text)))
     characters = sum(unit[0] >= _FIRST_CJK for unit in units)
     return characters < _LEAST_CHINESE and all(
         unit[0] >= _FIRST_CJK or unit.casefold() in _SAY_LITTLE for unit in units

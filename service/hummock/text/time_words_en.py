@@ -14,7 +14,7 @@ from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, 
 _HOLIDAY_NAMES: Final = [name.replace("'", "['’]").replace(".", r"\.") for name in ENGLISH_HOLIDAYS]
 _UNITS: Final = {"hour": Unit.HOUR, "day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
 _COUNTED: Final = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_NUMBERS: Final = {"a": 1, "an": 1, "couple": 2} | {word: number for number, word in enumerate(_COUNTED, 1)}
+NUMBERS: Final = {"a": 1, "an": 1, "couple": 2} | {word: number for number, word in enumerate(_COUNTED, 1)}
 _MONTH_NAMES: Final = (
     "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|"
     "november nov|december dec"
@@ -64,14 +64,14 @@ def _part_of_today(match: re.Match[str], now: datetime) -> Span:
 
 def _ago(match: re.Match[str], now: datetime) -> Span:
     unit = _UNITS[match["unit"].lower()]
-    return time_rules.few_ago(now, unit) if match["few"] else time_rules.unit_span(now, unit, -_count(match["count"]))
+    return time_rules.few_ago(now, unit) if match["few"] else time_rules.unit_span(now, unit, -numeral(match["count"]))
 
 
 def _up_to_now(match: re.Match[str], now: datetime) -> Span:
     unit = _UNITS[match["unit"].lower()]
     if match["few"]:
         return time_rules.rolling(now, unit, time_rules.FEW_UP_TO[unit], is_vague=True)
-    return time_rules.rolling(now, unit, _count(match["count"] or "a"))
+    return time_rules.rolling(now, unit, numeral(match["count"] or "a"))
 
 
 def _calendar_unit(match: re.Match[str], now: datetime) -> Span:
@@ -119,7 +119,7 @@ def _half_ago(match: re.Match[str], now: datetime) -> Span:
 
 
 def _more_than_ago(match: re.Match[str], now: datetime) -> Span:
-    return time_parts.more_than_ago(now, _UNITS[match["unit"].lower()], _count(match["count"]))
+    return time_parts.more_than_ago(now, _UNITS[match["unit"].lower()], numeral(match["count"]))
 
 
 def _fortnight_ago(_: re.Match[str], now: datetime) -> Span:
@@ -175,7 +175,7 @@ def _leaning(text: str, said: Said) -> Said:
     if found is None:
         return said
     unit, is_before = _UNITS[found["unit"].lower()], found["side"].lower() not in ("after", "following")
-    count = _count(found["count"] or "a")
+    count = numeral(found["count"] or "a")
     lies = time_parts.away if found["count"] and not found["within"] else time_parts.beside
     try:
         span = lies(said.span, unit, count, is_before=is_before)
@@ -189,8 +189,9 @@ def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
     return time_rules.hours_of(day, *_HOURS[part.lower()], now) if part else day
 
 
-def _count(word: str) -> int:
-    return _NUMBERS.get(word.lower()) or int(word)
+def numeral(word: str) -> int:
+    """A number in words or digits. Raises: ValueError when it is none."""
+    return NUMBERS.get(word.lower()) or int(word)
 
 
 def _year(match: re.Match[str], now: datetime) -> int | None:
@@ -199,7 +200,7 @@ def _year(match: re.Match[str], now: datetime) -> int | None:
     return now.year + _OFFSETS[match["of_year"].lower()] if match["of_year"] else None
 
 
-_A_COUNT = rf"(?P<few>(?:an? )?(?:few|several))|(?:a )?(?P<count>{any_of(_NUMBERS)}|[1-9]\d{{0,2}})(?: of)?"
+_A_COUNT = rf"(?P<few>(?:an? )?(?:few|several))|(?:a )?(?P<count>{any_of(NUMBERS)}|[1-9]\d{{0,2}})(?: of)?"
 _UNIT = rf"(?P<unit>{any_of(_UNITS)})"
 _PART = rf"(?P<part>{any_of(_HOURS)})"
 _MAYBE_PART = rf"(?: {_PART})?"
@@ -223,7 +224,7 @@ _MAYBE_WHICH = r"(?:(?P<which>last|this|next) )?"
 _LONGEST_LEAN = 48
 _PREPOSITION: Final = re.compile(r"(?:before|after) ", re.IGNORECASE)
 _BESIDE: Final = re.compile(
-    rf"\b(?:(?P<within>(?:in|during|over|within) the )?(?:a )?(?P<count>{any_of(_NUMBERS)}|[1-9]\d?)(?: of)?|the) "
+    rf"\b(?:(?P<within>(?:in|during|over|within) the )?(?:a )?(?P<count>{any_of(NUMBERS)}|[1-9]\d?)(?: of)?|the) "
     rf"(?P<unit>{any_of(_UNITS)})s? (?P<side>before|after|prior to|following) (?:the )?(?:on )?\Z",
     re.IGNORECASE,
 )
@@ -242,7 +243,7 @@ ENGLISH: Final = Rules(
         ),
         Rule(pattern=rf"half an? {_UNIT} (?:ago|back)", resolve=_half_ago),
         Rule(
-            pattern=rf"(?:more than|over) (?P<count>{any_of(_NUMBERS)}|[1-9]\d?) {_UNIT}s? (?:ago|back)",
+            pattern=rf"(?:more than|over) (?P<count>{any_of(NUMBERS)}|[1-9]\d?) {_UNIT}s? (?:ago|back)",
             resolve=_more_than_ago,
         ),
         Rule(pattern=rf"(?:the )?{_UNIT} before last(?! {_UNIT_OR_NAME})", resolve=_before_last),

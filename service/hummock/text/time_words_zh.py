@@ -113,18 +113,18 @@ def _calendar_unit(match: re.Match[str], now: datetime) -> Span:
 
 
 def _date(match: re.Match[str], now: datetime) -> Span | None:
-    day = time_rules.day_span(now, _number(match["month"]), _number(match["day"]), _year(match, now))
+    day = time_rules.day_span(now, numeral(match["month"]), numeral(match["day"]), _year(match, now))
     return None if day is None else _part_of(day, match, now)
 
 
 def _day_of_month(match: re.Match[str], now: datetime) -> Span | None:
     month = time_rules.unit_span(now, Unit.MONTH, _OFFSETS[match["which"]]).start
-    day = time_rules.day_span(now, month.month, _number(match["day"]), month.year)
+    day = time_rules.day_span(now, month.month, numeral(match["day"]), month.year)
     return None if day is None else _part_of(day, match, now)
 
 
 def _month(match: re.Match[str], now: datetime) -> Span:
-    return time_rules.month_span(now, _number(match["month"]), _year(match, now))
+    return time_rules.month_span(now, numeral(match["month"]), _year(match, now))
 
 
 def _of_year(match: re.Match[str], now: datetime) -> Span | None:
@@ -137,7 +137,7 @@ def _half_ago(match: re.Match[str], now: datetime) -> Span:
 
 
 def _more_than_ago(match: re.Match[str], now: datetime) -> Span:
-    unit, count = _UNITS[match["unit"]], _number(match["count"])
+    unit, count = _UNITS[match["unit"]], numeral(match["count"])
     # 十多天 is ten to twenty.
     if match["count"].endswith(_TEN):
         return time_rules.some_ago(now, unit, count, count + 9)
@@ -157,7 +157,7 @@ def _part_of_this_month(match: re.Match[str], now: datetime) -> Span:
 
 
 def _part_of_a_month_ago(match: re.Match[str], now: datetime) -> Span:
-    whole = time_rules.unit_span(now, Unit.MONTH, -_number(match["count"]))
+    whole = time_rules.unit_span(now, Unit.MONTH, -numeral(match["count"]))
     return time_parts.part_of_month(whole, _PARTS[match["which_part"]])
 
 
@@ -195,9 +195,9 @@ def _beside(span: Span, found: re.Match[str]) -> Span:
         return Span(start=span.start - days, end=span.end if found["around"] == "前夕" else span.end + days)
     is_before = (found["side"] or found["side_behind"]) == "前"
     if found["side"]:
-        unit, count = _UNITS[found["unit"]], _number(found["count"])
+        unit, count = _UNITS[found["unit"]], numeral(found["count"])
         return time_parts.beside(span, unit, count, is_before=is_before)
-    unit, count = _UNITS[found["unit_before"]], _number(found["count_before"])
+    unit, count = _UNITS[found["unit_before"]], numeral(found["count_before"])
     return time_parts.away(span, unit, count, is_before=is_before)
 
 
@@ -212,7 +212,7 @@ def _year(match: re.Match[str], now: datetime) -> int | None:
     return now.year + _YEARS[match["of_year"]] if match["of_year"] else None
 
 
-def _number(written: str) -> int:
+def numeral(written: str) -> int:
     """A number below 1,000 in digits, or below 100 in characters. Raises: ValueError when it is none, or not one."""
     number, most = _counted(written)
     if number != most:
@@ -270,10 +270,10 @@ _A_SEASON = "(?P<season>[春夏秋冬])[天季]"
 _A_HOLIDAY = rf"(?P<holiday>{any_of(CHINESE_HOLIDAYS)})节?(?![路街村树帽老广大山])"
 _HOLIDAY_TIME = "(?:(?:小?长)?假期?|期间|那天|当天)?"
 _DAYS_AROUND: Final = 3 * time_rules.DAY
-_COUNT = rf"\d{{1,2}}|[{_NUMERALS}]{{1,2}}"
+A_FEW_CHARACTERS: Final = rf"\d{{1,2}}|[{_NUMERALS}]{{1,2}}"
 _BESIDE: Final = re.compile(
-    rf"的?[之以]?(?P<side>[前后])的?(?P<count>{_COUNT})个?(?P<unit>{any_of(_UNITS)})(?!前|后)"
-    rf"|的?(?P<count_before>{_COUNT})个?(?P<unit_before>{any_of(_UNITS)})[之以]?(?P<side_behind>[前后])"
+    rf"的?[之以]?(?P<side>[前后])的?(?P<count>{A_FEW_CHARACTERS})个?(?P<unit>{any_of(_UNITS)})(?!前|后)"
+    rf"|的?(?P<count_before>{A_FEW_CHARACTERS})个?(?P<unit_before>{any_of(_UNITS)})[之以]?(?P<side_behind>[前后])"
     r"|的?(?P<around>前后|前夕)"
 )
 

@@ -1,0 +1,76 @@
+"""When that happened by which a query tells a time: it is searched for first, and the time lies beside its day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from hummock.core.candidates import Candidates
+from hummock.core.recall import (
+    CrossEncoding,
+    DecayMode,
+    Intent,
+    IntentMode,
+    KeywordMode,
+    Preset,
+    RecallQuery,
+)
+from hummock.recall.fuse import Fused, told_time
+from hummock.recall.plan import joins_paths
+from hummock.text.time_words import time_intervals
+from hummock.text.told_by_event import ToldByEvent, told_by_event
+
+_MOST_LOOKED_AT = 3
+"""Of what was found: the first that tells when it was says it."""
+
+
+def told_by(query: RecallQuery) -> ToldByEvent | None:
+    """The event by which a query tells its time; None where it tells none, or others tell it."""
+    if query.time_words is False or query.keyword_mode is not KeywordMode.TERMS or not joins_paths(query):
+        return None
+    if query.intent is not None and query.intent.times:
+        return None
+    told = told_by_event(query.text)
+    # What the calendar tells stands: no search is needed for "two weeks before Christmas".
+    return None if told is None or time_intervals(query.text, query.as_of or 0.0) else told
+
+
+def event_query(query: RecallQuery, told: ToldByEvent) -> RecallQuery:
+    """What finds the event: CHAT, which answers nothing where nothing is like it, whatever its age."""
+    return RecallQuery(
+        project=query.project,
+        text=told.event,
+        preset=Preset.CHAT,
+        top_k=_MOST_LOOKED_AT,
+        filter=query.filter,
+        decay_mode=DecayMode.OFF,
+        time_words=False,
+        cross_encoding=CrossEncoding.OFF,
+        intent_mode=IntentMode.LEXICAL,
+        as_of=query.as_of,
+        min_seq=query.min_seq,
+        full=False,
+        session_id=query.session_id,
+        window_turns=query.window_turns,
+    )
+
+
+def at_event(query: RecallQuery, told: ToldByEvent, found: Sequence[tuple[Fused, NDArray[np.int64]]]) -> RecallQuery:
+    """The query with the time that it tells; as it is where what was found does not say when it was.
+
+    Args:
+        query: As it was asked for.
+        told: Its event.
+        found: Of each group what `event_query` found, with the places of its hits.
+    """
+    for ranked, places in found:
+        candidates: Candidates = ranked.candidates
+        times = told_time(candidates)[ranked.row[places]]
+        for happened_s in times[~np.isnan(times)].tolist()[:1]:
+            interval = told.interval(happened_s)
+            if interval is not None:
+                return replace(query, intent=replace(query.intent or Intent(), times=(interval,)))
+    return query

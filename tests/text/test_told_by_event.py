@@ -1,0 +1,75 @@
+"""Times told by what happened then: the words of the event, and how the time lies to its day."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from hummock.text.told_by_event import told_by_event
+
+DAY = date(2025, 2, 26)
+HAPPENED_S = datetime(2025, 2, 26, 13, tzinfo=UTC).timestamp()
+
+# The text, what happened, and the first and the last day that are meant.
+TOLD = [
+    ("马拉松前两周我做了什么", "马拉松", "2025-02-12", "2025-02-25"),
+    ("馬拉松前兩週我做了什麼", "马拉松", "2025-02-12", "2025-02-25"),
+    ("马拉松之后的一周里发生了哪些事？", "马拉松", "2025-02-27", "2025-03-05"),
+    ("我搬家的前一天在忙些什么", "我搬家", "2025-02-25", "2025-02-25"),
+    ("表妹的婚礼第二天过得怎么样", "表妹的婚礼", "2025-02-27", "2025-02-27"),
+    ("好的，搬家那天吃了什么", "搬家", "2025-02-26", "2025-02-26"),
+    ("拔智齿后三天", "拔智齿", "2025-02-27", "2025-03-01"),
+    ("搬家三天后见了谁", "搬家", "2025-03-01", "2025-03-01"),
+    ("产品发布会那周在忙什么", "产品发布会", "2025-02-24", "2025-03-02"),
+    ("产品发布会前后", "产品发布会", "2025-02-23", "2025-03-01"),
+    ("What did I do in the two weeks before the marathon?", "the marathon", "2025-02-12", "2025-02-25"),
+    ("what was I up to on the day after my cousin's wedding", "my cousin's wedding", "2025-02-27", "2025-02-27"),
+    ("What happened in the week after the move?", "the move", "2025-02-27", "2025-03-05"),
+    ("two days after we moved in", "we moved in", "2025-02-28", "2025-02-28"),
+    ("the month of the move", "the move", "2025-02-01", "2025-02-28"),
+    ("the year following the move", "the move", "2025-02-27", "2026-02-26"),
+]
+
+
+@pytest.mark.parametrize(("text", "event", "first", "last"), TOLD, ids=[row[0] for row in TOLD])
+def test_an_event_and_the_days_beside_it(text: str, event: str, first: str, last: str) -> None:
+    """S4-31: times of questions."""
+    told = told_by_event(text)
+    assert told is not None
+    assert told.event == event
+    interval = told.interval(HAPPENED_S)
+    assert interval is not None
+    assert interval.phrase in text
+    days = [datetime.fromtimestamp(moment, UTC) for moment in (interval.start, interval.end)]
+    assert [str(days[0].date()), str((days[1] - timedelta(days=1)).date())] == [first, last]
+    assert all(moment.time().isoformat() == "00:00:00" for moment in days)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "那天我做了什么",
+        "我前三天做了什么",
+        "我马拉松前两三天做了什么",
+        "前后端分离怎么做",
+        "当前目录下有几个文件",
+        "这是第三次部署",
+        "the day before that",
+        "which day of the week is it",
+        "fix the crash after release",
+        "parse the date before the request",
+        "马拉松",
+        "",
+    ],
+)
+def test_of_others_no_event_is_told(text: str) -> None:
+    assert told_by_event(text) is None
+
+
+@pytest.mark.parametrize("text", ["搬家后99年", "the 99 years following the move"])
+def test_what_lies_beyond_the_calendar_is_no_time(text: str) -> None:
+    told = told_by_event(text)
+    assert told is not None
+    assert told.interval(datetime(9990, 1, 1, tzinfo=UTC).timestamp()) is None
+    assert told.interval(1e300) is None
