@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.store import StoreLimits
+from hummock.store.limits import DEFAULT_LIMITS
 from hummock.store.views import view_cache
 from hummock.store.views.view import ProjectView, catch_up, load, rebuilt
 from tests.ports.asking import ask, ids, put
@@ -361,6 +362,30 @@ def test_an_index_made_in_the_background_copies_no_vectors(tmp_path: Path) -> No
         assert after is not None
         assert (after.postings.base, after.postings.delta) == (5, 0)
         assert after.vectors.buffer is before.vectors.buffer
+
+
+def test_the_words_of_a_small_project_are_indexed_too(tmp_path: Path) -> None:
+    """Each search looks through all that stands outside the index."""
+    with opened(tmp_path, limits=DEFAULT_LIMITS) as store:
+        found = []
+        for begin, end in ((0, 200), (200, 300), (300, 500), (500, 600)):
+            put(store, "p", *(Entry(id=f"m{number}") for number in range(begin, end)))
+            ask(store, seed=1)
+            rebuild(store)
+            view = store._views.view("p")
+            assert view is not None
+            found.append((view.postings.base, view.postings.delta))
+        assert found == [(0, 200), (300, 0), (300, 200), (600, 0)]
+    with opened(tmp_path, limits=DEFAULT_LIMITS) as store:
+        ask(store, seed=1)
+        view = store._views.view("p")
+        assert view is not None
+        assert (view.postings.base, view.postings.delta) == (600, 0)
+
+
+@pytest.mark.parametrize(("inside", "outside"), [(0, 256), (1024, 256), (2000, 500), (8000, 2000), (1_000_000, 2000)])
+def test_the_smaller_an_index_the_fewer_stand_outside(inside: int, outside: int) -> None:
+    assert DEFAULT_LIMITS.most_outside(inside) == outside
 
 
 def test_a_project_that_is_larger_than_the_budget_stays_while_it_is_the_last_one_read(tmp_path: Path) -> None:

@@ -46,7 +46,10 @@ class StoreLimits:
         retired_bytes: Most that such vectors take; the oldest give way.
         trimmed_entries: Outdated entries of each table that a write removes, besides as many as it adds.
         ops_kept: Writes whose operations are kept, so that a view that lags by fewer is brought up to date by them.
-        delta_docs: Memories outside the inverted index; more of them make a new index beside the old.
+        delta_docs: Most memories outside the inverted index; more of them make a new index beside the old.
+        delta_share: The same as a share of those that are inside: a search looks through all that are outside, and an
+            index of few is soon made.
+        small_delta_docs: Fewer memories than this never make an index.
         dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
         dead_docs: Fewer removed memories than this never make a rebuild.
         small_view_bytes: A project that takes less memory is loaded in milliseconds.
@@ -70,6 +73,8 @@ class StoreLimits:
     trimmed_entries: int = 64
     ops_kept: int = 1024
     delta_docs: int = 2000
+    delta_share: float = 0.25
+    small_delta_docs: int = 256
     dead_share: float = 0.2
     dead_docs: int = 256
     small_view_bytes: int = MIB
@@ -81,6 +86,10 @@ class StoreLimits:
     disk_reserve_bytes: int = 64 * MIB
     map_reserve_share: float = 0.125
     plans: PlanLimits = PlanLimits()
+
+    def most_outside(self, inside: int) -> int:
+        """Most memories outside an inverted index that so many are in."""
+        return min(self.delta_docs, max(self.small_delta_docs, int(self.delta_share * inside)))
 
 
 DEFAULT_LIMITS = StoreLimits()

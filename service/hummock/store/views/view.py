@@ -213,7 +213,7 @@ def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemorie
 
         def listed(rows: NDArray[np.void], lists: Sequence[ForwardLists]) -> None:
             lengths = rows["length"].astype(np.float32)
-            if len(rows) > limits.delta_docs:
+            if len(rows) > limits.most_outside(0):
                 made.append(beside.submit(Postings.of, lists, lengths, inverted=True).result)
             else:
                 made.append(partial(Postings.of, lists, lengths, inverted=False))
@@ -327,7 +327,11 @@ def _reduced(view: ProjectView, changes: Changes) -> ProjectView:
 
 def is_rebuild_due(view: ProjectView, limits: StoreLimits) -> bool:
     """Whether too much of the view is removed, or outside the inverted index, or its sign bits are missing."""
-    return has_many_dead(view, limits) or view.postings.delta > limits.delta_docs or _lacks_signs(view)
+    return (
+        has_many_dead(view, limits)
+        or view.postings.delta > limits.most_outside(view.postings.base)
+        or _lacks_signs(view)
+    )
 
 
 def has_many_dead(view: ProjectView, limits: StoreLimits) -> bool:
