@@ -75,10 +75,21 @@ def _folds() -> dict[int, str]:
 
 
 _FOLDS: Final = _folds()
+
+
+def _class_of(codes: Iterable[int]) -> str:
+    """A class of characters, as ranges: `re` tries single ones above U+FFFF one after the other."""
+    ranges: list[list[int]] = []
+    for code in sorted(codes):
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "[" + "".join(f"{re.escape(chr(first))}-{re.escape(chr(last))}" for first, last in ranges) + "]"
+
+
 # A full-width colon or comma disguises no tag, and Chinese is full of them.
-_DISGUISE = re.compile(
-    "[" + "".join(chr(code) for code, folded in _FOLDS.items() if folded.isalnum() or folded in "<>[]|/_=~`") + "]"
-)
+_DISGUISE = re.compile(_class_of(code for code, folded in _FOLDS.items() if folded.isalnum() or folded in "<>[]|/_=~`"))
 
 _LINE_BEGINNING: Final = 96
 """Characters of a line in which a speaker's name is looked for."""
