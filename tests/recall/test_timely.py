@@ -225,6 +225,18 @@ def test_texts_are_looked_through_only_where_there_is_time(slow: Slow) -> None:
     assert set(ids(patient)) == set(ids(hurried))
 
 
+def test_an_event_is_looked_for_only_where_there_is_time_for_all_else(slow: Slow) -> None:
+    slow.desk.teach(replace(note("港口开放", "opened"), event_time=slow.clock.now() - 900_000.0))
+    recall = slow.recalls()
+    text = "港口开放第二天"
+    query = replace(QUERY, text=text, context_window=0, cross_encoding=CrossEncoding.OFF)
+    patient, hurried = within(recall, slow, 1.0, query), within(recall, slow, 0.3, query)
+    assert left_out(patient) == {}
+    assert [each.phrase for each in patient.receipt.times] == [text]
+    assert set(left_out(hurried)) == {"intent"}
+    assert hurried.receipt.times == ()
+
+
 def test_a_stage_that_was_slow_once_is_tried_again(slow: Slow) -> None:
     slow.costs.neighbours = 0.2
     recall = slow.recalls()

@@ -44,7 +44,7 @@ from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
 from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
 from hummock.recall.spelling import as_meant, meant_by, with_spelling
-from hummock.recall.stage_budget import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
+from hummock.recall.stage_budget import DEADLINE, GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
 from hummock.text.glossary import Gloss
 
 _LATE = "late_interaction"
@@ -125,7 +125,7 @@ class Recall:
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
         budget = StageBudget(self._clock, self._costs.of(query.project), query.until_s)
-        query = self._timed(query, budget)
+        query, untimed = self._timed(query, budget)
         plan, features, degraded = self._understand(query, budget, seen)
         for attempt in range(_ATTEMPTS):
             # Whoever searches again does so because something has been written meanwhile.
@@ -153,6 +153,7 @@ class Recall:
             intent=_with_domains(plan.intent, gathered.groups),
             receipt=_receipt(ranking, hits, budget, self._embedder.space),
             degraded=(
+                *untimed,
                 *degraded,
                 *budget.left_out,
                 *pending,
@@ -190,20 +191,27 @@ class Recall:
         """
         # Costs of its own: what is asked here is no measure of what recalls take.
         budget = StageBudget(self._clock, StageCosts().of(query.project), None)
-        query = self._timed(query, budget)
+        query, _ = self._timed(query, budget)
         plan, features, degraded = self._understand(query, budget)
         ranking = self._rank(query, plan, features, budget)
         groups = ranking.gathered.groups
         return replace(ranking, degraded=(*degraded, *_vectors_pending(groups), *_scan_cut(groups), *ranking.degraded))
 
-    def _timed(self, query: RecallQuery, budget: StageBudget) -> RecallQuery:
-        """The query with the time that it tells by an event, which is searched for, where there is time for that."""
+    def _timed(self, query: RecallQuery, budget: StageBudget) -> tuple[RecallQuery, tuple[Degradation, ...]]:
+        """The query with the time that it tells by an event, which is searched for; or why it was not.
+
+        It gives way to the deadline before anything else does: without it the query is what it was.
+        """
         told = told_by(query)
-        if told is None or not budget.fits("intent", *2 * ("embed", GATHER_ALL, _LATE, *_TO_FINISH)):
-            return query
+        if told is None:
+            return query, ()
+        left_s = budget.left_s(*2 * ("embed", GATHER_ALL, _LATE, *_TO_FINISH))
+        if left_s is not None and left_s < 0:
+            message = "there is no time to look for what happened then"
+            return query, (Degradation(path="intent", reason=DEADLINE, message=message),)
         ranking = self.ranking(event_query(query, told))
         found = [(ranked, places) for ranked, (places, _) in zip(ranking.fused, ranking.picked, strict=True)]
-        return at_event(query, told, found)
+        return at_event(query, told, found), ()
 
     def _understand(
         self, query: RecallQuery, budget: StageBudget, seen: Generation | None = None
