@@ -369,3 +369,9 @@ def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
     for rules in (CHINESE, ENGLISH):
         if rules.compiled.joint.search(text):
             assert rules._hint.search(text.lower()) or any(hint in text.lower() for hint in rules._hints)
+
+
+@pytest.mark.parametrize("text", ["国庆节前0天做了什么", "国庆节前00周"])
+def test_none_of_a_unit_leans_on_nothing(text: str) -> None:
+    (feast,) = time_intervals(text, 1_700_000_000.0)
+    assert feast.phrase == "国庆节"

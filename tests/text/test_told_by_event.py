@@ -67,6 +67,13 @@ def test_of_others_no_event_is_told(text: str) -> None:
     assert told_by_event(text) is None
 
 
+@pytest.mark.parametrize("text", ["搬家前0天做了什么", "搬家前00个月"])
+def test_no_days_at_all_are_no_time(text: str) -> None:
+    told = told_by_event(text)
+    assert told is not None
+    assert told.interval(HAPPENED_S) is None
+
+
 @pytest.mark.parametrize("text", ["搬家后99年", "the 99 years following the move"])
 def test_what_lies_beyond_the_calendar_is_no_time(text: str) -> None:
     told = told_by_event(text)

@@ -103,7 +103,9 @@ def more_than_ago(now: datetime, unit: Unit, count: int) -> Span:
 
 
 def beside(span: Span, unit: Unit, count: int, *, is_before: bool) -> Span:
-    """So many units that end where a span begins, or begin where it ends."""
+    """So many units that end where a span begins, or begin where it ends. Raises: ValueError for none."""
+    if count < 1:
+        raise ValueError(f"{count} units are no time")
     if is_before:
         return Span(start=_moved(span.start, unit, -count), end=span.start)
     return Span(start=span.end, end=_moved(span.end, unit, count))
