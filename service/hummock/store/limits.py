@@ -52,6 +52,8 @@ class StoreLimits:
         small_delta_docs: Fewer memories than this never make an index.
         dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
         dead_docs: Fewer removed memories than this never make a rebuild.
+        saved_view_memories: A project of so many is kept as a file as well, since to load it takes a second.
+        saved_view_s: Stopping begins to write no further such file when so much time has gone.
         small_view_bytes: A project that takes less memory is loaded in milliseconds.
         small_views_share: Of the budget of memory, for all such projects together.
         dictionary_bytes: For the numbers of terms that the writer has met lately.
@@ -77,6 +79,8 @@ class StoreLimits:
     small_delta_docs: int = 256
     dead_share: float = 0.2
     dead_docs: int = 256
+    saved_view_memories: int = 131_072
+    saved_view_s: float = 10.0
     small_view_bytes: int = MIB
     small_views_share: float = 0.125
     dictionary_bytes: int = 64 * MIB

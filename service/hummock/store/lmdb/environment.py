@@ -335,14 +335,15 @@ def _opened(directory: Path, map_bytes: int, *, is_read_only: bool) -> lmdb.Envi
 def _sync_names(directory: Path) -> None:
     """Makes the names of a new directory and its files durable; LMDB syncs no more than what is in the files."""
     path = directory.absolute()
-    _sync(path)
+    sync_folder(path)
     for parent in path.parents:
         # Those that are not ours to read were there before.
         with suppress(OSError):
-            _sync(parent)
+            sync_folder(parent)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -10,6 +10,7 @@ from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb.claims import OnlyWriter
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.room import DiskRoom
+from hummock.store.lmdb.saved_views import SavedViewFiles
 from hummock.store.lmdb.upkeep import Upkeep
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 from hummock.store.tables.stored_projects import TableProjects
@@ -49,7 +50,7 @@ def open_store(
         claims = OnlyWriter()
         reanalyse(environment, claims, say)
         projects = TableProjects(environment, clock.now)
-        views = ViewCache(projects, memory_budget_bytes, limits)
+        views = ViewCache(projects, memory_budget_bytes, limits, SavedViewFiles(environment, limits, is_writer=True))
         room = DiskRoom(environment, quota_bytes, limits)
         requests = RequestReads(environment, clock, limits.request_kept_s)
         upkeep = Upkeep(environment, room, clock)
@@ -83,4 +84,5 @@ def open_reads(
     """
     environment = Environment(directory, space, map_bytes, is_read_only=True)
     projects = TableProjects(environment, clock.now)
-    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits))
+    saved = SavedViewFiles(environment, limits, is_writer=False)
+    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits, saved))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.saved_views import SAVED_VIEWS
 from hummock.store.tables import keys, record_codec
 from hummock.store.upkeep import durable
 from hummock.store.upkeep.inspection import Snapshot
 from hummock.store.upkeep.known_backups import KnownBackup, known_backups
-from hummock.store.upkeep.rebuild import Entries, Rebuilt, every_entry, rebuild
+from hummock.store.upkeep.rebuild import Entries, Rebuilt, every_entry, rebuild, require_data
 from hummock.store.views.forward_lists import unpack_terms
 
 LOG_FILES = ("service.log", "service.log.old")
@@ -60,6 +63,8 @@ def purge(data: Path, now: float, progress: Callable[[int, int], None]) -> Purge
     Raises: DirectoryInUse, DirectoryUnusable, OSError.
     """
     kept = _Kept(now)
+    require_data(data)
+    _remove_saved_views(data)
     rebuilt = rebuild(data, kept.entries, progress)
     for name in LOG_FILES:
         (data / name).unlink(missing_ok=True)
@@ -67,6 +72,15 @@ def purge(data: Path, now: float, progress: Callable[[int, int], None]) -> Purge
     return Purged(
         rebuilt=rebuilt, left_out=dict(kept.left_out), expired_count=kept.expired_count, backups=known_backups(data)
     )
+
+
+def _remove_saved_views(data: Path) -> None:
+    """First: they hold what was removed since they were written, and a purge that is killed must not leave them."""
+    lock = DirectoryLock(data)
+    try:
+        shutil.rmtree(data / SAVED_VIEWS, ignore_errors=True)
+    finally:
+        lock.release()
 
 
 class _Kept:

@@ -59,7 +59,7 @@ class TurnIndex:
         return self.slots.nbytes
 
 
-_COLUMNS: dict[str, Any] = {name: ROW[name] for name in ROW.names or ()} | {
+COLUMNS: dict[str, Any] = {name: ROW[name] for name in ROW.names or ()} | {
     "length": np.float32,
     "chunk_start": np.int64,
     "chunk_count": np.int32,
@@ -143,7 +143,7 @@ class Columns:
     @classmethod
     def empty(cls) -> Columns:
         """No memories."""
-        columns: dict[str, Any] = {name: Growing.of(np.empty(0, dtype)) for name, dtype in _COLUMNS.items()}
+        columns: dict[str, Any] = {name: Growing.of(np.empty(0, dtype)) for name, dtype in COLUMNS.items()}
         turns = TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32))
         return cls(**columns, turns=turns, ids=[], by_sign=np.zeros(_BY_SIGN, np.int64))
 
@@ -257,7 +257,7 @@ class Columns:
         return _by_sign(self.kind.values[ordinals], self.token_sign.values[ordinals], self.chunk_count.values[ordinals])
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
-        return [(name, getattr(self, name)) for name in _COLUMNS]
+        return [(name, getattr(self, name)) for name in COLUMNS]
 
 
 def _differ(first: NDArray[np.uint32], writers: NDArray[np.uint32]) -> bool:

@@ -56,7 +56,7 @@ class Growing(Generic[Scalar]):
     @classmethod
     def with_room(cls, count: int, shape: tuple[int, ...], dtype: DTypeLike) -> Self:
         """No rows, and a buffer that takes at least so many."""
-        return cls(np.empty((_capacity(count, 0, shape, dtype), *shape), dtype), 0)
+        return cls(np.empty((capacity(count, 0, shape, dtype), *shape), dtype), 0)
 
     def taken(self, places: NDArray[np.int64]) -> Growing[Scalar]:
         """The rows of these places, which must be there, with room behind them: the next append copies none."""
@@ -72,7 +72,7 @@ class Growing(Generic[Scalar]):
         # A read-only buffer lies over foreign bytes.
         if size > len(buffer) or not buffer.flags.writeable:
             shape = buffer.shape[1:]
-            buffer = np.empty((_capacity(size, self.size, shape, buffer.dtype), *shape), buffer.dtype)
+            buffer = np.empty((capacity(size, self.size, shape, buffer.dtype), *shape), buffer.dtype)
             buffer[: self.size] = self.values
         buffer[self.size : size] = rows
         return Growing(buffer, size)
@@ -83,7 +83,7 @@ class Growing(Generic[Scalar]):
         return self.values.nbytes
 
 
-def _capacity(count: int, before: int, shape: tuple[int, ...], dtype: DTypeLike) -> int:
+def capacity(count: int, before: int, shape: tuple[int, ...], dtype: DTypeLike) -> int:
     """Rows of a buffer for `count` of them, of which there were `before`."""
     if count * math.prod(shape) * np.dtype(dtype).itemsize >= _LARGE_BYTES:
         return 2 * count
@@ -134,9 +134,14 @@ class SignBits:
         return nearest_signs(self.blocks, row_doc, allowed, packed_query(query), keep)
 
     @property
+    def used_blocks(self) -> NDArray[np.uint64]:
+        """The blocks that hold a row."""
+        return self.blocks[: -(-self.size // BLOCK_ROWS)]
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the rows; the room behind them takes address space."""
-        return self.blocks[: -(-self.size // BLOCK_ROWS)].nbytes
+        return self.used_blocks.nbytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

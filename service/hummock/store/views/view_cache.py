@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event, Lock, Thread
+from typing import Protocol
 
 from hummock.core.errors import HummockError, StoreUnreachable
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
-from hummock.store.views.stored import ProjectGone, StoredProjects
+from hummock.store.views.stored import ProjectGone, StoredProject, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
 _log = logging.getLogger(__name__)
@@ -27,6 +29,22 @@ _LOOK_S = 0.2
 
 _KEPT_UP = 64
 """Projects that are brought up to date at each look, those that were used last."""
+
+
+class SavedViews(Protocol):
+    """Views that a file holds as well, so that what is large need not be made again after a start."""
+
+    def view(self, stored: StoredProject) -> ProjectView | None:
+        """One from which the writes since can be followed; None where there is none that is sound."""
+
+    def takes(self, view: ProjectView) -> bool:
+        """Whether the view is large enough to be saved."""
+
+    def is_behind(self, view: ProjectView) -> bool:
+        """Whether what is saved of the project soon could not be followed any more, or nothing is."""
+
+    def save(self, view: ProjectView) -> None:
+        """Saves it instead of an earlier one; says in the log why not, where that fails."""
 
 
 class ViewEntry:
@@ -54,9 +72,16 @@ class ViewEntry:
 class ViewCache:
     """Views by project name, within a budget of memory. Nothing here takes time by the number of projects."""
 
-    def __init__(self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits) -> None:
+    def __init__(
+        self,
+        projects: StoredProjects,
+        budget_bytes: int,
+        limits: StoreLimits,
+        saved: SavedViews | None = None,
+    ) -> None:
         self._projects = projects
         self._limits = limits
+        self._saved = saved
         self._entries: dict[str, ViewEntry] = {}
         # Those that have a view; and of these the small ones: loaded in milliseconds, they are not worth as much memory
         # as large ones.
@@ -170,8 +195,16 @@ class ViewCache:
         return max(map(self._lag_of, entries), default=0)
 
     def close(self) -> None:
-        """Ends the rebuild that runs, if any, and starts no more."""
+        """Ends the rebuild that runs, if any, starts no more, and saves what is large and was written to."""
         self._maintenance.shutdown(cancel_futures=True)
+        if self._saved is None:
+            return
+        until_s = time.monotonic() + self._limits.saved_view_s
+        for view in [entry.view for entry in self._entries.values()]:
+            if time.monotonic() >= until_s:
+                break
+            if view is not None and self._saved.takes(view) and self._saved.is_behind(view):
+                self._saved.save(view)
 
     def _is_newest(self, entry: ViewEntry) -> bool:
         return entry.shown == entry.committed
@@ -190,13 +223,18 @@ class ViewCache:
         """Beside the writer, who waits only for what was written meanwhile; what cannot be caught up is loaded anew."""
         for attempt in range(1, _LOADS + 1):
             with self._projects.reading(number) as stored:
-                loaded = load(stored, self._limits)
+                found = self._saved.view(stored) if self._saved else None
+                loaded = found or load(stored, self._limits)
             with entry.changing, self._projects.reading(number) as stored:
                 if attempt < _LOADS and is_too_old(loaded, stored):
                     continue
                 view = catch_up(loaded, stored, self._limits)
                 self._show(entry, view)
                 break
+        if self._saved and found is None and self._saved.takes(view):
+            # At the close of the store no more is begun, and what is large is saved then.
+            with suppress(RuntimeError):
+                self._maintenance.submit(self._saved.save, view)
         return view
 
     def _catch_up(self, entry: ViewEntry) -> None:
@@ -340,8 +378,14 @@ class FollowingViews(ForeignViews):
     The projects that were used last are brought up to date beside the readers, so that no reader has much to do.
     """
 
-    def __init__(self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits) -> None:
-        super().__init__(projects, budget_bytes, limits)
+    def __init__(
+        self,
+        projects: StoredProjects,
+        budget_bytes: int,
+        limits: StoreLimits,
+        saved: SavedViews | None = None,
+    ) -> None:
+        super().__init__(projects, budget_bytes, limits, saved)
         self._closing = Event()
         self._thread = Thread(target=self._follow, name="hummock-follow", daemon=True)
         self._thread.start()

@@ -1,0 +1,192 @@
+"""Files of views beside the database: `views/` in the data directory.
+
+The database says which file holds which project, as of which seq, and the digest of each of its arrays: a record in the
+table of the directory, written once the file is whole. Whatever else lies there is nothing: left behind by a process
+that ended before it had written the record, of another version, of a data file that was put in the place of this one,
+or damaged. Then the view is made of the tables, as it is everywhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import lmdb
+import msgspec
+
+from hummock.core.errors import HummockError
+from hummock.store.limits import StoreLimits
+from hummock.store.lmdb.environment import Environment, sync_folder
+from hummock.store.tables import keys, record_codec
+from hummock.store.tables.engine import Transaction
+from hummock.store.tables.projects import project_record
+from hummock.store.views.saved_view import SavedView, made_by, read_view, write_view
+from hummock.store.views.stored import ProjectGone, StoredProject
+from hummock.store.views.view import ProjectView
+
+SAVED_VIEWS = "views"
+"""The folder, in the data directory."""
+
+RECORD_PREFIX = b"saved_view:"
+"""Of the keys of their records, in the table of the directory; a project's number follows."""
+
+_DIGITS = 16
+
+_log = logging.getLogger(__name__)
+
+
+class SavedViewFiles:
+    """The `SavedViews` of a data directory. Safe to use from several threads; one at a time saves."""
+
+    def __init__(self, environment: Environment, limits: StoreLimits, *, is_writer: bool) -> None:
+        """The files of an open directory.
+
+        Args:
+            environment: The directory.
+            limits: Of the store.
+            is_writer: Whether it may save; what is of no use any more is removed at once.
+        """
+        self._environment = environment
+        self._limits = limits
+        self._is_writer = is_writer
+        self._folder = environment.directory / SAVED_VIEWS
+        if is_writer:
+            try:
+                self._remove_strangers()
+            except (OSError, lmdb.Error, HummockError) as error:
+                _log.warning("files of views that are of no use could not be removed: %s", error)
+
+    def view(self, stored: StoredProject) -> ProjectView | None:
+        """One from which the writes since can be followed; None where there is none that is sound."""
+        # What is left out as damaged may be in a file of before.
+        if self._environment.damage.of(stored.number):
+            return None
+        saved = self._record(stored.number)
+        seq, _, ops_after = stored.progress()
+        if saved is None or not ops_after <= saved.seq <= seq:
+            return None
+        try:
+            descriptor = os.open(self._path(saved), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                view = read_view(saved, descriptor, stored.settings(), self._limits)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            _log.warning("the saved view of project number %d cannot be read: %s", stored.number, error)
+            return None
+        if view is None:
+            _log.warning("the saved view of project number %d is damaged; it is made again", stored.number)
+        return view
+
+    def takes(self, view: ProjectView) -> bool:
+        """Whether the view is large enough to be saved, and this process may."""
+        return self._is_writer and len(view.columns) >= self._limits.saved_view_memories
+
+    def is_behind(self, view: ProjectView) -> bool:
+        """Whether what is saved of the project soon could not be followed any more, or nothing is."""
+        saved = self._record(view.number)
+        return saved is None or not 0 <= view.seq - saved.seq <= self._limits.ops_kept // 2
+
+    def save(self, view: ProjectView) -> None:
+        """Saves it instead of an earlier one; says in the log why not, where that fails."""
+        try:
+            self._save(view)
+        except ProjectGone:
+            pass
+        except (OSError, lmdb.Error, HummockError) as error:
+            _log.warning("the view of project number %d could not be saved: %s", view.number, error)
+
+    def _save(self, view: ProjectView) -> None:
+        environment = self._environment
+        if environment.damage.of(view.number):
+            return
+        if environment.free_disk_bytes() < view.nbytes + self._limits.disk_reserve_bytes:
+            _log.warning("the view of project number %d is not saved: the disk has no room for it", view.number)
+            return
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        part = self._folder / f"{view.number}.part"
+        try:
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                saved = write_view(view, environment.space_number, file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self._path(saved))
+            sync_folder(self._folder)
+            sync_folder(environment.directory)
+            with environment.writing() as txn:
+                # Raises where the project is gone.
+                project_record(txn, environment, view.number)
+                txn.put(_key(view.number), record_codec.encode(saved), db=environment.tables.meta)
+        finally:
+            part.unlink(missing_ok=True)
+        self._remove_others(saved)
+
+    def _record(self, number: int) -> SavedView | None:
+        """What is recorded of a project; None where that is nothing which this version reads."""
+        with self._environment.reading() as txn:
+            value = txn.get(_key(number), db=self._environment.tables.meta)
+        saved = None if value is None else _decoded(value)
+        if saved is None or (saved.made_by, saved.number) != (made_by(), number):
+            return None
+        return saved if saved.space == self._environment.space_number else None
+
+    def _path(self, saved: SavedView) -> Path:
+        """Another file for every content: what is mapped is never written to."""
+        return self._folder / file_name(saved)
+
+    def _remove_others(self, saved: SavedView) -> None:
+        """The project's earlier files; a process that has one mapped keeps it."""
+        for path in self._folder.glob(f"{saved.number}-*"):
+            if path.name != file_name(saved):
+                path.unlink(missing_ok=True)
+
+    def _remove_strangers(self) -> None:
+        """Records of projects that are gone, and files that no record names."""
+        environment = self._environment
+        with environment.reading() as txn:
+            recorded = dict(_records(txn, environment))
+            gone = [number for number in recorded if not _is_there(txn, environment, number)]
+        if gone:
+            with environment.writing() as txn:
+                for number in gone:
+                    txn.delete(_key(number), db=environment.tables.meta)
+        named = {file_name(saved) for number, saved in recorded.items() if saved and number not in gone}
+        if self._folder.is_dir():
+            for path in self._folder.iterdir():
+                if path.name not in named:
+                    path.unlink()
+
+
+def file_name(saved: SavedView) -> str:
+    """Of a saved view, in its folder."""
+    content = sha256(b"".join(one.sha256 for one in saved.arrays)).hexdigest()
+    return f"{saved.number}-{saved.seq}-{content[:_DIGITS]}"
+
+
+def _key(number: int) -> bytes:
+    return RECORD_PREFIX + keys.pack_project(number)
+
+
+def _records(txn: Transaction, environment: Environment) -> Iterator[tuple[int, SavedView | None]]:
+    for key, value in keys.entries(txn, environment.tables.meta, RECORD_PREFIX):
+        yield keys.unpack_project(key[len(RECORD_PREFIX) :]), _decoded(value)
+
+
+def _decoded(value: bytes) -> SavedView | None:
+    """A record; None where another version wrote it, whose files nobody reads."""
+    try:
+        return msgspec.msgpack.decode(value, type=SavedView)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _is_there(txn: Transaction, environment: Environment, number: int) -> bool:
+    try:
+        project_record(txn, environment, number)
+    except ProjectGone:
+        return False
+    return True

@@ -1,0 +1,275 @@
+"""A view as a file that is mapped instead of being made again: its arrays one behind the other.
+
+Each array that grows has room behind it, which the file does not fill (a hole), so that the first write after a start
+copies nothing. The file says nothing of itself: a `SavedView`, which is kept elsewhere, says what it is, with a SHA-256
+of each array. Nothing of a file is looked at before all of them are as they were written.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.settings import ProjectSettings
+from hummock.store.limits import KIB, MIB, StoreLimits
+from hummock.store.views.columns import COLUMNS, Columns, TurnIndex
+from hummock.store.views.domain_names import LazyDomainNames
+from hummock.store.views.given_names import LazyGivenNames
+from hummock.store.views.growing import Growing, SignBits, TermCounts, capacity
+from hummock.store.views.postings import FrequentTerms, Postings
+from hummock.store.views.view import ProjectView
+from hummock.text.analyzer import ANALYZER_VERSION
+from hummock_kernels.postings import Presence
+
+_FORMAT = 1
+"""Raised with every change of what an array holds; another version of the package makes files of its own anyway."""
+
+_ALIGNMENT = 64 * KIB
+_PIECE_BYTES = MIB
+_HASHING = 2
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class SavedArray(msgspec.Struct, array_like=True, frozen=True):
+    """An array in the file: `rows` of `shape` from byte `start` on, and room for `room` rows in all."""
+
+    name: str
+    dtype: str
+    rows: int
+    shape: tuple[int, ...]
+    room: int
+    start: int
+    sha256: bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Of its rows."""
+        return self.rows * math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    @property
+    def end(self) -> int:
+        """Behind its room."""
+        return self.start + self.room * math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+class SavedView(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
+    """What a file holds: a view at one seq.
+
+    Attributes:
+        made_by: What wrote it; others do not read it.
+        space: The number of the space of its vectors.
+        number: The project's.
+        seq: Writes that it knows of.
+        content_seq: The generation of its content.
+        size_bytes: Of the file.
+        arrays: In it.
+        live: Memories that are not removed; `live_length` of them.
+        live_length: Sum of their lengths.
+        has_verdicts: As in `Columns`, as are the next two.
+        has_writers: Likewise.
+        first_expiry: Likewise.
+        base: The first ordinal behind the inverted index.
+        mean_length: Of the memories in it.
+        sign_rows: Rows that have sign bits.
+    """
+
+    made_by: str
+    space: int
+    number: int
+    seq: int
+    content_seq: int
+    size_bytes: int
+    arrays: tuple[SavedArray, ...]
+    live: int
+    live_length: int
+    has_verdicts: bool
+    has_writers: bool
+    first_expiry: float
+    base: int
+    mean_length: float
+    sign_rows: int
+
+
+def made_by() -> str:
+    """What this version writes and reads."""
+    return f"{_FORMAT} {version('hummock')} {ANALYZER_VERSION}"
+
+
+def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
+    """Writes a view to an empty file, which may be anything behind the end. Raises: OSError."""
+    saved: list[SavedArray] = []
+    start = 0
+    for name, values in _fixed(view).items():
+        saved.append(_written(file, name, values, len(values), start))
+        start = _aligned(saved[-1].end)
+    for name, grown in _growing(view).items():
+        values = grown.values
+        room = max(capacity(len(values), 0, values.shape[1:], values.dtype), len(values))
+        saved.append(_written(file, name, values, room, start))
+        start = _aligned(saved[-1].end)
+    # A page at least, and none behind it: what is mapped is there.
+    size_bytes = max(start, _ALIGNMENT)
+    file.truncate(size_bytes)
+    columns = view.columns
+    return SavedView(
+        made_by=made_by(),
+        space=space,
+        number=view.number,
+        seq=view.seq,
+        content_seq=view.content_seq,
+        size_bytes=size_bytes,
+        arrays=tuple(saved),
+        live=columns.live,
+        live_length=columns.live_length,
+        has_verdicts=columns.has_verdicts,
+        has_writers=columns.has_writers,
+        first_expiry=columns.first_expiry,
+        base=view.postings.base,
+        mean_length=view.postings.frequent.mean_length,
+        sign_rows=0 if view.signs is None else view.signs.size,
+    )
+
+
+def read_view(saved: SavedView, descriptor: int, settings: ProjectSettings, limits: StoreLimits) -> ProjectView | None:
+    """The view of a file; None where the file is not what was written. Raises: OSError.
+
+    Args:
+        saved: What it is.
+        descriptor: The file, opened to read. It must not change afterwards: what is asked of the view is read from it.
+        settings: Of the project, as they are now.
+        limits: Of the store.
+    """
+    if os.fstat(descriptor).st_size != saved.size_bytes or not _is_sound(saved, descriptor):
+        return None
+    # What is written to it stays in this process.
+    mapped = mmap.mmap(descriptor, saved.size_bytes, access=mmap.ACCESS_COPY)
+    arrays: Arrays = {
+        one.name: np.ndarray((one.room, *one.shape), one.dtype, buffer=mapped, offset=one.start) for one in saved.arrays
+    }
+    return _view(saved, arrays, settings, limits)
+
+
+def _written(file: BinaryIO, name: str, values: NDArray[Any], room: int, start: int) -> SavedArray:
+    content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+    digest = sha256()
+    file.seek(start)
+    for at in range(0, len(content), _PIECE_BYTES):
+        file.write(content[at : at + _PIECE_BYTES])
+        digest.update(content[at : at + _PIECE_BYTES])
+    return SavedArray(name, values.dtype.str, len(values), values.shape[1:], room, start, digest.digest())
+
+
+def _aligned(end: int) -> int:
+    return -(-end // _ALIGNMENT) * _ALIGNMENT
+
+
+def _is_sound(saved: SavedView, descriptor: int) -> bool:
+    """Whether all arrays are what was written; read and not mapped, a page that the disk has lost is an OSError."""
+
+    def is_sound(one: SavedArray) -> bool:
+        digest, at, end = sha256(), one.start, one.start + one.nbytes
+        while at < end:
+            piece = os.pread(descriptor, min(_PIECE_BYTES, end - at), at)
+            if not piece:
+                return False
+            digest.update(piece)
+            at += len(piece)
+        return digest.digest() == one.sha256
+
+    with ThreadPoolExecutor(_HASHING, "saved-view") as pool:
+        # The largest first, so that the others go beside it.
+        return all(pool.map(is_sound, sorted(saved.arrays, key=lambda one: one.nbytes, reverse=True)))
+
+
+def _fixed(view: ProjectView) -> Arrays:
+    """What never grows, or is made anew when it does."""
+    postings, ids = view.postings, view.columns.ids[: len(view.columns)]
+    return {
+        "ids": np.frombuffer("".join(ids).encode(), np.uint8),
+        "id_ends": np.cumsum(np.fromiter(map(len, ids), np.int64, len(ids))),
+        "by_sign": view.columns.by_sign,
+        "signs": np.empty(0, np.uint64) if view.signs is None else view.signs.used_blocks,
+        "indptr": postings.indptr,
+        "post_doc": postings.post_doc,
+        "post_weight": postings.post_weight,
+        "greatest": postings.frequent.greatest,
+        "numbers": postings.frequent.numbers,
+        "held": postings.frequent.presence.held,
+        "before": postings.frequent.presence.before,
+        "df_place": postings.df.place,
+    }
+
+
+def _growing(view: ProjectView) -> Mapping[str, Growing[Any]]:
+    postings = view.postings
+    return {
+        **{f"column_{name}": getattr(view.columns, name) for name in COLUMNS},
+        "vectors": view.vectors,
+        "row_doc": view.row_doc,
+        "fwd_indptr": postings.fwd_indptr,
+        "fwd_term": postings.fwd_term,
+        "fwd_counts": postings.fwd_counts,
+        "df_pages": postings.df.pages,
+    }
+
+
+def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: StoreLimits) -> ProjectView:
+    rows = {one.name: one.rows for one in saved.arrays}
+
+    def growing(name: str) -> Growing[Any]:
+        return Growing(arrays[name], rows[name])
+
+    text = arrays["ids"].tobytes().decode()
+    columns: dict[str, Growing[Any]] = {name: growing(f"column_{name}") for name in COLUMNS}
+    postings = Postings(
+        indptr=arrays["indptr"],
+        post_doc=arrays["post_doc"],
+        post_weight=arrays["post_weight"],
+        base=saved.base,
+        frequent=FrequentTerms(
+            greatest=arrays["greatest"],
+            mean_length=saved.mean_length,
+            numbers=arrays["numbers"],
+            presence=Presence(arrays["held"], arrays["before"]),
+        ),
+        fwd_indptr=growing("fwd_indptr"),
+        fwd_term=growing("fwd_term"),
+        fwd_counts=growing("fwd_counts"),
+        df=TermCounts(pages=growing("df_pages"), place=arrays["df_place"]),
+    )
+    return ProjectView(
+        number=saved.number,
+        seq=saved.seq,
+        content_seq=saved.content_seq,
+        settings=settings,
+        columns=Columns(
+            **columns,
+            turns=TurnIndex.of(columns["session"].values, columns["session_position"].values),
+            ids=[text[start:end] for start, end in pairwise([0, *arrays["id_ends"].tolist()])],
+            by_sign=arrays["by_sign"],
+            live=saved.live,
+            live_length=saved.live_length,
+            has_verdicts=saved.has_verdicts,
+            has_writers=saved.has_writers,
+            first_expiry=saved.first_expiry,
+        ),
+        vectors=growing("vectors"),
+        row_doc=growing("row_doc"),
+        postings=postings,
+        domain_names=LazyDomainNames(),
+        given_names=LazyGivenNames(),
+        plans=limits.plans,
+        signs=SignBits(arrays["signs"], saved.sign_rows) if saved.sign_rows else None,
+    )
