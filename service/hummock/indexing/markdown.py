@@ -283,8 +283,7 @@ def _mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tu
     folder = posixpath.dirname(document_path)
     names = _unique_names(frozenset(known_paths))
     found: dict[str, None] = {}
-    for match in _PATH_LIKE.finditer(text):
-        word = match.group().rstrip(".").removeprefix("./")
+    for word in dict.fromkeys(word.rstrip(".").removeprefix("./") for word in _PATH_LIKE.findall(text)):
         path = _resolved(word, folder, known_paths, names)
         if path is not None and path != document_path:
             found[path] = None
