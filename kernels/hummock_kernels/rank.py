@@ -5,19 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hummock_kernels._jit import helper, kernel, named
+from hummock_kernels._jit import helper, kernel
 from hummock_kernels._processor import bit_count
 from hummock_kernels._types import (
-    F32_1D,
-    F64,
-    F64_1D,
-    I32_1D,
     I64,
     OUT_F32_1D,
     OUT_F64_1D,
     OUT_I64_1D,
-    U8_1D,
-    U32_1D,
     U64_1D,
     Docs,
     Doubles,
@@ -28,128 +22,23 @@ from hummock_kernels._types import (
     Vector,
     Words,
 )
-
-VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
-"""Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain, HOLDER
-one of the few that hold the name which the query is."""
-
-CODE, SAID, AGELESS, SENTENCE, ASKING, ASKING_FIRST = 1, 2, 4, 8, 16, 32
-"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which those beside it speak for; a text
-that ends in a question; one that asks, and says something besides."""
-
+from hummock_kernels.pool import (
+    AGELESS,
+    ASKING,
+    ASKING_FIRST,
+    CODE,
+    HOLDER,
+    KEY_FILE,
+    NAMED,
+    POOL,
+    SAID,
+    SENTENCE,
+    WEIGHTS,
+    Pool,
+    Weights,
+)
 
 _EXEMPT = NAMED | KEY_FILE | HOLDER
-
-
-class Pool(NamedTuple):
-    """Candidates, and what the paths say of each.
-
-    Attributes:
-        cosine: (n,) of the best chunk; NaN without a vector.
-        keyword: (n,) BM25, not negative.
-        matched: (n,) bit i is set where term i of the query matched.
-        evidence: (n,) what its words say for it; 1 and more is enough without any similarity.
-        late: (n,) max-sim of the token vectors; NaN without any.
-        found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
-        marks: (n,) bits CODE, SAID, AGELESS, SENTENCE, ASKING and ASKING_FIRST.
-        text_hash: (n,) equal for equal texts.
-        create_time: (n,) Unix seconds.
-        session: (n,) equal for sentences of one session; 0 without one.
-        position: (n,) place in the session.
-        speaker: (n,) equal for sentences of one speaker; 0 where nobody knows.
-        time_match: (n,) how far its time is one of the query's, in [0, 1]; (0,) when the query speaks of none.
-        verdict: (n,) factor of what was said of it, above 0; (0,) when nothing was said of any.
-        tie: (n,) numbers that break ties.
-    """
-
-    cosine: Vector
-    keyword: Vector
-    matched: Words
-    evidence: Vector
-    late: Vector
-    found_by: Flags
-    marks: Flags
-    text_hash: Longs
-    create_time: Doubles
-    session: Longs
-    position: Docs
-    speaker: Words
-    time_match: Vector
-    verdict: Vector
-    tie: Docs
-
-
-class Weights(NamedTuple):
-    """What the query is, and what the paths are worth.
-
-    Attributes:
-        unrelated: Cosine of unrelated texts, below 1; similarity counts from there.
-        min_similarity: Of what neither its words nor its name speak for.
-        min_of_best: The same of the best of the recall.
-        best_cosine: The cosine of that one, or of those.
-        vector_share: Largest share of the vector path and of late interaction, in [0, 1].
-        decay_rate: By which the logarithm of a score falls in a day; 0 switches decay off.
-        as_of: Unix seconds from which ages are counted.
-        even_similarity: Best similarity of the pool at which the vector path weighs as much as the keyword path.
-        steepness: The odds of the vector path grow with that similarity as its power.
-        enough_terms: Share of the query's terms from which on what holds so many of them is strong evidence, in [0, 1].
-        scarcity: The odds of the vector path grow with how far the best candidate falls short of it, as its power.
-        code_odds: Factor of those odds for code.
-        name_odds: Factor of those odds, and of late interaction's share, where a candidate holds all of the query.
-        key_file_evidence: How far a fragment of a key file moves towards the best score, in [0, 1].
-        late_share: Largest share of late interaction, in [0, 1].
-        late_from: Best similarity of the pool up to which late interaction has no share.
-        late_full: That from which on it has its largest.
-        neighbour_weight: How much of a sentence's score those beside it in its session gain; 0 switches lending off.
-        answer_weight: How much of it what answers it gains, where it asks something.
-        asking_loss: How much of its own score it then loses, where it ends in that.
-        time_share: Share of `time_match`, in [0, 1].
-        decay_floor: Share of a score that no age takes away, in [0, 1].
-    """
-
-    unrelated: float
-    min_similarity: float
-    min_of_best: float
-    best_cosine: float
-    vector_share: float
-    decay_rate: float
-    as_of: float
-    even_similarity: float
-    steepness: float
-    enough_terms: float
-    scarcity: float
-    code_odds: float
-    name_odds: float
-    key_file_evidence: float
-    late_share: float
-    late_from: float
-    late_full: float
-    neighbour_weight: float
-    answer_weight: float
-    asking_loss: float
-    time_share: float
-    decay_floor: float
-
-
-_POOL = named(
-    Pool,
-    F32_1D,
-    F32_1D,
-    U32_1D,
-    F32_1D,
-    F32_1D,
-    U8_1D,
-    U8_1D,
-    U64_1D,
-    F64_1D,
-    U64_1D,
-    I32_1D,
-    U32_1D,
-    F32_1D,
-    F32_1D,
-    I32_1D,
-)
-_WEIGHTS = named(Weights, *[F64] * len(Weights._fields))
 
 
 @helper()
@@ -458,7 +347,7 @@ def _shown(aged: _Aged, places: Indices, has_holders: bool, fit: float) -> tuple
 _FLOATS = Tuple((OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F64_1D))
 
 
-@kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(_POOL, U64_1D, I64, _WEIGHTS))
+@kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(POOL, U64_1D, I64, WEIGHTS))
 def rank(
     pool: Pool, echo_hashes: Longs, term_count: int, weights: Weights
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:

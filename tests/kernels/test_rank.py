@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from hummock_kernels import reference
-from hummock_kernels.rank import (
+from hummock_kernels.pool import (
     AGELESS,
     ASKING,
     ASKING_FIRST,
@@ -23,8 +23,8 @@ from hummock_kernels.rank import (
     VECTOR,
     Pool,
     Weights,
-    rank,
 )
+from hummock_kernels.rank import rank
 
 NOW = 1_000_000.0
 PLAIN = Weights(

@@ -158,6 +158,25 @@ def test_what_was_written_behind_it_is_followed_and_too_much_is_not(saved: Path,
         assert loads.count == made
 
 
+def test_a_view_that_is_no_longer_the_newest_is_saved_as_it_is(tmp_path: Path, loads: Loads) -> None:
+    """As it happens where a write comes while it is being saved: both have the same buffers."""
+    with saving(tmp_path) as store:
+        for number in range(5):
+            put(store, "p", Entry(id=f"m{number}", session_id="s", seeds=(number,)))
+        older = store._views.view("p")
+        assert older is not None
+        for number in range(5, 7):
+            put(store, "p", Entry(id=f"m{number}", session_id="s", seeds=(number,)))
+        expected = answers(store)
+        rebuild(store)
+        saved_views_of(store).save(older)
+    assert record_of(tmp_path).seq == older.seq == 5
+    loads.count = 0
+    with saving(tmp_path) as store:
+        assert answers(store) == expected
+        assert loads.count == 0
+
+
 def test_no_damage_of_a_file_is_overlooked(saved: Path) -> None:
     """2,000 bits of what is read, each alone; and of the room behind arrays, which nobody reads."""
     record, path, random = record_of(saved), file_of(saved), Random(14)  # noqa: S311 - a seed, not a secret

@@ -19,7 +19,8 @@ from hummock.recall.plan import KEEPS_ALL, ONLY_TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.verdicts import verdict_factors
 from hummock.text.traits import Trait
-from hummock_kernels.rank import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Weights, rank
+from hummock_kernels.pool import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Weights
+from hummock_kernels.rank import rank
 
 EVEN_SIMILARITY = 0.5
 """The pool's best similarity at which the vector path weighs as much as the keyword path, in a script that it knows.

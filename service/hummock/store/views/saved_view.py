@@ -166,8 +166,10 @@ def _written(file: BinaryIO, name: str, values: NDArray[Any], room: int, start: 
     digest = sha256()
     file.seek(start)
     for at in range(0, len(content), _PIECE_BYTES):
-        file.write(content[at : at + _PIECE_BYTES])
-        digest.update(content[at : at + _PIECE_BYTES])
+        # A copy: a newer view may add to the last block of sign bits meanwhile.
+        piece = content[at : at + _PIECE_BYTES].tobytes()
+        file.write(piece)
+        digest.update(piece)
     return SavedArray(name, values.dtype.str, len(values), values.shape[1:], room, start, digest.digest())
 
 
