@@ -7,6 +7,7 @@ another machine made, costs nothing twice, and an unchanged repository sends not
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -114,15 +115,23 @@ def sync(
             next run goes on from there.
     """
     tree = Tree(root, name)
-    tree.look((), lambda files: on_progress(Progress(stage="read", done=files, total=None)), on_skip)
-    return bring(tree, project, channel, on_progress=on_progress)
+    service = _Service(project=project, name=name, channel=channel)
+    # The service lists what it has while this process reads.
+    with ThreadPoolExecutor(1, "hummock-held") as beside:
+        held = beside.submit(service.held)
+        tree.look((), lambda files: on_progress(Progress(stage="read", done=files, total=None)), on_skip)
+    return _brought(tree, service, held.result(), on_progress)
 
 
 def bring(tree: Tree, project: str, channel: grpc.Channel, *, on_progress: OnProgress) -> SyncReport:
     """Bring the project to hold what the tree has, which has been looked at; arguments and errors as of `sync`."""
     service = _Service(project=project, name=tree.name, channel=channel)
+    return _brought(tree, service, service.held(), on_progress)
+
+
+def _brought(tree: Tree, service: "_Service", held: Mapping[str, str], on_progress: OnProgress) -> SyncReport:
     local = tree.hashes()
-    plan = changes(local, service.held())
+    plan = changes(local, held)
     memories = tree.memories(plan.send)
     failures, secrets = service.send(memories, on_progress)
     deleted = service.delete(plan.delete, on_progress)
