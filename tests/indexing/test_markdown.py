@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hummock.core.memory import DomainKnowledge, MemoryIndex, Payload
 from hummock.indexing import DomainEntry, SourceFile, domain_entries
 from hummock.indexing.markdown import MAX_SUMMARY_CHARACTERS, names_of
+from hummock.text.template import embedded
 
 KNOWN = frozenset(
     {
@@ -205,3 +207,17 @@ def test_entries_are_whole_and_distinct_whatever_the_document(lines: list[str]) 
 def test_hostile_lines_take_no_time(hostile: str) -> None:
     """X10: no expression looks back more than its line is long."""
     assert len(entries(f"text\n\n{hostile}\n")) <= 2
+
+
+def test_a_document_that_is_moved_says_the_same_to_the_model() -> None:
+    """Also one that begins as others do, whose title says which it is."""
+    titles, texts = set(), set()
+    for path in ("docs/README.md", "older docs/v1.5/README.md"):
+        file = SourceFile(path=path, data="# 概览\n\nTides of the harbour.\n".encode())
+        (entry,) = domain_entries(file, KNOWN, names_of(file))
+        detail = DomainKnowledge(domain=entry.domain, aliases=entry.aliases, summary=entry.summary)
+        titles.add(entry.title)
+        texts.add(embedded(MemoryIndex(title=entry.title), Payload(content=entry.content, detail=detail)))
+    assert titles == {"docs/README.md > 概览", "older docs/v1.5/README.md > 概览"}
+    assert {header for header, _ in texts} == {"概览"}
+    assert len(texts) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.core.memory import CodeFragment, MemoryIndex, Payload
+from hummock.core.memory import CodeFragment, DomainKnowledge, MemoryIndex, Payload
 from hummock.text.template import embedded
 
 BODY = "@cached\ndef tide(\n    harbour: str,\n    day: int,\n) -> float:\n    return 1.0"
@@ -25,3 +25,20 @@ PATH = "sea/tide.py"
 def test_a_title_that_the_code_says_is_not_embedded_twice(title: str, header: str) -> None:
     payload = Payload(content=BODY, detail=CodeFragment(path=PATH, symbol="tide"))
     assert embedded(MemoryIndex(title=title), payload) == (header, BODY)
+
+
+@pytest.mark.parametrize(
+    ("title", "header"),
+    [
+        ("docs/README.md > 概览", "概览"),
+        ("README.MD > Overview", "Overview"),
+        ("my docs/guide.mdx > a.md > b", "a.md > b"),
+        ("v1.5 > Choice", "v1.5 > Choice"),
+        ("README.md", "README.md"),
+        ("Overview > README.md > ", "Overview > README.md > "),
+        ("", "harbour"),
+    ],
+)
+def test_a_document_that_is_moved_is_embedded_as_before(title: str, header: str) -> None:
+    payload = Payload(content="The tide comes twice.", detail=DomainKnowledge(domain="harbour", summary="Of tides."))
+    assert embedded(MemoryIndex(title=title), payload) == (header, "Of tides.\nThe tide comes twice.")

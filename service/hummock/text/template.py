@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from hummock.core.facets import facets_of
@@ -23,6 +25,8 @@ TEMPLATE_VERSION = 1
 """Moves when vectors of texts that are put together before and after may not be compared. What else of a memory stands
 in its text is no reason: such vectors say more or less of it, in the same space."""
 
+_DOCUMENT = re.compile(r"\A[^\n>]+\.(?:md|markdown|mdx) > (?=\S)", re.IGNORECASE)
+
 _TITLE_CHARACTERS = 120
 _SUMMARY_CHARACTERS = 200
 
@@ -33,7 +37,8 @@ def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
         case LearningRecord(question=question, answer=answer):
             return _lines(index.title, question), _lines(answer, payload.content)
         case DomainKnowledge(domain=domain, aliases=aliases, summary=summary):
-            return _lines(index.title or domain, *aliases), _lines(summary, payload.content)
+            # As with code below: of documents that begin alike the title begins with the path.
+            return _lines(_DOCUMENT.sub("", index.title or domain), *aliases), _lines(summary, payload.content)
         case CodeFragment(symbol=symbol):
             # Its path is found by words, so that a file that is moved says the same; a title that the code has itself,
             # such as a signature, would only be read again with each piece.
