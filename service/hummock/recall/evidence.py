@@ -43,10 +43,11 @@ def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[
         return holds_any
     told = features.term_weights * found.rarity
     bits = (found.matched[:, None] >> np.arange(len(told), dtype=np.uint32)) & np.uint32(1)
-    held = bits.astype(np.float32) @ told
+    # Not by BLAS, which has once warned here of an invalid value among numbers that it took on every other day.
+    held = np.where(bits, told, 0).sum(axis=1, dtype=np.float64)
     # What tells nothing is no evidence, however much of it a candidate holds.
     known = _ANY if plan.preset is Preset.CODEX else max(features.known_share, _ANY)
-    enough = min(ENOUGH_SHARE * float(told.sum()), ENOUGH_WORTH) * known
+    enough = min(ENOUGH_SHARE * float(told.sum(dtype=np.float64)), ENOUGH_WORTH) * known
     said = np.array(held / enough if enough > 0 else held, np.float32)
     said[np.isnan(found.cosine) & (held > 0)] = 1
     return said
