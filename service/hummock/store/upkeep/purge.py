@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def _remove_saved_views(data: Path) -> None:
     """First: they hold what was removed since they were written, and a purge that is killed must not leave them."""
     lock = DirectoryLock(data)
     try:
-        shutil.rmtree(data / SAVED_VIEWS, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(data / SAVED_VIEWS)
     finally:
         lock.release()
 
