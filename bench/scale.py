@@ -60,13 +60,11 @@ def measure_start(options: Options) -> Findings:
     for start, message in enumerate(messages[:_STARTS], 1):
         with filled.bench.serving() as service:
             serving_s.append(time.perf_counter() - service.started_s)
-            recall = caller(service.channel, RECALL)
-            check_replies([recall(message)])
-            first_answer_s.append(time.perf_counter() - service.started_s)
+            first_answer_s.append(_first_answer_s(service, message))
             if start == _STARTS:
                 one_mib = service.anonymous_bytes() / _MIB
                 # Questions go to the projects in turn, so that these load all of them.
-                check_replies(timed(recall, (), messages[_STARTS:]).replies)
+                check_replies(timed(caller(service.channel, RECALL), (), messages[_STARTS:]).replies)
                 all_mib, resident_mib = service.anonymous_bytes() / _MIB, service.resident_bytes() / _MIB
     libraries = Judge(name="Python with the libraries", value=_libraries_s(), unit="s", guide=_FIRST_ANSWER_S)
     vectors = Judge(name="its vectors in float32", value=A.memories * DIM * 4 / _MIB, unit="MB", guide=_ANONYMOUS_MIB)

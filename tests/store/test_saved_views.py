@@ -351,11 +351,25 @@ def test_a_disk_that_takes_no_file_takes_nothing_from_the_store(
         assert answers(store) == expected
 
 
+def test_another_directory_at_the_path_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data, moved = tmp_path / "data", tmp_path / "moved"
+    with caplog.at_level(logging.WARNING), saving(data) as store:
+        put(store, "p", Entry(id="m"))
+        assert answers(store)
+        rebuild(store)
+        for number in range(SAVING.ops_kept):
+            put(store, "p", Entry(id=f"n{number}"))
+        data.rename(moved)
+        data.mkdir()
+    assert "could not be saved" in caplog.text
+    assert list(data.iterdir()) == []
+
+
 def test_a_small_project_and_a_process_that_only_reads_save_none(tmp_path: Path) -> None:
     with opened(tmp_path, limits=replace(SAVING, saved_view_memories=3)) as store:
         put(store, "p", Entry(id="a"))
         put(store, "p", Entry(id="b"))
         view = store._views.view("p")
         assert view is not None
-        assert not SavedViewFiles(store._engine, SAVING, is_writer=False).takes(view)  # type: ignore[arg-type]
+        assert not SavedViewFiles(saved_views_of(store)._environment, SAVING, is_writer=False).takes(view)
     assert not (tmp_path / SAVED_VIEWS).exists()

@@ -43,7 +43,7 @@ def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[
         return holds_any
     told = features.term_weights * found.rarity
     bits = (found.matched[:, None] >> np.arange(len(told), dtype=np.uint32)) & np.uint32(1)
-    # Not by BLAS, which has once warned here of an invalid value among numbers that it took on every other day.
+    # Not by BLAS, which has warned here of an invalid value, with numbers that it takes otherwise.
     held = np.where(bits, told, 0).sum(axis=1, dtype=np.float64)
     # What tells nothing is no evidence, however much of it a candidate holds.
     known = _ANY if plan.preset is Preset.CODEX else max(features.known_share, _ANY)

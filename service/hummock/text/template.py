@@ -26,6 +26,7 @@ TEMPLATE_VERSION = 1
 in its text is no reason: such vectors say more or less of it, in the same space."""
 
 _DOCUMENT = re.compile(r"\A[^\n>]+\.(?:md|markdown|mdx) > (?=\S)", re.IGNORECASE)
+"""The path of a document at the beginning of a title, as the indexer puts it there (`indexing/markdown.py`)."""
 
 _TITLE_CHARACTERS = 120
 _SUMMARY_CHARACTERS = 200

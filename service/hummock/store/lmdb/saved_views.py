@@ -30,7 +30,7 @@ from hummock.store.views.view import ProjectView
 SAVED_VIEWS = "views"
 """The folder, in the data directory."""
 
-RECORD_PREFIX = b"saved_view:"
+_RECORD_PREFIX = b"saved_view:"
 """Of the keys of their records, in the table of the directory; a project's number follows."""
 
 _DIGITS = 16
@@ -65,8 +65,10 @@ class SavedViewFiles:
         if self._environment.damage.of(stored.number):
             return None
         saved = self._record(stored.number)
+        if saved is None:
+            return None
         seq, _, ops_after = stored.progress()
-        if saved is None or not ops_after <= saved.seq <= seq:
+        if not ops_after <= saved.seq <= seq:
             return None
         try:
             descriptor = os.open(self._path(saved), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -101,6 +103,8 @@ class SavedViewFiles:
 
     def _save(self, view: ProjectView) -> None:
         environment = self._environment
+        # Another directory may have the path by now.
+        environment.require_files()
         if environment.damage.of(view.number):
             return
         if environment.free_disk_bytes() < view.nbytes + self._limits.disk_reserve_bytes:
@@ -136,12 +140,12 @@ class SavedViewFiles:
 
     def _path(self, saved: SavedView) -> Path:
         """Another file for every content: what is mapped is never written to."""
-        return self._folder / file_name(saved)
+        return self._folder / _file_name(saved)
 
     def _remove_others(self, saved: SavedView) -> None:
         """The project's earlier files; a process that has one mapped keeps it."""
         for path in self._folder.glob(f"{saved.number}-*"):
-            if path.name != file_name(saved):
+            if path.name != _file_name(saved):
                 path.unlink(missing_ok=True)
 
     def _remove_strangers(self) -> None:
@@ -154,26 +158,26 @@ class SavedViewFiles:
             with environment.writing() as txn:
                 for number in gone:
                     txn.delete(_key(number), db=environment.tables.meta)
-        named = {file_name(saved) for number, saved in recorded.items() if saved and number not in gone}
+        named = {_file_name(saved) for number, saved in recorded.items() if saved and number not in gone}
         if self._folder.is_dir():
             for path in self._folder.iterdir():
                 if path.name not in named:
                     path.unlink()
 
 
-def file_name(saved: SavedView) -> str:
+def _file_name(saved: SavedView) -> str:
     """Of a saved view, in its folder."""
     content = sha256(b"".join(one.sha256 for one in saved.arrays)).hexdigest()
     return f"{saved.number}-{saved.seq}-{content[:_DIGITS]}"
 
 
 def _key(number: int) -> bytes:
-    return RECORD_PREFIX + keys.pack_project(number)
+    return _RECORD_PREFIX + keys.pack_project(number)
 
 
 def _records(txn: Transaction, environment: Environment) -> Iterator[tuple[int, SavedView | None]]:
-    for key, value in keys.entries(txn, environment.tables.meta, RECORD_PREFIX):
-        yield keys.unpack_project(key[len(RECORD_PREFIX) :]), _decoded(value)
+    for key, value in keys.entries(txn, environment.tables.meta, _RECORD_PREFIX):
+        yield keys.unpack_project(key[len(_RECORD_PREFIX) :]), _decoded(value)
 
 
 def _decoded(value: bytes) -> SavedView | None:

@@ -38,6 +38,7 @@ _FORMAT = 1
 _ALIGNMENT = 64 * KIB
 _PIECE_BYTES = MIB
 _HASHING = 2
+"""Threads that compare digests."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -75,14 +76,13 @@ class SavedView(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
         content_seq: The generation of its content.
         size_bytes: Of the file.
         arrays: In it.
-        live: Memories that are not removed; `live_length` of them.
-        live_length: Sum of their lengths.
-        has_verdicts: As in `Columns`, as are the next two.
+        live: As in `Columns`, as are the next four.
+        live_length: Likewise.
+        has_verdicts: Likewise.
         has_writers: Likewise.
         first_expiry: Likewise.
         base: The first ordinal behind the inverted index.
         mean_length: Of the memories in it.
-        sign_rows: Rows that have sign bits.
     """
 
     made_by: str
@@ -99,7 +99,6 @@ class SavedView(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     first_expiry: float
     base: int
     mean_length: float
-    sign_rows: int
 
 
 def made_by() -> str:
@@ -108,15 +107,12 @@ def made_by() -> str:
 
 
 def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
-    """Writes a view to an empty file, which may be anything behind the end. Raises: OSError."""
+    """Writes a view to an empty file, and says what that holds now. Raises: OSError."""
     saved: list[SavedArray] = []
     start = 0
-    for name, values in _fixed(view).items():
-        saved.append(_written(file, name, values, len(values), start))
-        start = _aligned(saved[-1].end)
-    for name, grown in _growing(view).items():
-        values = grown.values
-        room = max(capacity(len(values), 0, values.shape[1:], values.dtype), len(values))
+    growing = {name: grown.values for name, grown in _growing(view).items()}
+    for name, values in (_fixed(view) | growing).items():
+        room = capacity(len(values), 0, values.shape[1:], values.dtype) if name in growing else len(values)
         saved.append(_written(file, name, values, room, start))
         start = _aligned(saved[-1].end)
     # A page at least, and none behind it: what is mapped is there.
@@ -138,7 +134,6 @@ def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
         first_expiry=columns.first_expiry,
         base=view.postings.base,
         mean_length=view.postings.frequent.mean_length,
-        sign_rows=0 if view.signs is None else view.signs.size,
     )
 
 
@@ -273,5 +268,5 @@ def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: S
         domain_names=LazyDomainNames(),
         given_names=LazyGivenNames(),
         plans=limits.plans,
-        signs=SignBits(arrays["signs"], saved.sign_rows) if saved.sign_rows else None,
+        signs=SignBits(arrays["signs"], rows["vectors"]) if rows["signs"] else None,
     )
