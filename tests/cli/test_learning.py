@@ -84,7 +84,7 @@ def test_the_status_as_json_is_the_reply(service: Stubs, project: str) -> None:
 
 def test_switching_on_again_says_what_was_missed(service: Stubs, project: str) -> None:
     """S3-44."""
-    run("on")
+    assert "no language model is configured" in run("on").stderr
     use(service, project, 1)
     assert "every entry is injected" in run("off").stdout
     use(service, project, 2)

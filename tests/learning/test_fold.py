@@ -86,9 +86,9 @@ def test_references_count_and_what_was_sent_has_its_turn() -> None:
     turn = Injected(scope="s", turn=4, referenced_ids=("a", "b"), injected_ids=("a", "b", "c"), dropped_ids=("b",))
     rebuilt = after(ON, Injected(scope="s", turn=1, referenced_ids=("c",), injected_ids=("c",)), turn)
     assert rebuilt.usage("s") == {
-        "a": Usage(frequency=1, last_sent_turn=4),
-        "b": Usage(frequency=1, last_sent_turn=NEVER),
-        "c": Usage(frequency=1, last_sent_turn=4),
+        "a": Usage(frequency=1, last_sent_turn=4, counted_turn=4),
+        "b": Usage(frequency=1, last_sent_turn=NEVER, counted_turn=4),
+        "c": Usage(frequency=1, last_sent_turn=4, counted_turn=1),
     }
     assert rebuilt.usage("another") == {}
 
@@ -152,7 +152,7 @@ def test_switching_and_tuning_lose_nothing() -> None:
 def test_what_is_removed_is_forgotten_in_every_scope() -> None:
     turns = [Injected(scope=scope, turn=1, referenced_ids=("a", "b"), injected_ids=("a",)) for scope in ("", "s")]
     rebuilt = after(ON, *turns, learned(1, a=("x",)), Forgotten(memory_ids=("a",)))
-    assert rebuilt.usage("") == rebuilt.usage("s") == {"b": Usage(frequency=1)}
+    assert rebuilt.usage("") == rebuilt.usage("s") == {"b": Usage(frequency=1, counted_turn=1)}
     assert rebuilt.profile("a") is None
 
 

@@ -53,7 +53,7 @@ class Life(RuleBasedStateMachine):
         for memory_id in event.referenced_ids:
             title = memory_id.removeprefix("世界.v1.")
             known = before.get(title, Usage())
-            assert self.bench.usage(scope)[title].frequency == known.frequency + 1
+            assert self.bench.usage(scope)[title].frequency == known.frequency + (known.counted_turn != turn)
         assert is_on or self.bench.usage(scope) == before
 
     @rule(turn=ANY_TURN, scope=ANY_SCOPE)

@@ -232,7 +232,7 @@ def test_a_scan_of_all_entries_says_of_which_nothing_was_observed(desk: Learning
 
 def test_switching_on_starts_no_scan_without_a_language_model(desk: LearningDesk) -> None:
     """S3-25, S3-31."""
-    assert not desk.background.switched_on(PROJECT)
+    assert "no language model is configured" in desk.background.switched_on(PROJECT)
 
 
 def test_projects_learn_apart(desk: LearningDesk) -> None:

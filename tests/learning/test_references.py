@@ -82,6 +82,46 @@ def test_a_phrase_inside_a_longer_name_is_part_of_it() -> None:
     assert found("火球术打散了火球", *several) == {"spell": 1.0, "ball": 1.0}
 
 
+NAMED = [
+    entry(name, name)
+    for name in ("潮汐木芯", "二级船票", "已结清证明", "欧阳若兰", "玄铁重剑", "Captain Elira Vance", "Grey Harbour")
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("我想买木芯", "潮汐木芯"),
+        ("木芯需要多少？", "潮汐木芯"),
+        ("若兰在哪里", "欧阳若兰"),
+        ("ask Vance about it", "Captain Elira Vance"),
+        ("Elira, 你在哪里？", "Captain Elira Vance"),
+        ("the Harbour", "Grey Harbour"),
+        ("潮汐木心", "潮汐木芯"),
+        ("歐陽若蘭", "欧阳若兰"),
+        ("三级船票", None),
+        ("未结清证明", None),
+        ("一级和二楼", None),
+        ("is there a harbour", None),
+        ("elira", None),
+    ],
+)
+def test_a_part_of_a_compound_name_refers_to_it_as_people_say_it(text: str, meant: str | None) -> None:
+    """S3-17, 1.1-8: the last or first part, and traditional characters for simplified ones."""
+    assert set(found(text, *NAMED)) == ({meant} if meant else set())
+
+
+@pytest.mark.parametrize("other", ["木芯工坊", "木芯", "铁木芯"])
+def test_a_part_that_another_entry_has_too_means_neither_by_itself(other: str) -> None:
+    named = found("木芯呢", entry("whole", "潮汐木芯"), entry("other", other))
+    assert named == ({"other": 1.0} if other == "木芯" else {"whole": 0.8} if other == "铁木芯" else {})
+
+
+def test_a_part_is_less_similar_than_the_name() -> None:
+    assert found("木芯呢", *NAMED) == {"潮汐木芯": pytest.approx(0.8)}
+    assert found("木芯呢", *NAMED, min_similarity=0.81) == {}
+
+
 def test_a_slip_that_could_be_of_several_names_is_of_none() -> None:
     assert found("冰霜巨狼", entry("d", "冰霜巨龙"), entry("b", "冰霜巨熊")) == {}
     assert set(found("冰霜巨龙", entry("d", "冰霜巨龙"), entry("b", "冰霜巨熊"))) == {"d"}

@@ -41,18 +41,32 @@ def test_five_of_many_are_chosen_the_least_learnt_first_and_the_nearest_of_equal
     """S3-07, S3-09, S3-12."""
     near = [f"e{number}" for number in range(8)]
     known = {"e0": Profile(keywords=("a", "b")), "e1": Profile(last_analyzed_turn=49), "e2": Profile(miss_count=1)}
-    assert select(near, known, 50, SETTINGS) == ("e3", "e4", "e5", "e6", "e7")
-    assert select(near[:5], known, 50, SETTINGS) == ("e3", "e4", "e2", "e0", "e1")
+    assert select((), near, known, 50, SETTINGS) == ("e3", "e4", "e5", "e6", "e7")
+    assert select((), near[:5], known, 50, SETTINGS) == ("e3", "e4", "e2", "e0", "e1")
 
 
 def test_nothing_near_is_nothing_chosen() -> None:
-    assert select([], {}, 3, SETTINGS) == ()
+    assert select((), [], {}, 3, SETTINGS) == ()
 
 
-@given(st.lists(st.sampled_from("abcdefg")), st.dictionaries(st.sampled_from("abcdefg"), profiles), st.integers(1, 9))
-def test_each_is_chosen_once_and_none_that_is_not_near(near: list[str], known: dict[str, Profile], most: int) -> None:
-    chosen = select(near, known, 30, LearningSettings(candidates=most))
-    assert len(chosen) == min(most, len(set(near))) == len(set(chosen))
-    assert set(chosen) <= set(near)
-    ranks = [priority(known.get(one, Profile()), 30, SETTINGS) for one in chosen]
+def test_what_the_turn_names_comes_before_all_else() -> None:
+    """S3-09, S3-12: also what is well known, was analysed a moment ago, or in vain."""
+    known = {"e6": Profile(keywords=("a", "b"), last_analyzed_turn=50), "e7": Profile(miss_count=9)}
+    near = [f"e{number}" for number in range(8)]
+    assert select(("e7", "e6", "named"), near, known, 50, SETTINGS) == ("named", "e7", "e6", "e0", "e1")
+
+
+@given(
+    st.sets(st.sampled_from("abcdefg")),
+    st.lists(st.sampled_from("abcdefg")),
+    st.dictionaries(st.sampled_from("abcdefg"), profiles),
+    st.integers(1, 9),
+)
+def test_each_is_chosen_once_and_none_that_is_not_near(
+    named: set[str], near: list[str], known: dict[str, Profile], most: int
+) -> None:
+    chosen = select(named, near, known, 30, LearningSettings(candidates=most))
+    assert len(chosen) == min(most, len(named.union(near))) == len(set(chosen))
+    assert set(chosen) <= named.union(near)
+    ranks = [(one in named, priority(known.get(one, Profile()), 30, SETTINGS)) for one in chosen]
     assert ranks == sorted(ranks, reverse=True)

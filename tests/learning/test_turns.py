@@ -56,8 +56,21 @@ def test_five_hundred_repeats_of_one_turn_count_once(bench: Workbench) -> None:
             workers.map(lambda _: bench.prepare("alder", 1, request_id=uuid(7), turns=turns)(), range(COMMITS))
         )
     assert len({rendered.text for rendered in shown}) == 1
-    assert bench.usage() == {"alder": Usage(frequency=1, last_sent_turn=1)}
+    assert bench.usage() == {"alder": Usage(frequency=1, last_sent_turn=1, counted_turn=1)}
     assert len(bench.injected()) == 1
+
+
+@pytest.mark.parametrize("is_observed", [False, True])
+def test_a_turn_that_is_rendered_again_counts_once(bench: Workbench, *, is_observed: bool) -> None:
+    """S3-19: each rendering with an id of its own, also behind the answer that it replaces."""
+    bench.say("alder", 4, request_id=uuid(1))
+    if is_observed:
+        bench.observe([4], "alder")
+    assert bench.say("alder and birch", 4, request_id=uuid(2)) == ["alder", "birch"]
+    assert {title: used.frequency for title, used in bench.usage().items()} == {"alder": 1, "birch": 1}
+    bench.say("alder", 5, request_id=uuid(3))
+    assert bench.usage()["alder"].frequency == 2
+    assert bench.replay().matches
 
 
 def test_a_turn_that_was_overtaken_is_rendered_again(bench: Workbench) -> None:
@@ -110,13 +123,13 @@ def test_a_turn_during_which_learning_is_switched_on_is_decided(bench: Workbench
     late = bench.prepare("alder", 1)
     bench.update(enabled=True)
     assert titles(late()) == ["alder"]
-    assert bench.usage() == {"alder": Usage(frequency=1, last_sent_turn=1)}
+    assert bench.usage() == {"alder": Usage(frequency=1, last_sent_turn=1, counted_turn=1)}
 
 
 def test_what_had_no_room_was_not_sent(bench: Workbench) -> None:
     """S3-22."""
     assert bench.say("alder birch cedar", 1, room=2) == ["alder", "birch"]
-    assert bench.usage()["cedar"] == Usage(frequency=1, last_sent_turn=NEVER)
+    assert bench.usage()["cedar"] == Usage(frequency=1, last_sent_turn=NEVER, counted_turn=1)
     assert bench.injected()[-1].dropped_ids == (entry_id("cedar"),)
     assert bench.say("nothing", 2) == ["cedar"]
 

@@ -55,7 +55,7 @@ class Workbench:
 
     @property
     def learning(self) -> Learning:
-        return Learning(self.store, Entries(self.store), lambda project: False)
+        return Learning(self.store, Entries(self.store), lambda project: "")
 
     def put(self, *titles: str, kind: MemoryKind = MemoryKind.ENTRY) -> None:
         self.store.write(self.project, put_request([entry(title, kind) for title in titles])).result(30)

@@ -109,7 +109,7 @@ def test_what_is_stored_is_what_the_events_fold_to(store: Store) -> None:
     for event in EVENTS:
         rebuilt.apply(event)
     assert store.read_learning("p", digest) == digest(rebuilt)
-    assert usage(store, "会话") == {CORE: Usage(frequency=1, last_sent_turn=2), LAMP: Usage()}
+    assert usage(store, "会话") == {CORE: Usage(frequency=1, last_sent_turn=2, counted_turn=2), LAMP: Usage()}
     assert profiles(store)[CORE] == Profile(keywords=("硬木头", "hard wood"), last_analyzed_turn=1)
 
 
@@ -177,7 +177,7 @@ def test_a_unit_of_work_reads_what_it_wrote(store: Store) -> None:
         seen.extend([work.learning.used("s", "a"), work.learning.turn("s"), work.learning.state().events])
 
     store.write("p", write_request(apply)).result(30)
-    assert seen == [Usage(frequency=1, last_sent_turn=3), 3, 1]
+    assert seen == [Usage(frequency=1, last_sent_turn=3, counted_turn=3), 3, 1]
 
 
 def test_a_repeated_request_is_noted_once(store: Store) -> None:
@@ -186,7 +186,7 @@ def test_a_repeated_request_is_noted_once(store: Store) -> None:
 
     for _ in range(3):
         store.write("p", write_request(apply, request_id="r")).result(30)
-    assert usage(store, "") == {"a": Usage(frequency=1, last_sent_turn=1)}
+    assert usage(store, "") == {"a": Usage(frequency=1, last_sent_turn=1, counted_turn=1)}
 
 
 def entries_seq(store: Store) -> int:

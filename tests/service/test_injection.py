@@ -264,12 +264,32 @@ def test_a_new_project_injects_every_entry(service: Stubs, project: str) -> None
     assert usage(service, project) == {CORE: (0, None), LAMP: (0, None), HARBOUR: (0, None)}
 
 
-def test_full_injection_keeps_the_budget(service: Stubs, project: str) -> None:
+def test_while_learning_is_off_the_order_of_entries_follows_no_question(service: Stubs, project: str) -> None:
+    """S3-37."""
+    learn(service, project, *CODEX, note("港口在冬天结冰。", id="a-note"))
+    asked = ("潮汐木芯", "长明灯是什么", "Grey Harbour", "港口结冰", NOTHING)
+    assert {tuple(shown(render(service, project, 1, text))[:3]) for text in asked} == {(CORE, LAMP, HARBOUR)}
+
+
+def test_full_injection_keeps_the_budget_and_says_what_it_left_out(service: Stubs, project: str) -> None:
     """S3-37."""
     learn(service, project, *(entry(f"e{place}", f"第{place}条", "字" * 200) for place in range(100)))
-    rendered = render(service, project, 1, budget_tokens=500)
-    assert 0 < len(shown(rendered)) < 100
+    rendered = render(service, project, 1, "第99条", budget_tokens=500)
+    held = shown(rendered)
+    assert held == [f"e{place}" for place in range(len(held))]
+    assert 0 < len(held) < 100
     assert rendered.rendering.token_count <= 500
+    assert rendered.decision.dropped_count == 100 - len(held)
+    assert render(service, project, 2, budget_tokens=100_000).decision.dropped_count == 0
+
+
+def test_switching_on_says_why_no_entries_are_read(service: Stubs, project: str) -> None:
+    """S3-31: without a language model."""
+    learn(service, project, *CODEX)
+    switched = switch(service, project, enabled=True)
+    assert not switched.cold_start
+    assert "no language model is configured" in switched.cold_start_skipped
+    assert not switch(service, project, enabled=True).cold_start_skipped
 
 
 def test_switching_off_and_on_loses_nothing(service: Stubs, codex: str) -> None:

@@ -163,11 +163,15 @@ def test_switching_on_reads_every_entry_once_and_a_scan_joins(service: Stubs, pr
     """S3-25, S3-26, S3-27, S3-30, S3-44."""
     asked.answer = titled({"潮汐木芯": ["硬木头"], "星图": ["star chart"]})
     without_pause(service, project)
-    assert switch(service, project, enabled=True).cold_start
+    switched = switch(service, project, enabled=True)
+    assert switched.cold_start
+    assert not switched.cold_start_skipped
     keywords_when(service, project, lambda known: known == {WOOD: ["硬木头"], STAR: ["star chart"]})
     (only,) = scan(service, project)[-1:]
     assert only.end == pb.SCAN_END_DONE
-    assert not switch(service, project, enabled=True).cold_start
+    again = switch(service, project, enabled=True)
+    assert not again.cold_start
+    assert not again.cold_start_skipped
 
 
 def test_a_scan_streams_each_entry(service: Stubs, project: str, asked: Stub) -> None:

@@ -258,6 +258,8 @@ def _change(request: pb.UpdateLearningSettingsRequest, target: str, *, json: boo
         note(f"{response.missed_turns} turns came while learning was off")
     if response.cold_start:
         note("entries without keywords are now read; hummock learning run shows how far it is")
+    if response.cold_start_skipped:
+        note(response.cold_start_skipped)
     print_line(_summary(response.state, None))
     print_line(_numbers(response.state.settings))
 

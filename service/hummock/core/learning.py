@@ -109,10 +109,17 @@ def next_turn(last: int | None) -> int:
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """How a scope has used a memory: turns that referenced it, and the turn in which it was last sent, or NEVER."""
+    """How a scope has used a memory.
+
+    Attributes:
+        frequency: Turns whose words referred to it. A turn that is rendered again counts once.
+        last_sent_turn: The turn in which it was last sent, or NEVER.
+        counted_turn: The turn that `frequency` counted last, or NEVER.
+    """
 
     frequency: int = 0
     last_sent_turn: int = NEVER
+    counted_turn: int = NEVER
 
 
 class Judgement(IntEnum):
@@ -252,10 +259,12 @@ class TurnDecision:
     Attributes:
         enabled: Whether learning is on. Off, every entry is part of the prompt and nothing was decided.
         injections: The table, as `learn.decide` orders it, with the first of the rows that wait; empty while it is off.
+        dropped_count: Entries that belong into the prompt and that the budget has no room for.
     """
 
     enabled: bool
     injections: tuple[Injection, ...] = ()
+    dropped_count: int = 0
 
 
 LEARNER_RULE = 2
@@ -325,6 +334,7 @@ class Injected(Struct, frozen=True, kw_only=True):
         referenced_ids: Entries that the user's words refer to, each once.
         injected_ids: Entries that were decided on, each once; the referenced ones are among them.
         dropped_ids: Of these, those that the budget had no room for, so that they were not sent.
+        counted_ids: Of the referenced ones, those that the same turn had counted before it was rendered again.
     """
 
     scope: str
@@ -333,6 +343,7 @@ class Injected(Struct, frozen=True, kw_only=True):
     referenced_ids: tuple[str, ...] = ()
     injected_ids: tuple[str, ...] = ()
     dropped_ids: tuple[str, ...] = ()
+    counted_ids: tuple[str, ...] = ()
 
 
 class KeywordsSet(Struct, frozen=True, kw_only=True):

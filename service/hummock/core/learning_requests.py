@@ -67,12 +67,14 @@ class LearningUpdated:
     Attributes:
         missed_turns: Those that came while learning was off, if this change switched it on; else 0.
         cold_start: Whether this change switched it on, and entries without keywords are now read.
+        cold_start_skipped: Why they are not, for people, if this change switched it on; else empty.
     """
 
     seq: int
     state: LearningState
     missed_turns: int
     cold_start: bool = False
+    cold_start_skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,10 @@ _REASONS = {
     ScanEnd.OFF: "learning is off in this project",
     ScanEnd.FAILING: f"the learner failed {FAILURES} times in a row; ask again to go on with the entries that are left",
 }
+_NO_COLD_START = (
+    "entries without keywords are not read, for no language model is configured; set llm, and ask for them then "
+    "(LearnKeywords, hummock learning run)"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -154,12 +158,12 @@ class BackgroundLearner:
         if scan is not None:
             self._release(scan)
 
-    def switched_on(self, project: str) -> bool:
-        """Learning was switched on: a language model begins to read what has no keywords. False where there is none."""
-        is_told = self._learn.learner is Learner.LLM
-        if is_told:
-            self.scan(project, ScanScope.UNLEARNED)
-        return is_told
+    def switched_on(self, project: str) -> str:
+        """Have a language model read what has no keywords, for learning was switched on; gives why not, else ""."""
+        if self._learn.learner is not Learner.LLM:
+            return _NO_COLD_START
+        self.scan(project, ScanScope.UNLEARNED)
+        return ""
 
     def scan(self, project: str, scope: ScanScope, chosen: Sequence[str] = ()) -> Scan:
         """Begins to read entries, or joins the project's scan that runs, whose entries these are put behind."""

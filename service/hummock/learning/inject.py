@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from hummock.core.learning import NEVER, Injection, InjectionStatus, LearningSettings, Usage
 
 _FORCED: Final = "referenced in this turn"
@@ -40,7 +42,7 @@ def decide(
         First the forced ones in their order; then those that are injected by use, the most often referenced first;
         then those that wait, the most probable first. Equal ones go by id.
     """
-    forced = tuple(_forced(memory_id, usage.get(memory_id, Usage())) for memory_id in dict.fromkeys(referenced))
+    forced = tuple(_forced(memory_id, usage.get(memory_id, Usage()), turn) for memory_id in dict.fromkeys(referenced))
     coming, waiting = _parted(usage, referenced, turn, settings)
     by_use = (_injecting(one, usage[one], _why(usage[one], turn, settings)) for one in coming)
     return (*forced, *by_use, *(_waiting(one, usage[one], turn, settings) for one in waiting[:most_waiting]))
@@ -64,11 +66,11 @@ def plain(memory_id: str, usage: Usage | None) -> Injection:
     return _injecting(memory_id, usage or Usage(), _OFF)
 
 
-def _forced(memory_id: str, usage: Usage) -> Injection:
-    counted = Usage(frequency=usage.frequency + 1, last_sent_turn=usage.last_sent_turn)
+def _forced(memory_id: str, usage: Usage, turn: int) -> Injection:
+    frequency = usage.frequency + (usage.counted_turn != turn)
     return Injection(
         memory_id=memory_id,
-        usage=counted,
+        usage=replace(usage, frequency=frequency, counted_turn=turn),
         probability=1.0,
         status=InjectionStatus.INJECTING,
         reason=_FORCED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate, LearningSettings, Profile
 from hummock.learning.references import NO_PROFILE
@@ -22,18 +22,24 @@ _COMMON = CHINESE_COMMON_WORDS | ENGLISH_COMMON_WORDS
 
 
 def select(
-    near: Iterable[str], profiles: Mapping[str, Profile], turn: int, settings: LearningSettings
+    named: Collection[str],
+    near: Iterable[str],
+    profiles: Mapping[str, Profile],
+    turn: int,
+    settings: LearningSettings,
 ) -> tuple[str, ...]:
-    """The entries to analyse, those of the highest priority first, equal ones as they came.
+    """The entries to analyse: those that the turn names, then others; the highest priority first, equal ones as given.
 
     Args:
-        near: Ids of entries that the words may be about (the coarse filter), the nearest first.
+        named: Ids of entries that the words refer to.
+        near: Ids of others that the words may be about (the coarse filter), the nearest first.
         profiles: What is known of them.
         turn: Now, on the clock of `LearningState.turns`.
         settings: How many, and the numbers of the priority.
     """
     ranked = sorted(
-        dict.fromkeys(near), key=lambda memory_id: -priority(profiles.get(memory_id, NO_PROFILE), turn, settings)
+        dict.fromkeys((*named, *near)),
+        key=lambda one: (one not in named, -priority(profiles.get(one, NO_PROFILE), turn, settings)),
     )
     return tuple(ranked[: settings.candidates])
 

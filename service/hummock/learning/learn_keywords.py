@@ -98,9 +98,9 @@ class LearnKeywords:
         due = None if self._learner is None else self._learner.due(project)
         if due is not None:
             return self._learn(project, user_text, due, claim)
-        near = self._near(project, user_text, state)
-        profiles = self._profiles(project, near)
-        return self._learn(project, user_text, select(near, profiles, state.turns, state.settings), claim)
+        named, near = self._near(project, user_text, state)
+        profiles = self._profiles(project, (*named, *near))
+        return self._learn(project, user_text, select(named, near, profiles, state.turns, state.settings), claim)
 
     def of_entry(self, project: str, memory_id: str, claim: Claim | None = None) -> EntryLearnt:
         """Learn of one entry by what it says itself; `claim` as for `from_turn`. Raises: ClaimLost."""
@@ -123,11 +123,11 @@ class LearnKeywords:
     def _events(self, project: str, after: int) -> list[LoggedEvent]:
         return self._store.read_learning(project, lambda learning: learning.events(after, _EVENTS_AT_ONCE))
 
-    def _near(self, project: str, user_text: str, state: LearningState) -> list[str]:
-        """Entries that are named, then those that are similar in meaning or words."""
+    def _near(self, project: str, user_text: str, state: LearningState) -> tuple[list[str], list[str]]:
+        """Entries that are named, and those that are similar in meaning or words."""
         entries = self._entries.of(project)
         if not entries:
-            return []
+            return [], []
         text = user_text[:MAX_QUERY_CHARACTERS]
         named = self._find_references(project, text, entries, state.settings.min_similarity)
         query = RecallQuery(
@@ -140,8 +140,7 @@ class LearnKeywords:
             intent_mode=IntentMode.LEXICAL,
             full=False,
         )
-        similar = (hit.memory.id for hit in self._recall(query).hits)
-        return list(dict.fromkeys((*(one.memory_id for one in named), *similar)))
+        return [one.memory_id for one in named], [hit.memory.id for hit in self._recall(query).hits]
 
     def _profiles(self, project: str, memory_ids: Sequence[str]) -> dict[str, Profile]:
         return self._store.read_learning(

@@ -120,7 +120,8 @@ def _used(before: LearningView, event: Injected) -> Iterable[tuple[str, Usage]]:
     for memory_id in dict.fromkeys((*event.referenced_ids, *event.injected_ids)):
         usage = before.used(event.scope, memory_id) or Usage()
         if memory_id in referenced:
-            usage = replace(usage, frequency=usage.frequency + 1)
+            counts = memory_id not in event.counted_ids
+            usage = replace(usage, frequency=usage.frequency + counts, counted_turn=event.turn)
         if memory_id in sent:
             usage = replace(usage, last_sent_turn=event.turn)
         yield memory_id, usage

@@ -1,19 +1,27 @@
 """What an entry is called, and a text in which it may be called so, in the one form in which they are compared.
 
-Both are folded (NFKC, lower case, one space for all that is no letter or digit), and fall into units: a Chinese
-character, or a word of another script without its plural's "s".
+Both are folded (NFKC, simplified characters, lower case, one space for all that is no letter or digit), and fall into
+units: a Chinese character, or a word of another script without its plural's "s".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hummock.text.keywords import is_word_at
 from hummock.text.normalise import CJK, nfkc
-from hummock.text.word_lists import ENGLISH_STOP_WORDS
+from hummock.text.simplified import simplified
+from hummock.text.word_lists import (
+    CHINESE_COMMON_WORDS,
+    ENGLISH_COMMON_WORDS,
+    ENGLISH_STOP_WORDS,
+    EVERYDAY_WORDS,
+    FUNCTION_CHARACTERS,
+    LONE_CHARACTERS,
+)
 
 MAX_PHRASE_CHARACTERS = 128
 """What is longer is no name; nobody says it in passing."""
@@ -21,6 +29,9 @@ MAX_PHRASE_CHARACTERS = 128
 LETTERS_AN_EDIT = 8
 """One edit is taken for a slip in so many letters, of which a Chinese character counts two."""
 MAX_EDITS = 3
+
+SHORT_FORM_SIMILARITY = 0.8
+"""How similar a text is to a name of which it says the first or last part."""
 
 _LETTERS_OF_CJK = 2
 _PLURAL_LETTERS = 4
@@ -33,7 +44,12 @@ _CJK = re.compile(f"[{CJK}]")
 _BRACKETED = re.compile(r"[(（\[【〔《「『][^)）\]】〕》」』]*[)）\]】〕》」』]")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 _DOTS = re.compile(r"[·•・‧]")
+_COMPOUND_CJK = re.compile(rf"[{CJK}]{{4,8}}")
+_COMPOUND_WORDS = re.compile(r"[A-Z][^\W\d_]+(?: [^\W\d_]+)* [A-Z][^\W\d_]+")
+_SHORT_FORM_LETTERS = 3
 _NO_PLURAL = ("ss", "us", "is")
+_EVERYDAY = EVERYDAY_WORDS | CHINESE_COMMON_WORDS
+_LONE = FUNCTION_CHARACTERS | LONE_CHARACTERS
 _NUMERALS = re.compile("[0-9〇零一二三四五六七八九十百千万两]+")
 _NEGATIONS = re.compile("[不非未无没]")
 
@@ -54,6 +70,7 @@ class Phrase:
         grams: Each once, with its offset in the text.
         edited_grams: How many of them one edit takes away at most.
         is_short: Whether it is all of Chinese characters, and not many.
+        part_of: The name, folded, of which it is a part by which people mean it; empty for a whole name.
     """
 
     text: str
@@ -62,6 +79,12 @@ class Phrase:
     grams: tuple[tuple[str, int], ...]
     edited_grams: int
     is_short: bool
+    part_of: str = ""
+
+    @property
+    def similarity(self) -> float:
+        """How similar a text is that holds it as it is."""
+        return SHORT_FORM_SIMILARITY if self.part_of else 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +124,29 @@ def phrases_of(name: str) -> tuple[Phrase, ...]:
     return tuple(found.values())
 
 
+@lru_cache(1 << 16)
+def short_forms(title: str) -> tuple[Phrase, ...]:
+    """Parts of a compound name by which people mean it: 木芯 for 潮汐木芯, Vance for Captain Elira Vance.
+
+    They are the first and the last two characters of a Chinese name of four to eight, and the capitalised words of a
+    name that begins and ends with one; none that is an everyday word by itself. They count as they are written.
+    """
+    name = simplified(nfkc(title)).strip()
+    if _COMPOUND_CJK.fullmatch(name):
+        parts = [part for part in (name[:2], name[-2:]) if part not in _EVERYDAY and not _NUMERALS.search(part)]
+    elif _COMPOUND_WORDS.fullmatch(name):
+        words = [word for word in name.split() if word[0].isupper() and len(word) >= _SHORT_FORM_LETTERS]
+        parts = [word for word in words if word.lower() not in ENGLISH_COMMON_WORDS | _ALSO_NAMES]
+    else:
+        return ()
+    phrases = (_phrase(part) for part in parts)
+    return tuple(
+        replace(phrase, written="" if phrase.is_short else part, edits=0, part_of=name)
+        for part, phrase in zip(parts, phrases, strict=True)
+        if phrase is not None
+    )
+
+
 def spoken(text: str) -> Spoken:
     """The text as phrases are looked for in it."""
     folded, units, written = _folded(text)
@@ -129,9 +175,27 @@ def may_stand_for(before: str, part: str, phrase: Phrase) -> bool:
 
 def stands(phrase: Phrase, start: int, said: Spoken) -> bool:
     """Whether the phrase, which a text holds as it is, is a word there."""
+    end = start + len(phrase.text)
+    if phrase.is_short and phrase.part_of and not _is_apart(said.text, start, end, phrase.part_of):
+        return False
     if phrase.is_short:
-        return is_word_at(said.text, start, start + len(phrase.text))
+        return is_word_at(said.text, start, end)
     return not phrase.written or said.written.get(start) == phrase.written
+
+
+def _is_apart(text: str, start: int, end: int, name: str) -> bool:
+    """Whether a part of a name is no part of another compound there, such as 船票 of 二级船票 in 三级船票."""
+    before, behind = text[max(0, start - 2) : start], text[end : end + 2]
+    offset = start - name.index(text[start:end])
+    is_like_name = any(
+        0 <= offset + at < len(text) and text[offset + at] == character
+        for at, character in enumerate(name)
+        if not start <= offset + at < end
+    )
+    return not is_like_name and all(
+        not beside or not _CJK.match(nearest) or nearest in _LONE or beside in _EVERYDAY
+        for beside, nearest in ((before, before[-1:]), (behind, behind[:1]))
+    )
 
 
 def _phrase(form: str) -> Phrase | None:
@@ -164,7 +228,7 @@ def _folded(text: str) -> tuple[str, list[tuple[int, int]], dict[int, str]]:
     written: dict[int, str] = {}
     size = behind = 0
     was_cjk = False
-    for found in _UNIT.finditer(nfkc(text)):
+    for found in _UNIT.finditer(simplified(nfkc(text))):
         unit = found[0]
         is_cjk = _CJK.match(unit) is not None
         # Between Chinese and other words a space is a matter of taste.

@@ -90,6 +90,7 @@ class Redaction:
                     referenced_ids=self._ids(event.referenced_ids),
                     injected_ids=self._ids(event.injected_ids),
                     dropped_ids=self._ids(event.dropped_ids),
+                    counted_ids=self._ids(event.counted_ids),
                 )
             case KeywordsLearned():
                 kept = tuple(update for update in event.updates if update.memory_id not in self.memory_ids)

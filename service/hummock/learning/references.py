@@ -15,7 +15,7 @@ from rapidfuzz.distance import OSA
 
 from hummock.core.learning import Entry, Profile, Reference
 from hummock.core.memory import Filter, Memory, MemoryKind
-from hummock.learning.phrases import Phrase, Spoken, may_stand_for, phrases_of, spoken, stands
+from hummock.learning.phrases import Phrase, Spoken, may_stand_for, phrases_of, short_forms, spoken, stands
 from hummock.ports.learning import LearningReader
 from hummock.ports.store import Store
 
@@ -198,16 +198,21 @@ class NameIndex:
         """The entries that a text refers to, the most similar first, equal ones by id; each once."""
         said = spoken(text)
         # Many entries may have one phrase, which is looked for once.
-        owners: dict[tuple[str, str], list[str]] = {}
-        looked_for: dict[tuple[str, str], tuple[Phrase, int]] = {}
+        owners: dict[tuple[str, str, float], list[str]] = {}
+        looked_for: dict[tuple[str, str, float], tuple[Phrase, int]] = {}
         for number, edits in self._candidates(said, min_similarity):
             phrase, memory_id = self._phrases[number]
-            key = phrase.text, phrase.written
+            key = phrase.text, phrase.written, phrase.similarity
             owners.setdefault(key, []).append(memory_id)
             looked_for[key] = phrase, edits
+        owners_of_text: defaultdict[str, set[str]] = defaultdict(set)
+        for (phrase_text, *_), memory_ids in owners.items():
+            owners_of_text[phrase_text].update(memory_ids)
         matches = [
             match
             for key, (phrase, edits) in looked_for.items()
+            # A part that several names have means none of them.
+            if phrase.similarity == 1 or (phrase.similarity >= min_similarity and len(owners_of_text[phrase.text]) == 1)
             for match in _matches(phrase, frozenset(owners[key]), edits, said)
         ]
         best: dict[str, float] = {}
@@ -218,7 +223,8 @@ class NameIndex:
         return sorted(found, key=lambda one: (-one.similarity, one.memory_id))
 
     def _remember(self, entry: Entry) -> None:
-        phrases = {phrase.text: phrase for name in (entry.title, *entry.keywords) for phrase in phrases_of(name)}
+        phrases = {phrase.text: phrase for phrase in short_forms(entry.title)}
+        phrases |= {phrase.text: phrase for name in (entry.title, *entry.keywords) for phrase in phrases_of(name)}
         numbers = []
         for phrase in phrases.values():
             number = len(self._phrases)
@@ -268,7 +274,7 @@ def _matches(phrase: Phrase, memory_ids: frozenset[str], edits: int, said: Spoke
             continue
         if distance < least:
             found, least = [], distance
-        similarity = 1 - _TOLERATED_DISTANCE * distance / phrase.edits if distance else 1.0
+        similarity = 1 - _TOLERATED_DISTANCE * distance / phrase.edits if distance else phrase.similarity
         found.append(_Match(start, end, similarity, phrase.text, memory_ids))
     return found
 

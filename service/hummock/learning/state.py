@@ -49,10 +49,10 @@ class UpdateReply:
 class Learning:
     """Shows and changes how projects learn. Safe to call from several threads."""
 
-    def __init__(self, store: Store, entries: Entries, switched_on: Callable[[str], bool]) -> None:
+    def __init__(self, store: Store, entries: Entries, switched_on: Callable[[str], str]) -> None:
         """`switched_on` is told that a project has begun to learn.
 
-        It returns at once, and says whether entries are now read that have no keywords.
+        It returns at once, and gives why no entries without keywords are now read, or "" where they are.
         """
         self._store = store
         self._entries = entries
@@ -118,9 +118,13 @@ class Learning:
         )
         written = self._store.write(command.project, request).result()
         reply = written.reply
-        cold_start = reply.has_begun and self._switched_on(command.project)
+        skipped = self._switched_on(command.project) if reply.has_begun else ""
         return LearningUpdated(
-            seq=written.seq, state=reply.state, missed_turns=reply.missed_turns, cold_start=cold_start
+            seq=written.seq,
+            state=reply.state,
+            missed_turns=reply.missed_turns,
+            cold_start=reply.has_begun and not skipped,
+            cold_start_skipped=skipped,
         )
 
     def replay(self, project: str, fork: SettingsChanges | None, patience: Patience = ENDLESS) -> Replayed:

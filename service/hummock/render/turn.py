@@ -127,12 +127,7 @@ class RenderTurn:
         load = partial(self._store.get, turn.project, min_seq=0, full=True)
         if state.enabled:
             return _decided(turn, self._scores(turn, state.settings), usage, state.settings, load)
-        return _Draft(
-            scores={},
-            decision=TurnDecision(enabled=False),
-            injected_ids=(),
-            rendered=turn.write(replace(turn.source, selected=self._all(turn)), load),
-        )
+        return self._with_all(turn, load)
 
     def _scores(self, turn: Turn, settings: LearningSettings) -> dict[str, float]:
         """The entries that the text refers to, by its words or by its meaning: the most similar first, then by id."""
@@ -144,12 +139,19 @@ class RenderTurn:
                 scores[hit.memory.id] = max(scores.get(hit.memory.id, 0.0), hit.similarity)
         return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
 
-    def _all(self, turn: Turn) -> tuple[Selected, ...]:
-        """What was recalled, and behind it all entries, as many as the budget could have room for."""
-        seen = {item.memory.id for item in turn.source.selected}
-        entries = islice(self._entries.memories(turn.project, full=True), turn.budget_tokens // _LEAST_TOKENS)
-        readable = _first(entries, _MOST_CHARACTERS)
-        return (*turn.source.selected, *(Selected(memory=one) for one in readable if one.id not in seen))
+    def _with_all(self, turn: Turn, load: Load) -> _Draft:
+        """The turn while learning is off: all entries in the order of their writes, whatever is asked.
+
+        As many as the budget could have room for are read; behind them comes what else was recalled.
+        """
+        scores = {item.memory.id: item.score for item in turn.source.selected}
+        read = islice(self._entries.memories(turn.project, full=True), turn.budget_tokens // _LEAST_TOKENS)
+        entries = [Selected(memory=one, score=scores.get(one.id)) for one in _first(read, _MOST_CHARACTERS)]
+        others = (item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY)
+        rendered = turn.write(replace(turn.source, selected=(*entries, *others)), load)
+        all_ids = [entry.memory_id for entry in self._entries.of(turn.project)]
+        decision = TurnDecision(enabled=False, dropped_count=len(_not_shown(all_ids, rendered)))
+        return _Draft(scores={}, decision=decision, injected_ids=(), rendered=rendered)
 
     def _count(self, turn: Turn, draft: _Draft) -> Rendered:
         def apply(work: UnitOfWork) -> CountedReply:
@@ -157,7 +159,7 @@ class RenderTurn:
             if state.enabled != draft.decision.enabled:
                 raise _Switched
             final = _as_of_now(turn, draft, state.settings, work) if state.enabled else draft
-            record(work.learning, _event(turn.commit, final))
+            record(work.learning, _event(turn.commit, final, work))
             return CountedReply(rendered=replace(final.rendered, decision=final.decision))
 
         request = WriteRequest(
@@ -190,12 +192,11 @@ def _decided(
         *(item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY),
         *(_selected(row, present, scores) for row in injected if not row.forced),
     )
-    return _Draft(
-        scores=scores,
-        decision=TurnDecision(enabled=True, injections=table),
-        injected_ids=tuple(row.memory_id for row in injected),
-        rendered=turn.write(replace(turn.source, selected=selected), load),
-    )
+    rendered = turn.write(replace(turn.source, selected=selected), load)
+    injected_ids = tuple(row.memory_id for row in injected)
+    dropped_count = len(_not_shown(injected_ids, rendered))
+    decision = TurnDecision(enabled=True, injections=table, dropped_count=dropped_count)
+    return _Draft(scores=scores, decision=decision, injected_ids=injected_ids, rendered=rendered)
 
 
 def _first(memories: Iterable[Memory], most_characters: int) -> Iterator[Memory]:
@@ -218,7 +219,7 @@ def _as_of_now(turn: Turn, draft: _Draft, settings: LearningSettings, work: Unit
     usage = work.learning.usage(turn.commit.scope)
     if injected_ids(usage, tuple(scores), turn.commit.turn, settings) == draft.injected_ids:
         rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
-        return replace(draft, decision=TurnDecision(enabled=True, injections=rows))
+        return replace(draft, decision=replace(draft.decision, injections=rows))
     return _decided(turn, scores, usage, settings, lambda ids: [work.get(one) for one in ids])
 
 
@@ -227,13 +228,21 @@ def _is_entry(work: UnitOfWork, memory_id: str) -> bool:
     return memory is not None and memory.kind is MemoryKind.ENTRY
 
 
-def _event(commit: RenderCommit, final: _Draft) -> Injected:
-    shown = {one.memory_id for one in final.rendered.memories if one.tier is not Tier.DROPPED}
+def _event(commit: RenderCommit, final: _Draft, work: UnitOfWork) -> Injected:
+    referenced = tuple(row.memory_id for row in final.decision.injections if row.forced)
+    used = {memory_id: work.learning.used(commit.scope, memory_id) for memory_id in referenced}
     return Injected(
         scope=commit.scope,
         turn=commit.turn,
         request_id=commit.request_id,
-        referenced_ids=tuple(row.memory_id for row in final.decision.injections if row.forced),
+        referenced_ids=referenced,
         injected_ids=final.injected_ids,
-        dropped_ids=tuple(memory_id for memory_id in final.injected_ids if memory_id not in shown),
+        dropped_ids=_not_shown(final.injected_ids, final.rendered),
+        counted_ids=tuple(one for one, usage in used.items() if usage and usage.counted_turn == commit.turn),
     )
+
+
+def _not_shown(memory_ids: Sequence[str], rendered: Rendered) -> tuple[str, ...]:
+    """Those of the memories that the rendering does not hold."""
+    shown = {one.memory_id for one in rendered.memories if one.tier is not Tier.DROPPED}
+    return tuple(memory_id for memory_id in memory_ids if memory_id not in shown)

@@ -98,7 +98,11 @@ def fork_of(request: pb.ReplayLearningRequest) -> SettingsChanges | None:
 
 def turn_decision(decision: TurnDecision) -> learning_pb2.TurnDecision:
     """What was decided for a turn."""
-    return learning_pb2.TurnDecision(enabled=decision.enabled, injections=map(injection, decision.injections))
+    return learning_pb2.TurnDecision(
+        enabled=decision.enabled,
+        injections=map(injection, decision.injections),
+        dropped_count=decision.dropped_count,
+    )
 
 
 def injection(row: Injection) -> learning_pb2.Injection:
@@ -166,6 +170,7 @@ def update_response(updated: LearningUpdated) -> learning_service_pb2.UpdateLear
         state=state(updated.state),
         missed_turns=updated.missed_turns,
         cold_start=updated.cold_start,
+        cold_start_skipped=updated.cold_start_skipped,
     )
 
 

@@ -285,8 +285,13 @@ class TurnDecision(_message.Message):
 
     ENABLED_FIELD_NUMBER: _builtins.int
     INJECTIONS_FIELD_NUMBER: _builtins.int
+    DROPPED_COUNT_FIELD_NUMBER: _builtins.int
     enabled: _builtins.bool
     """Whether learning is on. Off, all entries are part of the prompt as far as the budget allows, and nothing is counted."""
+    dropped_count: _builtins.int
+    """Entries that belong into the prompt and are not in it, because the budget has no room for them. Those that were
+    tried are also among Rendering.memories, with TIER_DROPPED.
+    """
     @_builtins.property
     def injections(self) -> _containers.RepeatedCompositeFieldContainer[Global___Injection]:
         """One row an entry that the scope has used: those that are injected first, in the order in which they were tried, then
@@ -298,10 +303,11 @@ class TurnDecision(_message.Message):
         *,
         enabled: _builtins.bool = ...,
         injections: _abc.Iterable[Global___Injection] | None = ...,
+        dropped_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["enabled", b"enabled", "injections", b"injections"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped_count", b"dropped_count", "enabled", b"enabled", "injections", b"injections"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

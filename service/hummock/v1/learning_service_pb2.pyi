@@ -439,6 +439,7 @@ class UpdateLearningSettingsResponse(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     MISSED_TURNS_FIELD_NUMBER: _builtins.int
     COLD_START_FIELD_NUMBER: _builtins.int
+    COLD_START_SKIPPED_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write."""
     missed_turns: _builtins.int
@@ -447,6 +448,8 @@ class UpdateLearningSettingsResponse(_message.Message):
     """Whether this has switched learning on and begun a scan of the entries that have no keywords, which LearnKeywords
     joins. It is skipped where no language model is configured; LearnKeywords can be asked for it later.
     """
+    cold_start_skipped: _builtins.str
+    """Why that scan was skipped, for people; empty where cold_start is set or learning was not switched on by this."""
     @_builtins.property
     def state(self) -> Global___LearningState:
         """The state as it is after it."""
@@ -458,10 +461,11 @@ class UpdateLearningSettingsResponse(_message.Message):
         state: Global___LearningState | None = ...,
         missed_turns: _builtins.int = ...,
         cold_start: _builtins.bool = ...,
+        cold_start_skipped: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["state", b"state"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cold_start", b"cold_start", "missed_turns", b"missed_turns", "seq", b"seq", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cold_start", b"cold_start", "cold_start_skipped", b"cold_start_skipped", "missed_turns", b"missed_turns", "seq", b"seq", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -481,7 +481,10 @@ type TurnDecision struct {
 	Enabled bool `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	// One row an entry that the scope has used: those that are injected first, in the order in which they were tried, then
 	// those that wait, the most probable first, at most 200 of them; GetLearningState has all. Empty while learning is off.
-	Injections    []*Injection `protobuf:"bytes,2,rep,name=injections,proto3" json:"injections,omitempty"`
+	Injections []*Injection `protobuf:"bytes,2,rep,name=injections,proto3" json:"injections,omitempty"`
+	// Entries that belong into the prompt and are not in it, because the budget has no room for them. Those that were
+	// tried are also among Rendering.memories, with TIER_DROPPED.
+	DroppedCount  uint32 `protobuf:"varint,3,opt,name=dropped_count,json=droppedCount,proto3" json:"dropped_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -530,6 +533,13 @@ func (x *TurnDecision) GetInjections() []*Injection {
 	return nil
 }
 
+func (x *TurnDecision) GetDroppedCount() uint32 {
+	if x != nil {
+		return x.DroppedCount
+	}
+	return 0
+}
+
 var File_hummock_v1_learning_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_learning_proto_rawDesc = "" +
@@ -576,12 +586,13 @@ const file_hummock_v1_learning_proto_rawDesc = "" +
 	"\vprobability\x18\x03 \x01(\x01R\vprobability\x123\n" +
 	"\x06status\x18\x04 \x01(\x0e2\x1b.hummock.v1.InjectionStatusR\x06status\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
-	"\x06forced\x18\x06 \x01(\bR\x06forced\"_\n" +
+	"\x06forced\x18\x06 \x01(\bR\x06forced\"\x84\x01\n" +
 	"\fTurnDecision\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x125\n" +
 	"\n" +
 	"injections\x18\x02 \x03(\v2\x15.hummock.v1.InjectionR\n" +
-	"injections*\x91\x01\n" +
+	"injections\x12#\n" +
+	"\rdropped_count\x18\x03 \x01(\rR\fdroppedCount*\x91\x01\n" +
 	"\x0fInjectionStatus\x12 \n" +
 	"\x1cINJECTION_STATUS_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aINJECTION_STATUS_INJECTING\x10\x01\x12!\n" +

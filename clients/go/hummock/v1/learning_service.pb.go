@@ -840,9 +840,11 @@ type UpdateLearningSettingsResponse struct {
 	MissedTurns uint64 `protobuf:"varint,3,opt,name=missed_turns,json=missedTurns,proto3" json:"missed_turns,omitempty"`
 	// Whether this has switched learning on and begun a scan of the entries that have no keywords, which LearnKeywords
 	// joins. It is skipped where no language model is configured; LearnKeywords can be asked for it later.
-	ColdStart     bool `protobuf:"varint,4,opt,name=cold_start,json=coldStart,proto3" json:"cold_start,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ColdStart bool `protobuf:"varint,4,opt,name=cold_start,json=coldStart,proto3" json:"cold_start,omitempty"`
+	// Why that scan was skipped, for people; empty where cold_start is set or learning was not switched on by this.
+	ColdStartSkipped string `protobuf:"bytes,5,opt,name=cold_start_skipped,json=coldStartSkipped,proto3" json:"cold_start_skipped,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *UpdateLearningSettingsResponse) Reset() {
@@ -901,6 +903,13 @@ func (x *UpdateLearningSettingsResponse) GetColdStart() bool {
 		return x.ColdStart
 	}
 	return false
+}
+
+func (x *UpdateLearningSettingsResponse) GetColdStartSkipped() string {
+	if x != nil {
+		return x.ColdStartSkipped
+	}
+	return ""
 }
 
 // Asks for a replay.
@@ -2392,13 +2401,14 @@ const file_hummock_v1_learning_service_proto_rawDesc = "" +
 	"\bsettings\x18\x04 \x01(\v2\x1c.hummock.v1.LearningSettingsR\bsettings\x125\n" +
 	"\bkeywords\x18\x05 \x03(\v2\x19.hummock.v1.EntryKeywordsR\bkeywordsB\n" +
 	"\n" +
-	"\b_enabled\"\xa5\x01\n" +
+	"\b_enabled\"\xd3\x01\n" +
 	"\x1eUpdateLearningSettingsResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12/\n" +
 	"\x05state\x18\x02 \x01(\v2\x19.hummock.v1.LearningStateR\x05state\x12!\n" +
 	"\fmissed_turns\x18\x03 \x01(\x04R\vmissedTurns\x12\x1d\n" +
 	"\n" +
-	"cold_start\x18\x04 \x01(\bR\tcoldStart\"\x88\x01\n" +
+	"cold_start\x18\x04 \x01(\bR\tcoldStart\x12,\n" +
+	"\x12cold_start_skipped\x18\x05 \x01(\tR\x10coldStartSkipped\"\x88\x01\n" +
 	"\x15ReplayLearningRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x120\n" +
 	"\x04fork\x18\x02 \x01(\v2\x1c.hummock.v1.LearningSettingsR\x04fork\x12#\n" +

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hummock.core.learning import (
+    NEVER,
     FeedbackGiven,
     Forgotten,
     Injected,
@@ -87,14 +88,14 @@ def decode_turn(value: bytes) -> int:
 
 def encode_usage(usage: Usage) -> bytes:
     """A memory's usage in a scope."""
-    return encode((usage.frequency, usage.last_sent_turn))
+    return encode((usage.frequency, usage.last_sent_turn, usage.counted_turn))
 
 
 def decode_usage(value: bytes) -> Usage:
     """Inverse of `encode_usage`."""
     # By hand: a turn reads all that its scope has used.
-    frequency, last_sent_turn = decode_array(value)[:2]
-    return Usage(frequency=frequency, last_sent_turn=last_sent_turn)
+    frequency, last_sent_turn, counted_turn = (*decode_array(value), NEVER)[:3]
+    return Usage(frequency=frequency, last_sent_turn=last_sent_turn, counted_turn=counted_turn)
 
 
 _USAGE, _PROFILE, _TURN = "how a scope used a memory", "what was learnt of a memory", "the turn of a scope"
