@@ -48,6 +48,7 @@ _OTHER_VARIABLES = frozenset(
         "HUMMOCK_SHARED",
         "HUMMOCK_TOKEN",
         "HUMMOCK_TOKEN_FILE",
+        "HUMMOCK_TIME_ZONE",
         "HUMMOCK_TLS",
         "HUMMOCK_TLS_CA",
         "HUMMOCK_CLIENT_CERTIFICATE",

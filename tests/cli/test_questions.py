@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from google.protobuf.json_format import Parse, ParseDict
 from google.protobuf.message import Message
@@ -9,6 +11,7 @@ from rich.cells import cell_len
 
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import explain_pb2, recall_pb2
+from hummock_client.time_zone import own_clock, own_zone
 from tests.cli.conftest import Run
 from tests.cli.fake_service import EXPLAINED, RECALLED, RENDERED, SEARCHED, FakeService
 
@@ -40,6 +43,41 @@ def test_a_question_may_be_of_a_time(run: Run, fake: FakeService, command: tuple
     where = request.filter if isinstance(request, context_pb.SearchRequest) else _recall_of(request).filter
     assert where.event_after.ToJsonString() == "2023-05-02T00:00:00Z"
     assert where.event_before.ToJsonString() == "2023-05-04T00:00:00Z"
+
+
+def test_days_and_questions_are_of_the_callers_zone(
+    run: Run, fake: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S4-31."""
+    monkeypatch.setenv("HUMMOCK_TIME_ZONE", "Asia/Shanghai")
+    run("recall", "x", "--since", "2023-05-02", "--until", "2023-05-03")
+    request = _recall_of(fake.asked[0])
+    assert request.filter.event_after.ToJsonString() == "2023-05-01T16:00:00Z"
+    assert request.filter.event_before.ToJsonString() == "2023-05-03T16:00:00Z"
+    assert request.time_zone == "Asia/Shanghai"
+    monkeypatch.setenv("HUMMOCK_TIME_ZONE", "Asia/Nowhere")
+    refused = run("recall", "x", "--since", "2023-05-02")
+    assert (refused.exit_code, "Asia/Shanghai" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("named", "machine", "zone"),
+    [
+        ("Asia/Tokyo", "Europe/Berlin", "Asia/Tokyo"),
+        ("", "Europe/Berlin", "Europe/Berlin"),
+        ("", ":Asia/Kolkata", "Asia/Kolkata"),
+        ("", "Etc/UTC", ""),
+        ("", "UTC", ""),
+        ("+05:45", "UTC", "+05:45"),
+    ],
+)
+def test_a_machine_on_utc_says_nothing_of_where_somebody_lives(
+    monkeypatch: pytest.MonkeyPatch, named: str, machine: str, zone: str
+) -> None:
+    monkeypatch.setenv("HUMMOCK_TIME_ZONE", named)
+    monkeypatch.setenv("TZ", machine)
+    assert own_zone() == zone
+    assert own_clock().utcoffset(None if zone.startswith("+") else datetime(2026, 1, 1)) is not None
 
 
 def _recall_of(request: Message) -> recall_pb2.RecallRequest:

@@ -205,6 +205,7 @@ OTHERS: dict[str, Sequence[object]] = {
     "intent_mode": [IntentMode.LEXICAL, IntentMode.LLM],
     "as_of": [0.0, 1_700_000_000.0],
     "include_superseded": [True],
+    "time_zone": ["Asia/Shanghai", "+08:00"],
     "full": [False],
 }
 

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.render import Locale, MemoryMark, Tier
+from hummock.core.time_zone import zone_of
 from hummock.render.compose import marked
 from hummock.render.context import render_context
 from hummock.render.listing import render_index, render_memories
@@ -147,14 +148,14 @@ def test_an_entry_is_named_where_its_text_does_not_name_it() -> None:
 
 def test_times_are_those_of_the_readers_clock() -> None:
     """S4-31."""
-    assert "[2025-10-06 16:53]" in render_memories(chat(), frame(utc_offset_minutes=480)).text
+    assert "[2025-10-06 16:53]" in render_memories(chat(), frame(zone=zone_of("Asia/Shanghai"))).text
 
 
 @pytest.mark.parametrize(("moment", "shown"), [(-62_135_596_800.0, "0001-01-01"), (253_402_300_799.0, "9999-12-31")])
 def test_the_ends_of_time_can_be_shown(moment: float, shown: str) -> None:
     item = selected(note("n", "x", create_time=moment))
-    for offset in (-840, 840):
-        text = render_memories(item, frame(utc_offset_minutes=offset)).text
+    for offset in ("-14:00", "+14:00"):
+        text = render_memories(item, frame(zone=zone_of(offset))).text
         assert shown[:4].lstrip("0") in text
 
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.core.errors import InvalidRequest
+from hummock.core.time_zone import zone_of
 from hummock.text.time_words import MAX_CHARACTERS, time_intervals
 from hummock.text.time_words_en import ENGLISH
 from hummock.text.time_words_zh import CHINESE
@@ -262,6 +264,41 @@ def test_ends_of_days_months_and_years_hold(text: str, as_of: datetime, first: s
 )
 def test_forms_that_are_seldom_are_found_too(text: str) -> None:
     assert spans(text)
+
+
+@given(as_of=MOMENTS, text=st.sampled_from(PAST), hours=st.integers(-14, 14))
+def test_words_mean_the_days_of_the_askers_zone(as_of: datetime, text: str, hours: int) -> None:
+    """S4-31: whatever the words, they mean what they mean to a clock that is so many hours ahead."""
+    ahead = timedelta(hours=hours)
+    told = time_intervals(text, as_of.timestamp(), zone_of(f"{hours:+03d}:00"))
+    there = [(moment - ahead).timestamp() for span in spans(text, as_of + ahead) for moment in span]
+    assert [moment for each in told for moment in (each.start, each.end)] == pytest.approx(there, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "zone", "text", "starts", "ends"),
+    [
+        # 07:00 in Shanghai, while it is still yesterday in UTC.
+        ("2026-11-26T23:00", "Asia/Shanghai", "我昨天做了什么？", "2026-11-25T16:00", "2026-11-26T16:00"),
+        ("2026-11-26T23:00", "", "我昨天做了什么？", "2026-11-25T00:00", "2026-11-26T00:00"),
+        ("2026-11-27T02:00", "America/New_York", "yesterday", "2026-11-25T05:00", "2026-11-26T05:00"),
+        # Days of 23 and of 25 hours.
+        ("2026-03-30T10:00", "Europe/Berlin", "yesterday", "2026-03-28T23:00", "2026-03-29T22:00"),
+        ("2026-10-26T10:00", "Europe/Berlin", "昨天", "2026-10-24T22:00", "2026-10-25T23:00"),
+        ("2026-11-27T02:00", "+05:45", "November 20", "2026-11-19T18:15", "2026-11-20T18:15"),
+    ],
+)
+def test_a_day_begins_at_midnight_of_the_zone(as_of: str, zone: str, text: str, starts: str, ends: str) -> None:
+    (told,) = time_intervals(text, datetime.fromisoformat(f"{as_of}Z").timestamp(), zone_of(zone))
+    assert [f"{datetime.fromtimestamp(each, UTC):%Y-%m-%dT%H:%M}" for each in (told.start, told.end)] == [starts, ends]
+
+
+@pytest.mark.parametrize(
+    "name", ["Asia/Nowhere", "../etc/passwd", "/etc/localtime", "Asia", "+8", "+99:00", "UTC+8", "\0", " "]
+)
+def test_what_is_no_zone_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequest, match="Asia/Shanghai"):
+        zone_of(name)
 
 
 @given(as_of=MOMENTS, text=st.sampled_from(PAST))

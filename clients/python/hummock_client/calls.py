@@ -17,6 +17,7 @@ from hummock_client import prompts, requests
 from hummock_client.prompts import Message
 from hummock_client.sending import Send
 from hummock_client.streaming import Stream
+from hummock_client.time_zone import named_zone
 
 
 class Calls:
@@ -117,7 +118,7 @@ class Calls:
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
     ) -> context_pb.SearchResponse:
         """Searches code and knowledge together."""
-        options = {"allow_missing": True, **options}
+        options = {"allow_missing": True, "time_zone": named_zone(), **options}
         request = context_pb.SearchRequest(project=project, query_text=text, **options)
         return self.send(request, timeout_s=timeout_s)
 

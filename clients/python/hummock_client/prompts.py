@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import recall_pb2
+from hummock_client.time_zone import named_zone
 
 WARMING_S = 30.0
 
@@ -40,7 +41,7 @@ def request(
     """Asks for a system prompt with what the query recalls; a project that does not exist knows nothing."""
     return context_pb.RenderRequest(
         project=project,
-        recall=recall_pb2.RecallRequest(query_text=query, preset=preset),
+        recall=recall_pb2.RecallRequest(query_text=query, preset=preset, time_zone=named_zone()),
         form=form,
         budget_tokens=budget_tokens,
         prompt=prompt,

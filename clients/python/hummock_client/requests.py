@@ -14,6 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.time_zone import named_zone
 
 _TUNING = frozenset(recall_pb2.RecallTuning.DESCRIPTOR.fields_by_name)
 
@@ -58,6 +59,7 @@ class RecallOptions(TypedDict, total=False):
     allow_missing: bool
     include_superseded: bool
     allow_stale: bool
+    time_zone: str
 
 
 class RenderOptions(TypedDict, total=False):
@@ -95,6 +97,7 @@ class SearchOptions(TypedDict, total=False):
     unseen_first: bool
     allow_missing: bool
     allow_stale: bool
+    time_zone: str
 
 
 class FeedbackOptions(TypedDict, total=False):
@@ -155,7 +158,8 @@ def recall(project: str, text: str, options: RecallOptions) -> recall_pb2.Recall
     """
     tuning = {name: value for name, value in options.items() if name in _TUNING}
     others = {name: value for name, value in options.items() if name not in _TUNING}
-    request = recall_pb2.RecallRequest(**{"allow_missing": True, **others})  # type: ignore[arg-type] # by their names
+    defaults = {"allow_missing": True, "time_zone": named_zone()}
+    request = recall_pb2.RecallRequest(**{**defaults, **others})  # type: ignore[arg-type] # by their names
     request.project, request.query_text = project, text
     if tuning:
         request.tuning.MergeFrom(recall_pb2.RecallTuning(**tuning))  # type: ignore[arg-type]
@@ -168,7 +172,7 @@ def render(
     """A rendering of what a text recalls, of a recall, or of the memories with these ids; projects as in `recall`."""
     options = {"allow_missing": True, **options}
     if isinstance(source, str):
-        source = recall_pb2.RecallRequest(query_text=source)
+        source = recall_pb2.RecallRequest(query_text=source, time_zone=named_zone())
     if isinstance(source, recall_pb2.RecallRequest):
         return context_pb.RenderRequest(project=project, recall=source, **options)
     return context_pb.RenderRequest(project=project, memories=context_pb.MemorySelection(ids=source), **options)

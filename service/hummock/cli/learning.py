@@ -12,7 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, connect
-from hummock.cli.options import JsonFlag, JsonLinesFlag, PageOption, ProjectOption, TargetOption, count_option, utf8
+from hummock.cli.options import (
+    JsonFlag,
+    JsonLinesFlag,
+    PageOption,
+    ProjectOption,
+    TargetOption,
+    clock,
+    count_option,
+    utf8,
+)
 from hummock.cli.output import (
     Meter,
     new_table,
@@ -352,7 +361,7 @@ def _events(events: Iterable[pb.LearningEvent]) -> Table:
     table.add_column("what", ratio=1, overflow="fold")
     for event in events:
         kind = event.WhichOneof("event") or "unknown"
-        happened = event.event_time.ToDatetime().isoformat(" ", "seconds")
+        happened = f"{event.event_time.ToDatetime(clock()):%Y-%m-%d %H:%M:%S}"
         table.add_row(str(event.number), happened, kind.replace("_", " "), Text(printable(_about(event, kind))))
     return table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.cli.connection import packages_of
 from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.time_zone import own_clock, own_zone
 
 
 class PresetName(StrEnum):
@@ -73,14 +74,22 @@ _A_DAY_CHARACTERS = len("2023-05-02")
 
 
 def _since(text: str | datetime) -> datetime:
-    """The moment that a day or a time begins at; without an offset it is of UTC."""
+    """The moment that a day or a time begins at; without an offset it is of the caller's clock."""
     if isinstance(text, datetime):
         return text
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{text} is no day or time such as 2023-05-02 or 2023-05-02T09:30") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=clock())
+
+
+def clock() -> tzinfo:
+    """The zone in which times are read and shown."""
+    try:
+        return own_clock()
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _until(text: str | datetime) -> datetime:
@@ -108,7 +117,7 @@ MetaOption = Annotated[
 ]
 SinceOption = Annotated[
     datetime | None,
-    typer.Option("--since", help="Told of this day (UTC) or later: 2023-05-02, or 2023-05-02T09:30.", parser=_since),
+    typer.Option("--since", help="Told of this day or later: 2023-05-02, or 2023-05-02T09:30.", parser=_since),
 ]
 UntilOption = Annotated[
     datetime | None,
@@ -213,4 +222,5 @@ def recall_request(
         preset=_preset_value(preset),
         tuning=recall_pb2.RecallTuning(top_k=top_k),
         filter=where,
+        time_zone=own_zone(),
     )

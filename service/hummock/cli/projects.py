@@ -329,7 +329,7 @@ def _read(chosen: settings_pb2.ProjectSettings, given: str) -> str:
 
 def _value(field: FieldDescriptor, text: str) -> Any:
     if field.enum_type is None:
-        return json_lib.loads(text)
+        return text if field.type == field.TYPE_STRING else json_lib.loads(text)
     prefix = _prefix(field.enum_type)
     names = [prefix + name.strip().upper() for name in text.split(",")]
     return names if field.is_repeated else ",".join(names)
@@ -337,7 +337,7 @@ def _value(field: FieldDescriptor, text: str) -> Any:
 
 def _wanted(field: FieldDescriptor) -> str:
     if field.enum_type is None:
-        return "a number"
+        return "a name" if field.type == field.TYPE_STRING else "a number"
     names = [name.removeprefix(_prefix(field.enum_type)).lower() for name in field.enum_type.values_by_name]
     return ", ".join(names[1:]) + (", or several with commas between" if field.is_repeated else "")
 

@@ -48,6 +48,7 @@ from hummock.cli.output import (
 )
 from hummock.v1 import context_service_pb2, explain_pb2, recall_pb2
 from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.time_zone import own_zone
 
 # Below this an id or a whole path would leave no room for the title; --json has them always.
 _WIDE_COLUMNS = 110
@@ -175,6 +176,7 @@ def search(
         session_id=session,
         unseen_first=unseen_first,
         allow_stale=allow_stale,
+        time_zone=own_zone(),
     )
     with connect(target) as service:
         response = service.context.Search(request, timeout=CALL_TIMEOUT_S)

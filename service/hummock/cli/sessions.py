@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
-from hummock.cli.options import JsonFlag, JsonLinesFlag, PageOption, ProjectOption, TargetOption, unsigned, utf8
+from hummock.cli.options import JsonFlag, JsonLinesFlag, PageOption, ProjectOption, TargetOption, clock, unsigned, utf8
 from hummock.cli.output import new_table, note, print_json, print_json_line, print_line, print_page, printable
 from hummock.v1 import context_service_pb2, session_pb2
 from hummock.v1 import session_service_pb2 as pb
@@ -44,7 +44,7 @@ def ls(
     table.add_column("messages", justify="right", no_wrap=True)
     table.add_column("updated", no_wrap=True)
     for session in response.sessions:
-        updated = session.update_time.ToDatetime().isoformat(" ", "minutes")
+        updated = f"{session.update_time.ToDatetime(clock()):%Y-%m-%d %H:%M}"
         table.add_row(
             Text(printable(session.id)), Text(printable(session.title)), str(session.message_count), Text(updated)
         )
@@ -123,7 +123,7 @@ def _active_id(service: Service, project: str) -> str:
 def _print_messages(messages: Iterable[session_pb2.ChatMessage]) -> None:
     for message in messages:
         role = context_service_pb2.PromptRole.Name(message.role).removeprefix("PROMPT_ROLE_").lower()
-        sent = message.send_time.ToDatetime().isoformat(" ", "seconds")
+        sent = f"{message.send_time.ToDatetime(clock()):%Y-%m-%d %H:%M:%S}"
         print_line(printable(f"{message.position}  {role}  {sent}"))
         for line in message.content.splitlines():
             print_line(printable(f"    {line}"))

@@ -8,6 +8,7 @@ from google.protobuf import json_format
 
 from hummock.console.fields import BadInput, Fields
 from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.time_zone import own_zone
 
 NUMBERS: Final = ("relevance_weight", "min_similarity", "half_life_days")
 """Fields of the tuning that the forms of both columns have, as sliders where scripts run."""
@@ -36,6 +37,7 @@ def recall_of(project: str, fields: Fields, prefix: str = "") -> recall_pb2.Reca
     if "q" not in fields:
         return request
     request.query_text = fields.text("q")
+    request.time_zone = request.time_zone or own_zone()
     preset = fields.choice(f"{prefix}preset", PRESETS)
     request.preset = recall_pb2.Preset.ValueType(preset)
     for name in NUMBERS:

@@ -17,6 +17,7 @@ from hummock.console.view import View, status_of
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import HummockCallError
+from hummock_client.time_zone import own_zone
 
 FORMS: Final = tuple(pb.RenderForm.values())[1:]
 PLACEMENTS: Final = tuple(pb.Placement.values())[1:]
@@ -85,7 +86,9 @@ def _request_of(view: View, question: str) -> pb.RenderRequest:
     return pb.RenderRequest(
         project=view.project,
         recall=recall_pb2.RecallRequest(
-            query_text=question, preset=recall_pb2.Preset.ValueType(fields.choice("preset", PRESETS))
+            query_text=question,
+            preset=recall_pb2.Preset.ValueType(fields.choice("preset", PRESETS)),
+            time_zone=own_zone(),
         ),
         form=form,
         budget_tokens=fields.whole("budget_tokens"),

@@ -22,6 +22,7 @@ from hummock.console.language import Words, language_of
 from hummock.console.undo import UndoShelf
 from hummock_client import AsyncClient, HummockCallError
 from hummock_client.errors import describe
+from hummock_client.time_zone import own_clock
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 STATIC: Final = Path(__file__).with_name("static")
@@ -46,8 +47,8 @@ def link(path: str, /, **query: object) -> str:
 
 
 def moment(stamp: Timestamp) -> str:
-    """A time for people, of UTC and to the second."""
-    return stamp.ToDatetime(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """A time for people, to the second, as the clock where the console runs shows it."""
+    return stamp.ToDatetime(own_clock()).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def machine_moment(stamp: Timestamp) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import tzinfo
 from enum import IntEnum, IntFlag
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from msgspec.structs import astuple
 from hummock.core.candidates import FoundBy, SessionWindow
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin, QueryVector
+from hummock.core.time_zone import zone_of
 
 MAX_QUERY_CHARACTERS = 8192
 MAX_TOP_K = 200
@@ -144,6 +146,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
         intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
+        time_zone: In which its words for days count: an IANA name or an offset; empty means UTC.
         include_superseded: Whether memories that others replace may answer as well.
         full: Whether hits carry their payload.
         until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It stands last, for it
@@ -183,7 +186,13 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
     session_id: str = ""
     window_turns: int | None = None
     echo_window_s: float | None = None
+    time_zone: str = ""
     until_s: float | None = None
+
+    @property
+    def zone(self) -> tzinfo:
+        """The zone of `time_zone`. Raises: InvalidRequest, where that was not checked."""
+        return zone_of(self.time_zone)
 
     def __post_init__(self) -> None:
         if not self.text.strip():

@@ -160,7 +160,7 @@ class RenderQuery:
         read_ids: Memories that stand before all others, in full.
         tail: None keeps all in one place.
         as_of: The "now" of ages in Unix seconds; None means the clock's.
-        utc_offset_minutes: By which the reader's clock is ahead.
+        utc_offset_minutes: By which the reader's clock is ahead; 0 means the zone of the recall, or else the project's.
         read_tool: The name of the tool that reads a memory, one of `READ_TOOLS`.
         commit: None for a preview, which counts nothing.
     """

@@ -27,6 +27,7 @@ class SearchQuery:
         as_of: Unix seconds; None means the clock's.
         until_s: As in a recall.
         session_id: The conversation that it is a part of; empty means none.
+        time_zone: As in a recall.
         unseen_first: Whether what this conversation has shown already stands behind the rest.
     """
 
@@ -40,6 +41,7 @@ class SearchQuery:
     until_s: float | None = field(default=None, compare=False)
     session_id: str = ""
     unseen_first: bool = False
+    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from hummock.core.render import PartialQuotas, RenderForm
 from hummock.core.review import ReviewPolicy
 from hummock.core.secrets import SecretPolicy
 
-Value: TypeAlias = int | float | frozenset[Origin] | DecayMode | SecretPolicy | ReviewPolicy | None
+Value: TypeAlias = int | float | str | frozenset[Origin] | DecayMode | SecretPolicy | ReviewPolicy | None
 """None means that nobody says anything."""
 
 
@@ -108,6 +108,12 @@ class ReviewSettings(Struct, array_like=True, frozen=True, kw_only=True):
     policy: ReviewPolicy | None = None
 
 
+class TimeSettings(Struct, array_like=True, frozen=True, kw_only=True):
+    """Where those who ask live: the zone whose days words such as "yesterday" mean, and in which times are shown."""
+
+    zone: str | None = None
+
+
 class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """All that a project may set. A value's path is its group and its name, for example "chat.top_k"."""
 
@@ -121,6 +127,7 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     secrets: SecretSettings = SecretSettings()
     retention: RetentionSettings = RetentionSettings()
     review: ReviewSettings = ReviewSettings()
+    times: TimeSettings = TimeSettings()
 
     def preset(self, preset: Preset) -> PresetSettings:
         """What is set for one preset."""
@@ -176,6 +183,7 @@ _SHOWN: Final = (
     "secrets",
     "retention",
     "review",
+    "times",
 )
 
 SETTING_PATHS: Final = tuple(

@@ -13,6 +13,7 @@ from hummock.mcp.results import Forgotten, MemoryInFull, Remembered, SearchResul
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from hummock_client import AsyncClient
 from hummock_client.errors import HummockCallError, describe
+from hummock_client.time_zone import own_zone
 
 Answer = TypeVar("Answer")
 
@@ -36,7 +37,9 @@ class ProjectCalls:
         """Code and knowledge in one list, as text and as data. Searches of one session know what was shown in it."""
         scope = context_service_pb2.SearchScope.Value(f"SEARCH_SCOPE_{type.upper()}")
         found = await self._answered(
-            lambda: self._client.search(self._project, query, scope=scope, top_k=top_k, session_id=session_id)
+            lambda: self._client.search(
+                self._project, query, scope=scope, top_k=top_k, session_id=session_id, time_zone=own_zone()
+            )
         )
         return found.text, SearchResults.of(found)
 
@@ -64,7 +67,7 @@ class ProjectCalls:
 
     async def recall_context(self, task: str, budget_tokens: int | None) -> TaskContext:
         """The context section of the CODE preset; nothing is counted as used."""
-        recall = recall_pb2.RecallRequest(query_text=task, preset=recall_pb2.PRESET_CODE)
+        recall = recall_pb2.RecallRequest(query_text=task, preset=recall_pb2.PRESET_CODE, time_zone=own_zone())
         request = context_service_pb2.RenderRequest(
             project=self._project,
             recall=recall,

@@ -154,7 +154,7 @@ class CachedRecall:
         What they tell by an event stays, for the event does as long as nothing is written.
         """
         is_given = query.as_of is not None or (query.intent is not None and bool(query.intent.times))
-        times = () if is_given else time_intervals(query.text, self._clock.now())
+        times = () if is_given else time_intervals(query.text, self._clock.now(), query.zone)
         return bool(times) and times != cached.receipt.times
 
     def _shared(self, query: RecallQuery, recalled: Recalled, generation: Generation, started: float) -> Recalled:

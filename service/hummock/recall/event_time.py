@@ -35,7 +35,7 @@ def told_by(query: RecallQuery) -> ToldByEvent | None:
         return None
     told = told_by_event(query.text)
     # What the calendar tells stands: no search is needed for "two weeks before Christmas".
-    return None if told is None or time_intervals(query.text, query.as_of or 0.0) else told
+    return None if told is None or time_intervals(query.text, query.as_of or 0.0, query.zone) else told
 
 
 def event_query(query: RecallQuery, told: ToldByEvent) -> RecallQuery:
@@ -70,7 +70,7 @@ def at_event(query: RecallQuery, told: ToldByEvent, found: Sequence[tuple[Fused,
         candidates: Candidates = ranked.candidates
         times = told_time(candidates)[ranked.row[places]]
         for happened_s in times[~np.isnan(times)].tolist()[:1]:
-            interval = told.interval(happened_s)
+            interval = told.interval(happened_s, query.zone)
             if interval is not None:
                 return replace(query, intent=replace(query.intent or Intent(), times=(interval,)))
     return query

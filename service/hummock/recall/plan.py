@@ -130,7 +130,10 @@ def tuned(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, t
         filled.append(_ORIGINS)
         values["filter"] = replace(query.filter, origins=said.origins)
     group = query.preset.name.lower()
-    return (replace(query, **values), tuple(f"{group}.{name}" for name in filled)) if filled else (query, ())
+    paths = tuple(f"{group}.{name}" for name in filled)
+    if settings.times.zone and not query.time_zone:
+        values["time_zone"], paths = settings.times.zone, (*paths, "times.zone")
+    return (replace(query, **values), paths) if paths else (query, ())
 
 
 def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: float) -> Plan:
@@ -283,7 +286,7 @@ def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[Ti
     if query.intent is not None and query.intent.times:
         return query.intent.times
     counts = joins_paths if query.time_words is None else query.time_words
-    return time_intervals(query.text, as_of) if counts else ()
+    return time_intervals(query.text, as_of, query.zone) if counts else ()
 
 
 def joins_paths(query: RecallQuery) -> bool:

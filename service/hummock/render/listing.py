@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from operator import add
 from typing import Final
 
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Tier
+from hummock.core.time_zone import wall_clock
 from hummock.render import escape
 from hummock.render.section import Frame, Section, Selected, read_memory
 from hummock.render.tagged import INDEX_CLOSING, body_of, index_entry, index_opening, numbered
@@ -18,9 +18,8 @@ from hummock.text.tokens import TokenCounter
 LIST_BUDGET_TOKENS: Final = 2000
 
 _MEMORIES: Final = "Relevant Memories (for reference):\n"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01
-_LAST_SECOND: Final = 253_402_300_799  # 9999-12-31
+_FIRST_SECOND: Final = -62_135_510_400  # 0001-01-02
+_LAST_SECOND: Final = 253_402_214_399  # 9999-12-30
 _COUNTED_ENTRIES: Final = 16
 _COUNTED_CHARACTERS: Final = 8192
 
@@ -129,9 +128,8 @@ def _assembled(entries: Sequence[str], look: _List) -> str:
 def _line(item: Selected, frame: Frame) -> str:
     memory = item.memory
     moment = memory.create_time if memory.event_time is None else memory.event_time
-    seconds = min(max(moment + frame.utc_offset_minutes * 60, _FIRST_SECOND), _LAST_SECOND)
-    # Not fromtimestamp: it knows no years that are far off.
-    local = _EPOCH + timedelta(seconds=seconds)
+    # Years that are far off are cut, a day before the calendar's ends, so that every zone has room.
+    local = wall_clock(min(max(moment, _FIRST_SECOND), _LAST_SECOND), frame.zone)
     text = escape.listed(_named(memory, frame), keeps_keys=escape.keeps_keys(memory))
     return f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta, timezone, tzinfo
 from functools import partial
 
 from msgspec import structs
@@ -14,6 +15,7 @@ from hummock.core.project import Project
 from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery
 from hummock.core.render import Locale, Quotas, Rendered, RenderForm, RenderQuery, StablePrefix
 from hummock.core.session import PromptTemplate
+from hummock.core.time_zone import zone_of
 from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
 from hummock.ports.store import Readable
@@ -119,12 +121,18 @@ class Render:
             counter=self._counter,
             info=project.info if project else None,
             as_of=self._clock.now() if as_of is None else as_of,
-            utc_offset_minutes=query.utc_offset_minutes,
+            zone=_zone(query, settings.times.zone or ""),
             quotas=quotas,
             read_tool=query.read_tool,
             words=() if query.recall is None else words_of(" ".join((query.recall.text, *_keywords(intent)))),
             passage_scale=min(max(budget_tokens / own_budget_tokens, _SHORTEST), _LONGEST),
         )
+
+
+def _zone(query: RenderQuery, of_project: str) -> tzinfo:
+    if query.utc_offset_minutes:
+        return timezone(timedelta(minutes=query.utc_offset_minutes))
+    return zone_of((query.recall.time_zone if query.recall else "") or of_project)
 
 
 def _locale(query: RenderQuery, source: Source) -> Locale:

@@ -132,6 +132,7 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
         as_of=query.as_of,
         min_seq=query.min_seq,
         until_s=query.until_s,
+        time_zone=query.time_zone,
         full=True,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from typing import Final
 
 from hummock.core.memory import Memory, MemoryKind
@@ -54,7 +55,7 @@ class Frame:
         budget_tokens: Upper bound on the tokens of the whole text.
         info: None where the project is not known, or stands elsewhere already.
         as_of: The "now" of ages, in Unix seconds.
-        utc_offset_minutes: By which the reader's clock is ahead.
+        zone: Of the reader's clock.
         read_tool: The name of the tool that reads a memory.
         force_best: Whether a form that always shows the best memory in full does so.
         words: What tells where in a long text the answer is, as `passage.words_of` gives it.
@@ -68,7 +69,7 @@ class Frame:
     counter: TokenCounter
     info: ProjectInfo | None = None
     as_of: float = 0.0
-    utc_offset_minutes: int = 0
+    zone: tzinfo = UTC
     quotas: Quotas = field(default_factory=Quotas)
     read_tool: str = "read_memory"
     force_best: bool = True

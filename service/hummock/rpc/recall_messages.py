@@ -129,6 +129,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         session_id=values.identifier(f"{prefix}session_id", request.session_id),
         window_turns=tuning.get("window_turns"),
         echo_window_s=values.seconds(given["echo_window"]) if "echo_window" in given else None,
+        time_zone=values.time_zone(f"{prefix}time_zone", request.time_zone),
     )
 
 
@@ -154,6 +155,7 @@ def search_query(request: context_service_pb2.SearchRequest, until_s: float | No
         as_of=values.time("as_of", request, "as_of"),
         session_id=values.identifier("session_id", request.session_id),
         unseen_first=request.unseen_first,
+        time_zone=values.time_zone("time_zone", request.time_zone),
     )
 
 

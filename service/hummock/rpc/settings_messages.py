@@ -23,8 +23,10 @@ from hummock.core.settings import (
     ReviewSettings,
     SecretSettings,
     SettingsShown,
+    TimeSettings,
     Value,
 )
+from hummock.rpc import values
 from hummock.v1 import settings_pb2
 
 _MOST_SHOWN: Final = 64
@@ -47,6 +49,7 @@ def project_settings(sent: settings_pb2.ProjectSettings) -> ProjectSettings:
         secrets=SecretSettings(policy=SecretPolicy(sent.secrets.policy) if sent.secrets.policy else None),
         retention=RetentionSettings(**_said(sent.retention)),
         review=ReviewSettings(policy=ReviewPolicy(sent.review.policy) if sent.review.policy else None),
+        times=TimeSettings(zone=values.time_zone("settings.times.zone", sent.times.zone) or None),
     )
 
 

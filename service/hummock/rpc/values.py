@@ -16,6 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Metadata, Origin, QueryVector
 from hummock.core.project import MAX_PROJECT_BYTES
+from hummock.core.time_zone import zone_of
 from hummock.v1 import memory_pb2
 
 # Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
@@ -49,6 +50,12 @@ def identifier(field: str, value: str) -> str:
     if not value.isprintable() and _FORBIDDEN_IN_NAMES.search(value):
         raise InvalidRequest(field, "holds a control character")
     return value
+
+
+def time_zone(field: str, name: str) -> str:
+    """The name of a time zone, as it was sent; there is one of this name, or it is empty."""
+    zone_of(name, field)
+    return name
 
 
 def identifiers(field: str, values: Iterable[str]) -> tuple[str, ...]:

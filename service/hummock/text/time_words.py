@@ -1,17 +1,18 @@
 """Times that a text speaks of: "last week", "in May 2023", 前天, 5月2日.
 
 They are told from the words alone, with a small grammar, for a ranking that shifts a little by them: what is not
-understood changes nothing. Days are those of UTC and weeks begin on Monday. A date without a year is the last one that
-has come; only words of the future (tomorrow, 下周) lie there.
+understood changes nothing. Days are those of the asker's time zone, and weeks begin on Monday. A date without a year is
+the last one that has come; only words of the future (tomorrow, 下周) lie there.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from hummock.core.recall import TimeInterval
+from hummock.core.time_zone import unix_seconds, wall_clock
 from hummock.text.normalise import CJK, nfkc
 from hummock.text.simplified import simplified
 from hummock.text.time_rules import (
@@ -30,7 +31,6 @@ from hummock.text.time_words_zh import CHINESE
 MAX_CHARACTERS: Final = 512
 """Only the first ones of a text are looked at."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ANY_DAY: Final = datetime(2024, 6, 15, 12, tzinfo=UTC)
 _HAS_CJK: Final = re.compile(f"[{CJK}]")
 
@@ -60,20 +60,23 @@ _DIGITS: Final = Rules(
 )
 
 
-def time_intervals(text: str, as_of: float) -> tuple[TimeInterval, ...]:
+def time_intervals(text: str, as_of: float, zone: tzinfo = UTC) -> tuple[TimeInterval, ...]:
     """The times that a text speaks of, each once.
 
     Args:
         text: In any of both languages, or a mixture.
         as_of: The "now" that words such as "yesterday" are relative to, in Unix seconds.
+        zone: In which days, weeks and months begin.
     """
     try:
-        now = _EPOCH + timedelta(seconds=as_of)
+        now = wall_clock(as_of, zone)
     except OverflowError:
         return ()
     looked_at = nfkc(text[:MAX_CHARACTERS])
     found = [
-        _interval(looked_at, said) for table in _tables(looked_at) for said in table.find(simplified(looked_at), now)
+        _interval(looked_at, said, zone)
+        for table in _tables(looked_at)
+        for said in table.find(simplified(looked_at), now)
     ]
     return tuple({(interval.start, interval.end): interval for interval in reversed(found)}.values())
 
@@ -88,10 +91,10 @@ def _tables(text: str) -> tuple[Rules, ...]:
     return (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(text) else (_DIGITS, ENGLISH)
 
 
-def _interval(text: str, said: Said) -> TimeInterval:
+def _interval(text: str, said: Said, zone: tzinfo) -> TimeInterval:
     return TimeInterval(
-        start=(said.span.start - _EPOCH).total_seconds(),
-        end=(said.span.end - _EPOCH).total_seconds(),
+        start=unix_seconds(said.span.start, zone),
+        end=unix_seconds(said.span.end, zone),
         phrase=text[said.start : said.end].strip(),
         is_vague=said.span.is_vague,
     )

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, tzinfo
 from functools import partial
 from typing import Final, NamedTuple
 
 from hummock.core.recall import TimeInterval
+from hummock.core.time_zone import unix_seconds, wall_clock
 from hummock.text import time_parts, time_rules, time_words_en, time_words_zh
 from hummock.text.normalise import nfkc
 from hummock.text.questions import names_nothing
@@ -20,7 +21,6 @@ from hummock.text.simplified import simplified
 from hummock.text.time_rules import Span, Unit, any_of
 from hummock.text.time_words import MAX_CHARACTERS
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ZH_UNITS: Final = {
     "天": Unit.DAY,
     "日": Unit.DAY,
@@ -46,14 +46,14 @@ class ToldByEvent(NamedTuple):
     phrase: str
     lies: Callable[[Span], Span]
 
-    def interval(self, happened_s: float) -> TimeInterval | None:
+    def interval(self, happened_s: float, zone: tzinfo = UTC) -> TimeInterval | None:
         """The time, where the event happened at these Unix seconds; None beyond the calendar."""
         try:
-            day = time_rules.unit_span(_EPOCH + timedelta(seconds=happened_s), Unit.DAY, 0)
+            day = time_rules.unit_span(wall_clock(happened_s, zone), Unit.DAY, 0)
             span = self.lies(day)
         except (OverflowError, ValueError):
             return None
-        start, end = ((each - _EPOCH).total_seconds() for each in (span.start, span.end))
+        start, end = (unix_seconds(each, zone) for each in (span.start, span.end))
         return TimeInterval(start=start, end=end, phrase=self.phrase, is_counted=True)
 
 

@@ -551,7 +551,9 @@ class RenderRequest(_message.Message):
     rebase: _builtins.bool
     """For TAIL: lay the prefix out anew, from what the turns so far have recalled most."""
     utc_offset_minutes: _builtins.int
-    """Minutes by which the reader's clock is ahead of UTC, -840 to 840, for the times that MEMORIES shows. Unset means UTC."""
+    """Minutes by which the reader's clock is ahead of UTC, -840 to 840, for the times that MEMORIES shows. Unset means
+    the recall's time_zone, or else what the project sets, or else UTC.
+    """
     read_tool: Global___ReadTool.ValueType
     """The name under which the caller offers the tool that reads a memory. Unset means READ_MEMORY."""
     allow_missing: _builtins.bool
@@ -1364,6 +1366,7 @@ class SearchRequest(_message.Message):
     UNSEEN_FIRST_FIELD_NUMBER: _builtins.int
     ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     ALLOW_STALE_FIELD_NUMBER: _builtins.int
+    TIME_ZONE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to search. Required, 1 to 256 characters."""
     query_text: _builtins.str
@@ -1385,6 +1388,8 @@ class SearchRequest(_message.Message):
     allow_missing: _builtins.bool
     """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     allow_stale: _builtins.bool
+    """As in RecallRequest."""
+    time_zone: _builtins.str
     """As in RecallRequest."""
     @_builtins.property
     def filter(self) -> _memory_pb2.MemoryFilter:
@@ -1408,10 +1413,11 @@ class SearchRequest(_message.Message):
         unseen_first: _builtins.bool = ...,
         allow_missing: _builtins.bool = ...,
         allow_stale: _builtins.bool = ...,
+        time_zone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "as_of", b"as_of", "filter", b"filter", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "allow_missing", b"allow_missing", "allow_stale", b"allow_stale", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "session_id", b"session_id", "top_k", b"top_k", "unseen_first", b"unseen_first"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "allow_missing", b"allow_missing", "allow_stale", b"allow_stale", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "session_id", b"session_id", "time_zone", b"time_zone", "top_k", b"top_k", "unseen_first", b"unseen_first"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015

@@ -1184,6 +1184,7 @@ class RecallRequest(_message.Message):
     DECAY_EXEMPT_ORIGINS_FIELD_NUMBER: _builtins.int
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _builtins.int
     ALLOW_STALE_FIELD_NUMBER: _builtins.int
+    TIME_ZONE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters."""
     query_text: _builtins.str
@@ -1218,7 +1219,7 @@ class RecallRequest(_message.Message):
     """
     time_words: _builtins.bool
     """Whether times that query_text speaks of ("last week", 5月2日) count where the intent gives none; relative to as_of, in
-    days of UTC and weeks from Monday. Times of the intent always count. Unset means yes where the vector and the
+    days of time_zone and weeks from Monday. Times of the intent always count. Unset means yes where the vector and the
     keyword path are joined, and no where only one of them runs.
     """
     context_window: _builtins.int
@@ -1245,6 +1246,11 @@ class RecallRequest(_message.Message):
     such memories may be among the hits. What the service does not have in memory, or not up to min_seq, is UNAVAILABLE
     (STORE_UNREACHABLE) with RetryInfo, as it is without this. A service that keeps its memories itself is never stale;
     nor are Explain and RenderTurn, which do not read it.
+    """
+    time_zone: _builtins.str
+    """Where the asker's clock is: an IANA name such as "Asia/Shanghai", or an offset such as "+08:00"; at most 64 characters.
+    Days that query_text speaks of begin at midnight there, and a rendering shows times so. Empty means what the project
+    sets, or else UTC.
     """
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Embedding:
@@ -1310,10 +1316,11 @@ class RecallRequest(_message.Message):
         decay_exempt_origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
         include_superseded: _builtins.bool = ...,
         allow_stale: _builtins.bool = ...,
+        time_zone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "as_of", b"as_of", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "query_vector", b"query_vector", "time_words", b"time_words", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "allow_missing", b"allow_missing", "allow_stale", b"allow_stale", "as_of", b"as_of", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay_exempt_origins", b"decay_exempt_origins", "echo_window", b"echo_window", "filter", b"filter", "include_superseded", b"include_superseded", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "mmr_relevance", b"mmr_relevance", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "session_id", b"session_id", "time_words", b"time_words", "tuning", b"tuning", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "allow_missing", b"allow_missing", "allow_stale", b"allow_stale", "as_of", b"as_of", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay_exempt_origins", b"decay_exempt_origins", "echo_window", b"echo_window", "filter", b"filter", "include_superseded", b"include_superseded", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "mmr_relevance", b"mmr_relevance", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "session_id", b"session_id", "time_words", b"time_words", "time_zone", b"time_zone", "tuning", b"tuning", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__late_interaction: _TypeAlias = _typing.Literal["late_interaction"]  # noqa: Y015
     _WhichOneofArgType__late_interaction: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction"]  # noqa: Y015

@@ -318,6 +318,30 @@ class ReviewSettings(_message.Message):
 Global___ReviewSettings: _TypeAlias = ReviewSettings  # noqa: Y015
 
 @_typing.final
+class TimeSettings(_message.Message):
+    """Where those live who ask."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ZONE_FIELD_NUMBER: _builtins.int
+    zone: _builtins.str
+    """As RecallRequest.time_zone, for requests that name none. Unset means UTC."""
+    def __init__(
+        self,
+        *,
+        zone: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_zone", b"_zone", "zone", b"zone"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_zone", b"_zone", "zone", b"zone"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__zone: _TypeAlias = _typing.Literal["zone"]  # noqa: Y015
+    _WhichOneofArgType__zone: _TypeAlias = _typing.Literal["_zone", b"_zone"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__zone) -> _WhichOneofReturnType__zone | None: ...
+
+Global___TimeSettings: _TypeAlias = TimeSettings  # noqa: Y015
+
+@_typing.final
 class ProjectSettings(_message.Message):
     """All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
     value applies; where that is unset too, the default.
@@ -335,6 +359,7 @@ class ProjectSettings(_message.Message):
     SECRETS_FIELD_NUMBER: _builtins.int
     RETENTION_FIELD_NUMBER: _builtins.int
     REVIEW_FIELD_NUMBER: _builtins.int
+    TIMES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def chat(self) -> _recall_pb2.RecallTuning:
         """Recalls under CHAT."""
@@ -375,6 +400,10 @@ class ProjectSettings(_message.Message):
     def review(self) -> Global___ReviewSettings:
         """What is held for review."""
 
+    @_builtins.property
+    def times(self) -> Global___TimeSettings:
+        """What days are meant by words such as "yesterday", and how times are shown."""
+
     def __init__(
         self,
         *,
@@ -388,10 +417,11 @@ class ProjectSettings(_message.Message):
         secrets: Global___SecretSettings | None = ...,
         retention: Global___RetentionSettings | None = ...,
         review: Global___ReviewSettings | None = ...,
+        times: Global___TimeSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

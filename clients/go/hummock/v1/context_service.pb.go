@@ -993,7 +993,8 @@ type RenderRequest struct {
 	Rebase bool `protobuf:"varint,16,opt,name=rebase,proto3" json:"rebase,omitempty"`
 	// The "now" of ages. Unset means the recall's, or else the server's clock.
 	AsOf *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
-	// Minutes by which the reader's clock is ahead of UTC, -840 to 840, for the times that MEMORIES shows. Unset means UTC.
+	// Minutes by which the reader's clock is ahead of UTC, -840 to 840, for the times that MEMORIES shows. Unset means
+	// the recall's time_zone, or else what the project sets, or else UTC.
 	UtcOffsetMinutes int32 `protobuf:"zigzag32,18,opt,name=utc_offset_minutes,json=utcOffsetMinutes,proto3" json:"utc_offset_minutes,omitempty"`
 	// The name under which the caller offers the tool that reads a memory. Unset means READ_MEMORY.
 	ReadTool ReadTool `protobuf:"varint,19,opt,name=read_tool,json=readTool,proto3,enum=hummock.v1.ReadTool" json:"read_tool,omitempty"`
@@ -2700,7 +2701,9 @@ type SearchRequest struct {
 	// Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND.
 	AllowMissing bool `protobuf:"varint,10,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
 	// As in RecallRequest.
-	AllowStale    bool `protobuf:"varint,11,opt,name=allow_stale,json=allowStale,proto3" json:"allow_stale,omitempty"`
+	AllowStale bool `protobuf:"varint,11,opt,name=allow_stale,json=allowStale,proto3" json:"allow_stale,omitempty"`
+	// As in RecallRequest.
+	TimeZone      string `protobuf:"bytes,12,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2810,6 +2813,13 @@ func (x *SearchRequest) GetAllowStale() bool {
 		return x.AllowStale
 	}
 	return false
+}
+
+func (x *SearchRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
 }
 
 // One result of a search. What does not apply is empty or 0.
@@ -3447,7 +3457,7 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"learntTurn\x12,\n" +
 	"\x06failed\x18\x04 \x01(\v2\x12.google.rpc.StatusH\x00R\x06failed\x12!\n" +
 	"\fstored_count\x18\x05 \x01(\rR\vstoredCountB\t\n" +
-	"\aoutcome\"\x9f\x03\n" +
+	"\aoutcome\"\xbc\x03\n" +
 	"\rSearchRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -3463,7 +3473,8 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\rallow_missing\x18\n" +
 	" \x01(\bR\fallowMissing\x12\x1f\n" +
 	"\vallow_stale\x18\v \x01(\bR\n" +
-	"allowStaleB\b\n" +
+	"allowStale\x12\x1b\n" +
+	"\ttime_zone\x18\f \x01(\tR\btimeZoneB\b\n" +
 	"\x06_top_k\"\xdd\x03\n" +
 	"\fSearchResult\x12-\n" +
 	"\x05scope\x18\x01 \x01(\x0e2\x17.hummock.v1.SearchScopeR\x05scope\x12\x1b\n" +

@@ -2002,7 +2002,7 @@ type RecallRequest struct {
 	// where only one of them runs.
 	LateInteraction *bool `protobuf:"varint,16,opt,name=late_interaction,json=lateInteraction,proto3,oneof" json:"late_interaction,omitempty"`
 	// Whether times that query_text speaks of ("last week", 5月2日) count where the intent gives none; relative to as_of, in
-	// days of UTC and weeks from Monday. Times of the intent always count. Unset means yes where the vector and the
+	// days of time_zone and weeks from Monday. Times of the intent always count. Unset means yes where the vector and the
 	// keyword path are joined, and no where only one of them runs.
 	TimeWords *bool `protobuf:"varint,17,opt,name=time_words,json=timeWords,proto3,oneof" json:"time_words,omitempty"`
 	// So many neighbours before and after each hit are returned with it: turns of its session, or fragments of its file
@@ -2031,7 +2031,11 @@ type RecallRequest struct {
 	// such memories may be among the hits. What the service does not have in memory, or not up to min_seq, is UNAVAILABLE
 	// (STORE_UNREACHABLE) with RetryInfo, as it is without this. A service that keeps its memories itself is never stale;
 	// nor are Explain and RenderTurn, which do not read it.
-	AllowStale    bool `protobuf:"varint,24,opt,name=allow_stale,json=allowStale,proto3" json:"allow_stale,omitempty"`
+	AllowStale bool `protobuf:"varint,24,opt,name=allow_stale,json=allowStale,proto3" json:"allow_stale,omitempty"`
+	// Where the asker's clock is: an IANA name such as "Asia/Shanghai", or an offset such as "+08:00"; at most 64 characters.
+	// Days that query_text speaks of begin at midnight there, and a rendering shows times so. Empty means what the project
+	// sets, or else UTC.
+	TimeZone      string `protobuf:"bytes,25,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2232,6 +2236,13 @@ func (x *RecallRequest) GetAllowStale() bool {
 		return x.AllowStale
 	}
 	return false
+}
+
+func (x *RecallRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
 }
 
 // The memories that bear on a query.
@@ -2484,7 +2495,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x17_min_similarity_of_best\"7\n" +
 	"\vGlossedTerm\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\tR\x04term\x12\x14\n" +
-	"\x05words\x18\x02 \x03(\tR\x05words\"\x8a\t\n" +
+	"\x05words\x18\x02 \x03(\tR\x05words\"\xa7\t\n" +
 	"\rRecallRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -2516,7 +2527,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x14decay_exempt_origins\x18\x16 \x03(\x0e2\x12.hummock.v1.OriginR\x12decayExemptOrigins\x12-\n" +
 	"\x12include_superseded\x18\x17 \x01(\bR\x11includeSuperseded\x12\x1f\n" +
 	"\vallow_stale\x18\x18 \x01(\bR\n" +
-	"allowStaleB\x13\n" +
+	"allowStale\x12\x1b\n" +
+	"\ttime_zone\x18\x19 \x01(\tR\btimeZoneB\x13\n" +
 	"\x11_late_interactionB\r\n" +
 	"\v_time_words\"\xdb\x02\n" +
 	"\x0eRecallResponse\x12#\n" +

@@ -511,6 +511,52 @@ func (x *ReviewSettings) GetPolicy() ReviewPolicy {
 	return ReviewPolicy_REVIEW_POLICY_UNSPECIFIED
 }
 
+// Where those live who ask.
+type TimeSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As RecallRequest.time_zone, for requests that name none. Unset means UTC.
+	Zone          *string `protobuf:"bytes,1,opt,name=zone,proto3,oneof" json:"zone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimeSettings) Reset() {
+	*x = TimeSettings{}
+	mi := &file_hummock_v1_settings_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimeSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimeSettings) ProtoMessage() {}
+
+func (x *TimeSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_settings_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimeSettings.ProtoReflect.Descriptor instead.
+func (*TimeSettings) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TimeSettings) GetZone() string {
+	if x != nil && x.Zone != nil {
+		return *x.Zone
+	}
+	return ""
+}
+
 // All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
 // value applies; where that is unset too, the default.
 type ProjectSettings struct {
@@ -534,14 +580,16 @@ type ProjectSettings struct {
 	// What is kept, and what is forgotten.
 	Retention *RetentionSettings `protobuf:"bytes,9,opt,name=retention,proto3" json:"retention,omitempty"`
 	// What is held for review.
-	Review        *ReviewSettings `protobuf:"bytes,10,opt,name=review,proto3" json:"review,omitempty"`
+	Review *ReviewSettings `protobuf:"bytes,10,opt,name=review,proto3" json:"review,omitempty"`
+	// What days are meant by words such as "yesterday", and how times are shown.
+	Times         *TimeSettings `protobuf:"bytes,11,opt,name=times,proto3" json:"times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectSettings) Reset() {
 	*x = ProjectSettings{}
-	mi := &file_hummock_v1_settings_proto_msgTypes[6]
+	mi := &file_hummock_v1_settings_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +601,7 @@ func (x *ProjectSettings) String() string {
 func (*ProjectSettings) ProtoMessage() {}
 
 func (x *ProjectSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_settings_proto_msgTypes[6]
+	mi := &file_hummock_v1_settings_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +614,7 @@ func (x *ProjectSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectSettings.ProtoReflect.Descriptor instead.
 func (*ProjectSettings) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{6}
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ProjectSettings) GetChat() *RecallTuning {
@@ -639,6 +687,13 @@ func (x *ProjectSettings) GetReview() *ReviewSettings {
 	return nil
 }
 
+func (x *ProjectSettings) GetTimes() *TimeSettings {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
 var File_hummock_v1_settings_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_settings_proto_rawDesc = "" +
@@ -685,7 +740,10 @@ const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\n" +
 	"_max_bytes\"B\n" +
 	"\x0eReviewSettings\x120\n" +
-	"\x06policy\x18\x01 \x01(\x0e2\x18.hummock.v1.ReviewPolicyR\x06policy\"\x9a\x04\n" +
+	"\x06policy\x18\x01 \x01(\x0e2\x18.hummock.v1.ReviewPolicyR\x06policy\"0\n" +
+	"\fTimeSettings\x12\x17\n" +
+	"\x04zone\x18\x01 \x01(\tH\x00R\x04zone\x88\x01\x01B\a\n" +
+	"\x05_zone\"\xca\x04\n" +
 	"\x0fProjectSettings\x12,\n" +
 	"\x04chat\x18\x01 \x01(\v2\x18.hummock.v1.RecallTuningR\x04chat\x12,\n" +
 	"\x04code\x18\x02 \x01(\v2\x18.hummock.v1.RecallTuningR\x04code\x12.\n" +
@@ -697,7 +755,8 @@ const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\asecrets\x18\b \x01(\v2\x1a.hummock.v1.SecretSettingsR\asecrets\x12;\n" +
 	"\tretention\x18\t \x01(\v2\x1d.hummock.v1.RetentionSettingsR\tretention\x122\n" +
 	"\x06review\x18\n" +
-	" \x01(\v2\x1a.hummock.v1.ReviewSettingsR\x06review*v\n" +
+	" \x01(\v2\x1a.hummock.v1.ReviewSettingsR\x06review\x12.\n" +
+	"\x05times\x18\v \x01(\v2\x18.hummock.v1.TimeSettingsR\x05times*v\n" +
 	"\fSecretPolicy\x12\x1d\n" +
 	"\x19SECRET_POLICY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SECRET_POLICY_OFF\x10\x01\x12\x16\n" +
@@ -722,7 +781,7 @@ func file_hummock_v1_settings_proto_rawDescGZIP() []byte {
 }
 
 var file_hummock_v1_settings_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hummock_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_hummock_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_hummock_v1_settings_proto_goTypes = []any{
 	(SecretPolicy)(0),         // 0: hummock.v1.SecretPolicy
 	(ReviewPolicy)(0),         // 1: hummock.v1.ReviewPolicy
@@ -732,27 +791,29 @@ var file_hummock_v1_settings_proto_goTypes = []any{
 	(*SecretSettings)(nil),    // 5: hummock.v1.SecretSettings
 	(*RetentionSettings)(nil), // 6: hummock.v1.RetentionSettings
 	(*ReviewSettings)(nil),    // 7: hummock.v1.ReviewSettings
-	(*ProjectSettings)(nil),   // 8: hummock.v1.ProjectSettings
-	(*RecallTuning)(nil),      // 9: hummock.v1.RecallTuning
+	(*TimeSettings)(nil),      // 8: hummock.v1.TimeSettings
+	(*ProjectSettings)(nil),   // 9: hummock.v1.ProjectSettings
+	(*RecallTuning)(nil),      // 10: hummock.v1.RecallTuning
 }
 var file_hummock_v1_settings_proto_depIdxs = []int32{
 	0,  // 0: hummock.v1.SecretSettings.policy:type_name -> hummock.v1.SecretPolicy
 	1,  // 1: hummock.v1.ReviewSettings.policy:type_name -> hummock.v1.ReviewPolicy
-	9,  // 2: hummock.v1.ProjectSettings.chat:type_name -> hummock.v1.RecallTuning
-	9,  // 3: hummock.v1.ProjectSettings.code:type_name -> hummock.v1.RecallTuning
-	9,  // 4: hummock.v1.ProjectSettings.agent:type_name -> hummock.v1.RecallTuning
+	10, // 2: hummock.v1.ProjectSettings.chat:type_name -> hummock.v1.RecallTuning
+	10, // 3: hummock.v1.ProjectSettings.code:type_name -> hummock.v1.RecallTuning
+	10, // 4: hummock.v1.ProjectSettings.agent:type_name -> hummock.v1.RecallTuning
 	2,  // 5: hummock.v1.ProjectSettings.budget_tokens:type_name -> hummock.v1.FormBudgets
 	3,  // 6: hummock.v1.ProjectSettings.quotas:type_name -> hummock.v1.SectionQuotas
 	4,  // 7: hummock.v1.ProjectSettings.history:type_name -> hummock.v1.HistoryLimits
-	9,  // 8: hummock.v1.ProjectSettings.codex:type_name -> hummock.v1.RecallTuning
+	10, // 8: hummock.v1.ProjectSettings.codex:type_name -> hummock.v1.RecallTuning
 	5,  // 9: hummock.v1.ProjectSettings.secrets:type_name -> hummock.v1.SecretSettings
 	6,  // 10: hummock.v1.ProjectSettings.retention:type_name -> hummock.v1.RetentionSettings
 	7,  // 11: hummock.v1.ProjectSettings.review:type_name -> hummock.v1.ReviewSettings
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	8,  // 12: hummock.v1.ProjectSettings.times:type_name -> hummock.v1.TimeSettings
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_settings_proto_init() }
@@ -765,13 +826,14 @@ func file_hummock_v1_settings_proto_init() {
 	file_hummock_v1_settings_proto_msgTypes[1].OneofWrappers = []any{}
 	file_hummock_v1_settings_proto_msgTypes[2].OneofWrappers = []any{}
 	file_hummock_v1_settings_proto_msgTypes[4].OneofWrappers = []any{}
+	file_hummock_v1_settings_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_settings_proto_rawDesc), len(file_hummock_v1_settings_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
