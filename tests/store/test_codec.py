@@ -115,7 +115,7 @@ def test_learning_lies_as_arrays_and_events_behind_their_number() -> None:
     numbers = [10, 3, 3, 10, 0.6, 5, 20, 10, 0.5]
     assert read(learning_log.encode_state(state)) == [True, numbers, 3, 0, 2, 0, [0, 0, 1]]
     assert learning_log.decode_state(learning_log.encode_state(state)) == state
-    assert read(learning_log.encode_usage(Usage(frequency=2))) == [2, -999]
+    assert read(learning_log.encode_usage(Usage(frequency=2))) == [2, -999, -999]
     profile = Profile(keywords=("k",), miss_count=1, hints=("h",))
     assert read(learning_log.encode_profile(profile)) == [["k"], -999, 1, ["h"], []]
     heard = Profile(voices=(Voice(speaker=2**63, text=7, judgement=Judgement.WRONG),))
@@ -136,7 +136,9 @@ def test_learning_of_another_version_can_be_read() -> None:
     older = learning_log.decode_state(record_codec.encode([True, numbers, 3, 0, 2, 0]))
     newer = learning_log.decode_state(record_codec.encode([True, [*numbers, "new"], 3, 0, 2, 0, [0, 0, 0, 9], "new"]))
     assert older == newer == LearningState(enabled=True, turns=3, events=2)
-    assert learning_log.decode_usage(record_codec.encode([2, 7, "new"])) == Usage(frequency=2, last_sent_turn=7)
+    later = Usage(frequency=2, last_sent_turn=7, counted_turn=5)
+    assert learning_log.decode_usage(record_codec.encode([2, 7, 5, "new"])) == later
+    assert learning_log.decode_usage(record_codec.encode([2, 7])) == Usage(frequency=2, last_sent_turn=7)
     assert learning_log.decode_profile(record_codec.encode([["k"], -999, 1])) == Profile(keywords=("k",), miss_count=1)
     learned = KeywordsLearned(
         learner=Learner.OFFLINE, turn=4, updates=(KeywordUpdate(memory_id="m", keywords=("k",)),), analyzed_ids=("m",)

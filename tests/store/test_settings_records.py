@@ -17,6 +17,7 @@ from hummock.core.settings import (
     RetentionSettings,
     ReviewSettings,
     SecretSettings,
+    TimeSettings,
 )
 from hummock.store.tables.record_codec import pack, unpack
 from tests.strategies import project_settings
@@ -43,6 +44,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         [2, 5],
         [90.0, None, 7, "later"],
         [1, 9],
+        ["Asia/Shanghai", 9],
         {"a group": "of later"},
     ]
     assert unpack(msgspec.msgpack.encode(newer)) == ProjectSettings(
@@ -60,6 +62,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         secrets=SecretSettings(policy=SecretPolicy.WARN),
         retention=RetentionSettings(max_age_days=90.0, max_bytes=7),
         review=ReviewSettings(policy=ReviewPolicy.OFF),
+        times=TimeSettings(zone="Asia/Shanghai"),
     )
 
 
