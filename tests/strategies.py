@@ -115,7 +115,7 @@ class Entry:
     @property
     def key(self) -> TextKey:
         """Its text key."""
-        return TextKey(kind=self.kind, origin=self.origin, content_hash=self.content_hash)
+        return TextKey(kind=self.kind, origin=self.origin, identity=self.content_hash)
 
     @property
     def fingerprint(self) -> bytes:

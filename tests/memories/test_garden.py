@@ -71,7 +71,8 @@ def test_a_memory_is_made_again_as_it_was_out_of_its_draft(draft: Draft) -> None
     memory = make_memory(first, None, chunk_count=1, now=5.0)
     (again,) = preparation.prepare("p", [as_draft(memory)], SecretPolicy.REDACT)
     assert again.index == first.index
-    assert (again.content_hash, again.key) == (first.content_hash, first.key)
+    assert again.content_hash == first.content_hash
+    assert (again.key and again.key.identity) == (first.key and first.key.identity)
     assert again.words.analysed().token_count == first.words.analysed().token_count
     assert again.draft.payload == draft.payload
 

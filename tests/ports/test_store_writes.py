@@ -93,7 +93,7 @@ def test_the_oldest_of_equal_texts_is_found_by_text(store: Store) -> None:
 def test_equal_texts_of_another_kind_are_other_texts(store: Store) -> None:
     entry = Entry(id="a")
     put(store, "p", entry)
-    other = TextKey(kind=MemoryKind.ENTRY, origin=entry.origin, content_hash=entry.content_hash)
+    other = TextKey(kind=MemoryKind.ENTRY, origin=entry.origin, identity=entry.content_hash)
     assert store.find_by_text("p", [other]) == [None]
 
 

@@ -56,9 +56,11 @@ def test_all_five_kinds_are_learnt_and_read_back_whole(service: Stubs, project: 
 
 def test_equal_text_of_one_kind_and_origin_is_one_memory(service: Stubs, project: str) -> None:
     """S4-28."""
-    first = learn(service, project, note("Deploy  on FRIDAY")).results[0]
-    again = learn(service, project, note("deploy on friday")).results[0]
+    first = learn(service, project, note("deploy on Friday")).results[0]
+    again = learn(service, project, note(" deploy on Friday\r\n")).results[0]
     assert (again.status, again.duplicate_of) == (DUPLICATE, first.id)
+    folded = learn(service, project, note("deploy  on friday")).results[0]
+    assert folded.status == CREATED
     other_origin = learn(service, project, note("deploy on friday", origin=pb.ORIGIN_SUMMARY)).results[0]
     assert other_origin.status == CREATED
 

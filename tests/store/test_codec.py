@@ -319,7 +319,7 @@ def test_names_give_equal_keys_only_when_they_are_equal(one: str, other: str) ->
 
 
 def test_text_keys_lead_back_to_their_document() -> None:
-    text = keys.text_bytes(TextKey(kind=MemoryKind.NOTE, origin=Origin.MANUAL, content_hash=b"h" * 16))
+    text = keys.text_bytes(TextKey(kind=MemoryKind.NOTE, origin=Origin.MANUAL, identity=b"h" * 16))
     assert keys.doc_of_text_key(keys.text_key(1, text, 2**40)) == 2**40
 
 

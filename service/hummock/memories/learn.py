@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from hummock.core.embedding import Embedding, given_embedding
@@ -13,7 +13,7 @@ from hummock.core.futures import then
 from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
 from hummock.core.review import Held
 from hummock.memories.policies import Policies, PoliciesSeen
-from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, to_hold
+from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, sought_key, to_hold
 from hummock.memories.screening import families_of
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
@@ -94,11 +94,12 @@ class Learn:
     def _known(self, project: str, prepared: Sequence[Prepared]) -> list[bool]:
         """Which ones are stored already, as far as can be seen before the write, so that they are not embedded."""
         stored = self._store.get(project, [one.memory_id for one in prepared], 0, full=False)
-        keys = [one.key for one in prepared if one.key is not None]
+        # What earlier versions have stored is found by the write alone: that costs an inference, and this a look more.
+        keys = [replace(key, earlier=()) for key in map(sought_key, prepared) if key is not None]
         holders = iter(self._store.find_by_text(project, keys))
         known = []
         for one, memory in zip(prepared, stored, strict=True):
-            holder = next(holders) if one.key is not None else None
+            holder = None if sought_key(one) is None else next(holders)
             if one.held_for:
                 known.append(True)
                 continue
@@ -202,7 +203,8 @@ def store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | 
     existing = work.get(one.memory_id)
     if existing is not None and existing.fingerprint == one.fingerprint:
         return LearnResult(id=one.memory_id, status=LearnStatus.UNCHANGED, secrets=one.secrets)
-    holder = work.find_by_text(one.key) if one.key is not None else None
+    key = sought_key(one)
+    holder = None if key is None else work.find_by_text(key)
     if existing is None and holder is not None:
         return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder, secrets=one.secrets)
     if one.held_for:

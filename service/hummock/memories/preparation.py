@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from hummock.core.embedding import Embedding
-from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, Origin
+from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, MemoryKind, Origin
 from hummock.core.patience import ENDLESS, Patience
 from hummock.core.secrets import SecretPolicy, SecretsFound
 from hummock.memories.redaction import screened
@@ -18,6 +18,7 @@ from hummock.memories.words import Analysis, Words
 from hummock.ports.models import Embedder
 from hummock.ports.writes import Lookups, TextKey
 from hummock.text import template
+from hummock.text.identity import identity
 from hummock.text.normalise import text_hash
 from hummock.text.template import pieces_of
 from hummock.text.tokens import EstimatedTokens
@@ -95,7 +96,7 @@ class Preparation:
             secrets=secrets,
             index=index,
             memory_id=draft.id or self._make_id(),
-            key=_text_key(draft, text, content_hash),
+            key=_text_key(draft, index, text, content_hash),
             content_hash=content_hash,
             fingerprint=_fingerprint(draft),
             words=words,
@@ -104,15 +105,22 @@ class Preparation:
 
 def to_hold(one: Prepared, families: tuple[str, ...]) -> Prepared:
     """The same to be held for these families; without an id of the caller's, what is equal has one id."""
-    own = one.draft.id or str(uuid.UUID(bytes=one.fingerprint))
+    # Equal drafts of two writers are two.
+    said = blake2b(one.fingerprint + one.draft.writer.encode(), digest_size=16).digest()
+    own = one.draft.id or str(uuid.UUID(bytes=said))
     return msgspec.structs.replace(one, memory_id=own, held_for=families)
+
+
+def sought_key(one: Prepared) -> TextKey | None:
+    """The key by which the same memory is looked for; None where the caller's id says which memory it is."""
+    return None if one.draft.id else one.key
 
 
 def lookups_of(prepared: Sequence[Prepared]) -> Lookups:
     """What storing these looks up."""
     return Lookups(
         ids=[one.memory_id for one in prepared],
-        texts=[one.key for one in prepared if one.key is not None],
+        texts=[key for key in map(sought_key, prepared) if key is not None],
         session_ids=[one.draft.session_id for one in prepared if one.draft.session_id],
         terms=lambda: [one.words.analysed().terms for one in prepared],
     )
@@ -152,13 +160,27 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
     )
 
 
-def _text_key(draft: Draft, text: str, content_hash: bytes) -> TextKey | None:
-    """The key under which an equal memory is found. Code is asked for by its path, so its path is part of it."""
+def _text_key(draft: Draft, index: MemoryIndex, text: str, content_hash: bytes) -> TextKey | None:
+    """The key under which the same memory is found; None where it is never the same as another."""
     if not _merges(draft):
         return None
-    detail = draft.payload.detail
-    known = text_hash(f"{detail.path}\n{text}", is_code=True) if isinstance(detail, CodeFragment) else content_hash
-    return TextKey(kind=draft.kind, origin=draft.origin, content_hash=known)
+    return TextKey(
+        kind=draft.kind,
+        origin=draft.origin,
+        identity=identity(draft, index),
+        earlier=_earlier_hashes(draft, text, content_hash),
+        create_time=draft.create_time,
+    )
+
+
+def _earlier_hashes(draft: Draft, text: str, content_hash: bytes) -> tuple[bytes, ...]:
+    """What texts were known by when folded texts were one: of code the path too, of entries at first no title."""
+    match draft.payload.detail:
+        case CodeFragment(path=path):
+            return (text_hash(f"{path}\n{text}", is_code=True),)
+        case None if draft.kind is MemoryKind.ENTRY:
+            return content_hash, text_hash(template.told(draft.payload), is_code=False)
+    return (content_hash,)
 
 
 def _merges(draft: Draft) -> bool:

@@ -234,7 +234,7 @@ class Store(Readable, Protocol):
         """
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
-        """The ids of the memories that were put with these keys, in order; the oldest of several."""
+        """The ids of the memories that are the same as what has these keys, in order; the oldest of several."""
 
     def page(
         self,

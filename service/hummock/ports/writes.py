@@ -20,14 +20,21 @@ Reply = TypeVar("Reply")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextKey:
-    """What makes two memories the same one: equal keys in one project are stored once.
+    """By what a memory is found when it is told again.
 
-    `content_hash` is the memory's own, or where more than the text counts a hash of all that does.
+    Attributes:
+        kind: Its kind.
+        origin: Its origin.
+        identity: `text.identity` of it, 16 bytes.
+        earlier: Hashes under which older versions have stored it. What is found by them has to have that identity.
+        create_time: In Unix seconds, where only a memory of that time is the same; else None.
     """
 
     kind: MemoryKind
     origin: Origin
-    content_hash: bytes
+    identity: bytes
+    earlier: tuple[bytes, ...] = ()
+    create_time: float | None = None
 
 
 class UnitOfWork(Protocol):
@@ -37,7 +44,7 @@ class UnitOfWork(Protocol):
         """The memory as this unit of work sees it, with its payload."""
 
     def find_by_text(self, key: TextKey) -> str | None:
-        """The id of the memory that was put with this key; the oldest of several."""
+        """The id of the memory that is the same as what has this key; the oldest of several."""
 
     def put(
         self,

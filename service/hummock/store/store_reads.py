@@ -213,7 +213,7 @@ class StoreReads:
         return self._read(project, read) or {}
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
-        """The ids of the oldest memories that were put with these keys, in order."""
+        """The ids of the oldest memories that are the same as what has these keys, in order."""
 
         def look(stored: TableProject) -> list[str | None]:
             return [find_by_text(stored.txn, self._tables, stored.number, key) for key in keys]

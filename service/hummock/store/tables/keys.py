@@ -137,7 +137,12 @@ def _hashed(raw: bytes) -> bytes:
 
 def text_bytes(key: TextKey) -> bytes:
     """A text's key as bytes."""
-    return _TEXT.pack(key.kind, key.origin) + key.content_hash
+    return _TEXT.pack(key.kind, key.origin) + key.identity
+
+
+def earlier_text_bytes(key: TextKey) -> list[bytes]:
+    """The keys under which older versions have stored the text."""
+    return [_TEXT.pack(key.kind, key.origin) + one for one in key.earlier]
 
 
 def text_prefix(project: int, text: bytes) -> bytes:

@@ -28,8 +28,13 @@ from hummock.store.views import forward_lists
 from hummock.store.views.growing import Growing
 from hummock.store.views.row_codec import ROW, unpack_rows
 from hummock.store.views.stored import Changes, Listed, Progress, Records, StoredMemories
+from hummock.text.identity import identity
 
 _log = logging.getLogger(__name__)
+
+_MOST_OF_ONE_TEXT = 64
+"""Memories that are looked at for the same one: so many that differ in their times alone, or that an earlier version
+has taken for one. Behind them a repeat is stored again."""
 
 
 class DecodesRecords(ABC):
@@ -389,21 +394,40 @@ def doc_of(
 
 
 def find_by_text(txn: Transaction, tables: Tables, number: int, key: TextKey) -> str | None:
-    """The id of the oldest memory that was put with this key, and is sound."""
-    text = keys.text_bytes(key)
-    for found, _ in keys.entries(txn, tables.by_text, keys.text_prefix(number, text)):
-        doc_key = keys.doc_key(number, keys.doc_of_text_key(found))
-        value = txn.get(doc_key, b"", db=tables.memory)
-        if not checksums.matches(txn.get(doc_key, db=tables.checksum), checksums.MEMORY, doc_key, value):
-            continue
-        try:
-            record = record_codec.decode_memory(value)
-        except msgspec.MsgspecError:
-            continue
-        # What is said to have a text, and has another, is damaged.
-        if record.text == text:
-            return record.memory.id
+    """The id of the oldest memory that is the same as what has this key, and is sound."""
+    by_identity = keys.text_bytes(key)
+    for text in (by_identity, *keys.earlier_text_bytes(key)):
+        some = islice(keys.entries(txn, tables.by_text, keys.text_prefix(number, text)), _MOST_OF_ONE_TEXT)
+        for found, _ in some:
+            doc_key = keys.doc_key(number, keys.doc_of_text_key(found))
+            memory = _with_text(txn, tables, doc_key, text)
+            if memory is None or key.create_time not in (None, memory.create_time):
+                continue
+            if text == by_identity or _identity(txn, tables, doc_key, memory) == key.identity:
+                return memory.id
     return None
+
+
+def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) -> Memory | None:
+    """A memory without its payload; None where it is not sound, or has another text: then it is damaged."""
+    value = txn.get(doc_key, b"", db=tables.memory)
+    if not checksums.matches(txn.get(doc_key, db=tables.checksum), checksums.MEMORY, doc_key, value):
+        return None
+    try:
+        record = record_codec.decode_memory(value)
+    except msgspec.MsgspecError:
+        return None
+    return record.memory if record.text == text else None
+
+
+def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) -> bytes:
+    """That of a stored memory; empty where its payload is not sound."""
+    payload = txn.get(doc_key, b"", db=tables.payload)
+    try:
+        whole = msgspec.structs.replace(memory, payload=record_codec.decode_payload(payload))
+    except msgspec.MsgspecError:
+        return b""
+    return identity(whole, memory.index)
 
 
 class _Unsound(Exception):

@@ -53,7 +53,12 @@ def _of_number(
         "session": _distinct(keys.name_keys(number, list(chain.from_iterable(one.session_ids for one in lookups)))),
         "term": _distinct(keys.name_keys(number, unknown_terms(terms, dictionaries.of(project, number)))),
     }
-    texts = [keys.text_prefix(number, keys.text_bytes(key)) for one in lookups for key in one.texts]
+    texts = [
+        keys.text_prefix(number, text)
+        for one in lookups
+        for key in one.texts
+        for text in (keys.text_bytes(key), *keys.earlier_text_bytes(key))
+    ]
     starts = {"by_text": _distinct(texts), **{name: [prefix] for name in _TRIMMED}}
     if is_first:
         starts["retired_age"] = [b""]

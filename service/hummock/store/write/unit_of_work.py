@@ -79,11 +79,11 @@ class Unit:
         return None if memory.is_over(self._now) else memory
 
     def find_by_text(self, key: TextKey) -> str | None:
-        """The id of the oldest memory that was put with this key."""
+        """The id of the oldest memory that is the same as what has this key."""
         stored = find_by_text(self._txn, self._tables, self._number, key)
         if stored is not None and self._record.has_expiring and self.get(stored) is None:
             stored = None
-        text = keys.text_bytes(key)
+        text = keys.text_bytes(key), key.create_time
         return stored or self._batch.waiting.texts.get(text) or self._waiting.texts.get(text)
 
     def put(

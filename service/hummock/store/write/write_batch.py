@@ -81,11 +81,14 @@ class Put:
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """Memories in the order in which they were put, by their ids, and the first id of each text."""
+    """Memories in the order in which they were put, by their ids, and the first id of each text.
+
+    By None it is the first of all, by a time the first that was learnt then.
+    """
 
     puts: list[Put] = field(default_factory=list)
     ids: dict[str, Put] = field(default_factory=dict)
-    texts: dict[bytes, str] = field(default_factory=dict)
+    texts: dict[tuple[bytes, float | None], str] = field(default_factory=dict)
     notes: list[Entry] = field(default_factory=list)
     """Operations, which wait with them."""
 
@@ -94,7 +97,8 @@ class Waiting:
         self.puts.append(put)
         self.ids[put.memory.id] = put
         if put.text:
-            self.texts.setdefault(put.text, put.memory.id)
+            self.texts.setdefault((put.text, None), put.memory.id)
+            self.texts.setdefault((put.text, put.memory.create_time), put.memory.id)
 
     def take(self, newer: Waiting) -> None:
         """All of another's, which come behind these; it is empty afterwards."""
