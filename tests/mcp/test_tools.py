@@ -215,6 +215,22 @@ def test_the_resource_of_a_memory_says_what_read_memory_says(agent: Agent, learn
     assert json.loads(text) == answer(tool)
 
 
+def test_a_corrected_memory_is_there_when_the_wrong_one_is_forgotten(agent: Agent) -> None:
+    """As the description of `forget` says: first the right text, then the old one."""
+
+    async def correct(client: Client) -> list[CallToolResult]:
+        wrong = await client.call_tool("remember", {"text": "Start the importer with -V"})
+        right = await client.call_tool("remember", {"text": "Start the importer with -v"})
+        both = await client.call_tool("search", {"query": "start the importer"})
+        await client.call_tool("forget", {"ids": [answer(wrong)["id"]]})
+        return [right, both, await client.call_tool("search", {"query": "start the importer"})]
+
+    right, both, left = (answer(result) for result in ask(agent, correct))
+    assert right["status"] == "created"
+    assert len(both["results"]) == 2
+    assert [each["id"] for each in left["results"]] == [right["id"]]
+
+
 def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
     async def remember(client: Client) -> tuple[CallToolResult, CallToolResult, CallToolResult]:
         note = {"text": "parseDate 只接受 ISO 8601", "title": "Date formats", "tags": ["checkout"]}
@@ -224,6 +240,8 @@ def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
 
     first, again, search = (answer(result) for result in ask(agent, remember))
     assert (first["status"], again["status"], again["id"]) == ("created", "duplicate", first["id"])
+    assert first["note"] == ""
+    assert f"Memory {first['id']} says the same already, word for word" in again["note"]
     (found,) = search["results"]
     assert (found["id"], found["title"], found["tags"]) == (first["id"], "Date formats", ["checkout"])
     assert first["redacted"] == []

@@ -84,6 +84,7 @@ def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Can
         name_hash=np.array([row.name for row in rows], np.uint64),
         file=np.array([row.file for row in rows], np.uint32),
         text_hash=np.array(hashes, np.uint64),
+        copy_hash=np.array(hashes, np.uint64),
         cosine=np.array([row.cosine for row in rows], np.float32),
         keyword=np.array([row.keyword for row in rows], np.float32),
         matched=np.array([row.matched for row in rows], np.uint32),

@@ -217,7 +217,7 @@ def test_each_group_has_its_own_room(service: Stubs, project: str) -> None:
 
 def test_a_near_twin_names_the_hit_that_says_the_same(service: Stubs, project: str) -> None:
     """S2-07, 1.1-7."""
-    learn(service, project, note("the harbour is deep", id="deep_v1"), note("the harbour is deep!", id="deep_v2"))
+    learn(service, project, note("the harbour is deep", id="deep_v1"), note("the harbour, is deep", id="deep_v2"))
     learn(service, project, note("bread is baked in the morning", id="c"))
     request = recall.RecallRequest(
         project=project, query_text="how deep is the harbour", tuning=recall.RecallTuning(near_twin_bar=0.8, top_k=2)
@@ -233,7 +233,7 @@ def test_a_near_twin_names_the_hit_that_says_the_same(service: Stubs, project: s
 
 def test_what_resembles_a_better_hit_is_told_so(service: Stubs, project: str) -> None:
     """S2-05."""
-    learn(service, project, note("the harbour is deep", id="a"), note("the harbour is deep!", id="b"))
+    learn(service, project, note("the harbour is deep", id="a"), note("the harbour, is deep", id="b"))
     learn(service, project, note("bread is baked in the morning", id="c"))
     asked: dict[str, Any] = {"near_twin_bar": 2.0, "relevance_weight": 0.1, "top_k": 2}
     request = recall_request(project, "how deep is the harbour", **asked)

@@ -23,6 +23,7 @@ _NEWER_FIELDS = (
     "expire_time",
     "token_sign",
     "writer",
+    "apart",
 )
 
 

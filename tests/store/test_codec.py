@@ -205,6 +205,7 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
         "expire_time",
         "token_sign",
         "writer",
+        "apart",
     )
     before = size - sum(row_codec.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]

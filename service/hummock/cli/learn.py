@@ -86,6 +86,7 @@ def learn(
         return
     for result in response.results:
         print_line(f"{_status_word(result.status)} {printable(result.id)}")
+    _say_duplicates(response.results)
     _say_held(response.results, project)
     _say_secrets([each for result in response.results for each in result.secrets], project)
 
@@ -116,6 +117,13 @@ def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> 
     _say_held(held, project)
     _say_secrets(secrets, project)
     return counts
+
+
+def _say_duplicates(results: Iterable[context_service_pb2.LearnResult]) -> None:
+    """What was there already; nothing where all is new."""
+    for result in results:
+        if result.duplicate_of:
+            note(printable(f"memory {result.duplicate_of} says the same, word for word; nothing new was stored"))
 
 
 def _say_held(results: Iterable[context_service_pb2.LearnResult], project: str) -> None:

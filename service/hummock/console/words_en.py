@@ -33,7 +33,7 @@ ENGLISH: Final[dict[str, str]] = {
     "did.created": "Stored.",
     "did.updated": "Changed.",
     "did.unchanged": "Nothing was different, and nothing was written.",
-    "did.duplicate": "Another memory says the same already: this one. Nothing was stored.",
+    "did.duplicate": "This memory says the same already, word for word. Nothing was stored.",
     "did.held": "It reads like an instruction to a model, and is held for review.",
     "did.deleted": "Removed.",
     "did.approved": "Approved: it is a memory now.",

@@ -33,7 +33,7 @@ CHINESE: Final[dict[str, str]] = {
     "did.created": "已保存。",
     "did.updated": "已修改。",
     "did.unchanged": "没有变化，未写入。",
-    "did.duplicate": "已有内容相同的记忆，就是这一条；没有再次保存。",
+    "did.duplicate": "这条记忆的内容与之逐字相同，没有再次保存。",
     "did.held": "它读起来像是给模型的指令，已留待审核。",
     "did.deleted": "已删除。",
     "did.approved": "已通过，现在是一条记忆。",

@@ -190,7 +190,8 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         name_hash: (n,) uint64, equal for what may be versions of one thing; 0 for what has no name.
         speaker: (n,) uint32, equal for memories of one speaker; 0 without one.
         file: (n,) uint32, equal for fragments of one file; 0 for what is no code.
-        text_hash: (n,) uint64, the first 8 bytes of the content hash, little-endian.
+        text_hash: (n,) uint64, equal for texts that differ in case, width, spaces, emoji and final marks alone.
+        copy_hash: (n,) uint64, equal for copies, of which the newest is shown.
         cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
         keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With
             substrings: 1 for the newest that holds any, less for older ones, 0 for those that hold none.
@@ -229,6 +230,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     speaker: NDArray[np.uint32]
     file: NDArray[np.uint32]
     text_hash: NDArray[np.uint64]
+    copy_hash: NDArray[np.uint64]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
     matched: NDArray[np.uint32]
@@ -275,6 +277,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             speaker=np.empty(0, np.uint32),
             file=np.empty(0, np.uint32),
             text_hash=np.empty(0, np.uint64),
+            copy_hash=np.empty(0, np.uint64),
             cosine=np.empty(0, np.float32),
             keyword=np.empty(0, np.float32),
             matched=np.empty(0, np.uint32),

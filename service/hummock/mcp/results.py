@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -114,14 +114,22 @@ class MemoryInFull(_Answer):
         )
 
 
+_DUPLICATE: Final = (
+    "Memory {id} says the same already, word for word and with the same title and tags; nothing new was stored. "
+    "Forgetting {id} forgets this text."
+)
+
+
 class Remembered(_Answer):
     """What became of a text that was to be remembered."""
 
     id: str
     """The memory that holds the text."""
     status: str
-    """"created", "duplicate" when the text was known already, or "held": it reads like an instruction to a model, and
-    is not recalled until a person approves it."""
+    """"created", "duplicate" when that memory has said the same before, word for word, or "held": it reads like an
+    instruction to a model, and is not recalled until a person approves it."""
+    note: str
+    """Of a duplicate: what it is a duplicate of, and what that means."""
     redacted: list[str]
     """Kinds of secrets that were taken out and are not remembered; people choose by the setting secrets.policy."""
     held_for: list[str]
@@ -134,6 +142,7 @@ class Remembered(_Answer):
             id=result.id,
             status=context_service_pb2.LearnStatus.Name(result.status).removeprefix("LEARN_STATUS_").lower(),
             redacted=[each.kind for each in result.secrets if each.redacted],
+            note=_DUPLICATE.format(id=result.duplicate_of) if result.duplicate_of else "",
             held_for=list(result.held_for),
         )
 

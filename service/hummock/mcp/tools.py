@@ -21,7 +21,7 @@ MAX_FORGOTTEN: Final = 100
 REMEMBER: Final = """\
 记住一条以后用得着的知识。
 Stores one fact, decision or finding for later sessions; it is found from the next search on. Write it so that it is \
-understood without this conversation. The same text again is not stored twice."""
+understood without this conversation. The same again, word for word, is not stored twice."""
 
 FORGET: Final = """\
 按 ID 删除记忆，无法恢复。

@@ -70,7 +70,10 @@ class Preparation:
     def _prepare(self, project: str, screened: Sequence[tuple[Draft, tuple[SecretsFound, ...]]]) -> list[Prepared]:
         given = [draft for draft, _ in screened]
         indexes = [template.derived_index(draft) for draft in given]
-        texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
+        texts = [
+            template.compared(draft.kind, index.title, draft.payload)
+            for draft, index in zip(given, indexes, strict=True)
+        ]
         # What a prompt shows of each in full.
         shown = ["\n".join((index.title, *index.tags, text)) for index, text in zip(indexes, texts, strict=True)]
         words = self._analysis.begin(project, zip(map(pieces_of, given), shown, strict=True))
@@ -90,7 +93,7 @@ class Preparation:
     def _prepared(
         self, draft: Draft, secrets: tuple[SecretsFound, ...], index: MemoryIndex, text: str, words: Words
     ) -> Prepared:
-        content_hash = text_hash(text, is_code=template.is_code(draft))
+        content_hash = text_hash(text, is_code=template.is_code(draft.kind))
         return Prepared(
             draft=draft,
             secrets=secrets,

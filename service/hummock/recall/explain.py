@@ -221,7 +221,7 @@ class _Case:
 
     def _newer_copies(self, row: int) -> tuple[str, ...]:
         found, ids = self.found, self.found.memory_id
-        is_copy = (found.text_hash == found.text_hash[row]) & (found.create_time >= found.create_time[row])
+        is_copy = (found.copy_hash == found.copy_hash[row]) & (found.create_time >= found.create_time[row])
         rows = sorted(np.flatnonzero(is_copy).tolist(), key=lambda copy: (-found.create_time[copy], ids[copy]))
         return tuple(ids[copy] for copy in rows[: rows.index(row)])
 
@@ -305,7 +305,7 @@ class _Case:
 
     def _fuse_all(self) -> Fused:
         """The order if nothing were left out: every text another one, no minimum, no echo."""
-        found = replace(self.found, text_hash=np.arange(len(self.found), dtype=np.uint64))
+        found = replace(self.found, copy_hash=np.arange(len(self.found), dtype=np.uint64))
         plan = replace(self.plan, min_similarity=KEEPS_ALL, code_bar=None, min_of_best=KEEPS_ALL)
         features = replace(self.features, text_hashes=frozenset())
         every = fuse(found, self.fused.late, plan, features, self.calibration, self.fused.best_cosine)

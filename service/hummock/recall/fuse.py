@@ -166,7 +166,9 @@ def fuse(
     if has_bar(found.name, plan, features):
         weights = weights._replace(min_similarity=KEEPS_ALL, min_of_best=KEEPS_ALL)
     spoken_for = evidence(found, plan, features)
-    echo_hashes = np.array(list(features.text_hashes), np.uint64)
+    # The kernel knows texts by one hash: what is said of an echo is said of its copies.
+    is_echo = np.isin(found.text_hash, np.array(list(features.text_hashes), np.uint64))
+    echo_hashes = np.unique(found.copy_hash[is_echo])
     marks = _marks(found, plan)
     matches_time, verdict = _matches_time(found, plan), verdict_factors(found)
     pool = Pool(
@@ -177,7 +179,7 @@ def fuse(
         late=late,
         found_by=found.found_by,
         marks=marks,
-        text_hash=found.text_hash,
+        text_hash=found.copy_hash,
         create_time=found.create_time,
         session=found.session,
         position=found.session_position,

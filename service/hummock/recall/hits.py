@@ -18,7 +18,9 @@ from hummock.recall.fuse import ECHO_ORIGINS, Fused
 from hummock.recall.plan import SECONDS_A_DAY
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.spelling import corrections, own_words
+from hummock.text.likeness import echo_hash
 from hummock.text.normalise import short_hash
+from hummock.text.template import compared, is_code
 from hummock_kernels.mmr import OVER, TWIN
 
 MOST_BYTES = 3 * 1024 * 1024
@@ -187,8 +189,13 @@ def with_neighbours(
 
 
 def is_echo(memory: Memory, text_hashes: Collection[int]) -> bool:
-    """Whether it was said and equals the query; the first 8 bytes of hashes are compared, as fusion does."""
-    return memory.origin in ECHO_ORIGINS and short_hash(memory.content_hash) in text_hashes
+    """Whether it was said and equals the query, as fusion has it; read without its payload, folded alone."""
+    if memory.origin not in ECHO_ORIGINS:
+        return False
+    if memory.payload is None:
+        return short_hash(memory.content_hash) in text_hashes
+    text = compared(memory.kind, memory.index.title, memory.payload)
+    return echo_hash(text, is_code=is_code(memory.kind)) in text_hashes
 
 
 def _neighbours_cut(cut: int, count: int) -> tuple[Degradation, ...]:

@@ -17,6 +17,7 @@ from hummock.recall.plan import ALL_KINDS, DOMAINS, KEEPS_ALL
 from hummock.text.analyzer import query_terms, query_words
 from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
+from hummock.text.likeness import echo_form
 from hummock.text.normalise import CJK, code, is_han, known_share, normal_hash, prose, short_hash
 
 MAX_TERMS = 32
@@ -27,7 +28,6 @@ MOST_WEIGHED = 1024
 
 _MARKS = ("", "?", "!", ".", "。")
 _FINAL_MARKS = "?？!！.。…~～ "
-"""What people leave out when they say the same again."""
 
 _WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
@@ -69,7 +69,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         term_weights: (t,) float32 in [0, 1], how much each tells of a subject; (0,) where nobody asks.
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Where domains are looked for by name; empty when the caller named some.
-        text_hashes: First 8 bytes of the content hashes of texts that are the query's echo.
+        text_hashes: First 8 bytes of the hashes of texts that are the query's echo.
         exact_name: The query where it is one name, of code or of few Chinese characters; empty for any other.
         name_terms: All of its terms.
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
@@ -179,10 +179,13 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
 
 
 def echo_hashes(text: str) -> frozenset[int]:
-    """Of the query as prose, and of the same with another final mark or none; and of the query as code."""
-    whole = prose(text)
-    stem = whole.rstrip(_FINAL_MARKS)
-    forms = {whole, code(text), *([f"{stem}{mark}" for mark in _MARKS] if stem else ())}
+    """Of what was said when it is the query again, also as rows of earlier versions have it."""
+    echo, whole = echo_form(text), prose(text)
+    forms = {echo, code(text)}
+    # Those rows fold what has signs as they fold prose, and keep final marks.
+    if echo == prose(echo):
+        stem = whole.rstrip(_FINAL_MARKS)
+        forms |= {whole, *([f"{stem}{mark}" for mark in _MARKS] if stem else ())}
     return frozenset([short_hash(normal_hash(form)) for form in forms])
 
 

@@ -83,12 +83,12 @@ def _domain_names(draft: Draft) -> tuple[str, ...]:
     return tuple(name for name in (prose(name) for name in (detail.domain, *detail.aliases)) if name)
 
 
-def compared(draft: Draft, title: str) -> str:
-    """The text that makes two memories the same one; `title` is of the draft's complete index."""
-    if draft.kind is MemoryKind.ENTRY:
+def compared(kind: MemoryKind, title: str, payload: Payload) -> str:
+    """The text by which a memory is compared with others; `title` is of its complete index."""
+    if kind is MemoryKind.ENTRY:
         # Many entries of a codex say "nothing is known yet"; each is about what it names.
-        return _lines(title, draft.payload.content)
-    return told(draft.payload)
+        return _lines(title, payload.content)
+    return told(payload)
 
 
 def told(payload: Payload) -> str:
@@ -102,9 +102,9 @@ def told(payload: Payload) -> str:
             return payload.content
 
 
-def is_code(draft: Draft) -> bool:
+def is_code(kind: MemoryKind) -> bool:
     """Whether the text is compared as code: case, width and white space count."""
-    return draft.kind is MemoryKind.CODE_FRAGMENT
+    return kind is MemoryKind.CODE_FRAGMENT
 
 
 def derived_index(draft: Draft) -> MemoryIndex:

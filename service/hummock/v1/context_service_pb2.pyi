@@ -261,7 +261,9 @@ class _LearnStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LearnStat
     LEARN_STATUS_UNCHANGED: _LearnStatus.ValueType  # 3
     """A memory with its id has the same content already; nothing changed."""
     LEARN_STATUS_DUPLICATE: _LearnStatus.ValueType  # 4
-    """Another memory of the same kind and origin has the same text; nothing was stored."""
+    """It came without an id, and another memory (duplicate_of) says the same in every field: nothing was stored, and nothing
+    of it is lost. Texts are compared as they are written; only line ends and outer white space do not count.
+    """
     LEARN_STATUS_HELD: _LearnStatus.ValueType  # 6
     """It reads like an instruction to a model, and nobody vouches for it: it is stored, and no memory until it is approved
     (MemoryService.ListReview). A memory that is there under its id stays as it was.
@@ -279,7 +281,9 @@ LEARN_STATUS_UPDATED: LearnStatus.ValueType  # 2
 LEARN_STATUS_UNCHANGED: LearnStatus.ValueType  # 3
 """A memory with its id has the same content already; nothing changed."""
 LEARN_STATUS_DUPLICATE: LearnStatus.ValueType  # 4
-"""Another memory of the same kind and origin has the same text; nothing was stored."""
+"""It came without an id, and another memory (duplicate_of) says the same in every field: nothing was stored, and nothing
+of it is lost. Texts are compared as they are written; only line ends and outer white space do not count.
+"""
 LEARN_STATUS_HELD: LearnStatus.ValueType  # 6
 """It reads like an instruction to a model, and nobody vouches for it: it is stored, and no memory until it is approved
 (MemoryService.ListReview). A memory that is there under its id stays as it was.
@@ -1004,7 +1008,7 @@ class LearnResult(_message.Message):
     status: Global___LearnStatus.ValueType
     """What was done."""
     duplicate_of: _builtins.str
-    """The memory that has the same text. Empty unless status is DUPLICATE."""
+    """The memory that was there and says the same; deleting it deletes the text. Empty unless status is DUPLICATE."""
     @_builtins.property
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretsFound]:
         """Secrets that it had as it was sent, a kind each, by name. Empty where none was found, and where the project's

@@ -71,7 +71,7 @@ class _LossStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LossStage.V
     LOSS_STAGE_MIN_SIMILARITY: _LossStage.ValueType  # 6
     """Its similarity, the value, is below the minimum, the threshold, and its words tell too little (evidence)."""
     LOSS_STAGE_DUPLICATE: _LossStage.ValueType  # 7
-    """A newer candidate, the other one, has the same text."""
+    """A newer candidate, the other one, has the same text (see GroupCount.duplicate)."""
     LOSS_STAGE_RANK: _LossStage.ValueType  # 8
     """Its place, the value, is behind the last hit's, the threshold."""
     LOSS_STAGE_NEAR_TWIN: _LossStage.ValueType  # 9
@@ -113,7 +113,7 @@ LOSS_STAGE_ECHO: LossStage.ValueType  # 5
 LOSS_STAGE_MIN_SIMILARITY: LossStage.ValueType  # 6
 """Its similarity, the value, is below the minimum, the threshold, and its words tell too little (evidence)."""
 LOSS_STAGE_DUPLICATE: LossStage.ValueType  # 7
-"""A newer candidate, the other one, has the same text."""
+"""A newer candidate, the other one, has the same text (see GroupCount.duplicate)."""
 LOSS_STAGE_RANK: LossStage.ValueType  # 8
 """Its place, the value, is behind the last hit's, the threshold."""
 LOSS_STAGE_NEAR_TWIN: LossStage.ValueType  # 9

@@ -886,7 +886,9 @@ class GroupCount(_message.Message):
     echo: _builtins.int
     """Left out because they repeat the query itself."""
     duplicate: _builtins.int
-    """Left out because a newer memory has the same text."""
+    """Left out because a newer memory of the same speaker and metadata has the same text, but for final marks, faces,
+    spaces and width of its prose.
+    """
     below_min_similarity: _builtins.int
     """Left out because they are less similar than min_similarity, and their words tell too little."""
     returned: _builtins.int

@@ -484,7 +484,8 @@ const (
 	LearnStatus_LEARN_STATUS_UPDATED LearnStatus = 2
 	// A memory with its id has the same content already; nothing changed.
 	LearnStatus_LEARN_STATUS_UNCHANGED LearnStatus = 3
-	// Another memory of the same kind and origin has the same text; nothing was stored.
+	// It came without an id, and another memory (duplicate_of) says the same in every field: nothing was stored, and nothing
+	// of it is lost. Texts are compared as they are written; only line ends and outer white space do not count.
 	LearnStatus_LEARN_STATUS_DUPLICATE LearnStatus = 4
 	// It reads like an instruction to a model, and nobody vouches for it: it is stored, and no memory until it is approved
 	// (MemoryService.ListReview). A memory that is there under its id stays as it was.
@@ -1921,7 +1922,7 @@ type LearnResult struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// What was done.
 	Status LearnStatus `protobuf:"varint,2,opt,name=status,proto3,enum=hummock.v1.LearnStatus" json:"status,omitempty"`
-	// The memory that has the same text. Empty unless status is DUPLICATE.
+	// The memory that was there and says the same; deleting it deletes the text. Empty unless status is DUPLICATE.
 	DuplicateOf string `protobuf:"bytes,3,opt,name=duplicate_of,json=duplicateOf,proto3" json:"duplicate_of,omitempty"`
 	// Secrets that it had as it was sent, a kind each, by name. Empty where none was found, and where the project's
 	// SecretPolicy is OFF. One that has to be kept, for it is what was to be remembered, is sent again once the project's

@@ -99,7 +99,7 @@ const (
 	LossStage_LOSS_STAGE_ECHO LossStage = 5
 	// Its similarity, the value, is below the minimum, the threshold, and its words tell too little (evidence).
 	LossStage_LOSS_STAGE_MIN_SIMILARITY LossStage = 6
-	// A newer candidate, the other one, has the same text.
+	// A newer candidate, the other one, has the same text (see GroupCount.duplicate).
 	LossStage_LOSS_STAGE_DUPLICATE LossStage = 7
 	// Its place, the value, is behind the last hit's, the threshold.
 	LossStage_LOSS_STAGE_RANK LossStage = 8

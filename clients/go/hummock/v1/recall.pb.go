@@ -1420,7 +1420,8 @@ type GroupCount struct {
 	Domain uint32 `protobuf:"varint,5,opt,name=domain,proto3" json:"domain,omitempty"`
 	// Left out because they repeat the query itself.
 	Echo uint32 `protobuf:"varint,6,opt,name=echo,proto3" json:"echo,omitempty"`
-	// Left out because a newer memory has the same text.
+	// Left out because a newer memory of the same speaker and metadata has the same text, but for final marks, faces,
+	// spaces and width of its prose.
 	Duplicate uint32 `protobuf:"varint,7,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
 	// Left out because they are less similar than min_similarity, and their words tell too little.
 	BelowMinSimilarity uint32 `protobuf:"varint,8,opt,name=below_min_similarity,json=belowMinSimilarity,proto3" json:"below_min_similarity,omitempty"`

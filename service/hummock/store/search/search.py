@@ -393,6 +393,7 @@ class Search:
             speaker=columns.speaker.values[at],
             file=columns.file.values[at],
             text_hash=columns.text_hash.values[at],
+            copy_hash=columns.copy_hash(at),
             cosine=cosine,
             keyword=keyword,
             matched=matched,

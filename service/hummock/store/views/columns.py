@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import MemoryKind, Origin
 from hummock.store.views.growing import Growing
 from hummock.store.views.row_codec import ROW, TokenSign
 from hummock.text.traits import Trait
 from hummock_kernels.turns import FREE, add_turns, neighbours
 
 _FEWEST_SLOTS = 64
+_DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +80,7 @@ class Columns:
         create_time: float64 Unix seconds.
         update_time: float64 Unix seconds.
         event_time: float64 Unix seconds, NaN when not known.
-        text_hash: uint64, first 8 bytes of the content hash.
+        text_hash: uint64, `text.likeness.echo_hash`.
         id_hash: uint64 of the memory's id.
         length: float32, terms with repetitions.
         session: uint64 of the session's id, 0 without one.
@@ -94,6 +95,7 @@ class Columns:
         expire_time: float64 Unix seconds, 0 where it never ends.
         token_sign: uint8, `TokenSign`. Copied when vectors come later.
         writer: uint32 of who wrote what nobody vouches for, 0 of all else.
+        apart: uint32, `text.likeness.apart`.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -128,6 +130,7 @@ class Columns:
     expire_time: Growing[np.float64]
     token_sign: Growing[np.uint8]
     writer: Growing[np.uint32]
+    apart: Growing[np.uint32]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]
@@ -172,6 +175,17 @@ class Columns:
             has_writers=self.has_writers or _differ(self.writer.values[:1], rows["writer"]),
             first_expiry=min(self.first_expiry, _first(rows["expire_time"])),
         )
+
+    def copy_hash(self, ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Equal for copies, of which one is shown: of one text, one speaker and one owner.
+
+        What tells of an event is of its day too; what was said in a conversation is said again on other days.
+        """
+        time, origin = self.event_time.values[ordinals], self.origin.values[ordinals]
+        tells = ~np.isnan(time) & (origin != Origin.USER_INPUT) & (origin != Origin.AI_OUTPUT)
+        day = np.where(tells, np.floor(time / _DAY_S), 0).astype(np.int64).view(np.uint64)
+        apart = self.apart.values[ordinals].astype(np.uint64) << np.uint64(32)
+        return self.text_hash.values[ordinals] ^ apart ^ self.speaker.values[ordinals] ^ (day << np.uint64(24))
 
     def judged(self, ordinals: NDArray[np.int64], rows: NDArray[np.void]) -> Columns:
         """With the verdicts of these rows on memories that are there."""

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from hummock.core.embedding import Embedding
 from hummock.core.memory import CodeFragment, Memory, MemoryKind
 from hummock.core.review import is_of_no_hand
-from hummock.text.normalise import prose, short_hash
+from hummock.text import template
+from hummock.text.likeness import apart, echo_hash
+from hummock.text.normalise import prose
 from hummock.text.traits import traits_of
 from hummock.text.versions import name_of
 
@@ -43,6 +45,7 @@ ROW = np.dtype(
         ("expire_time", "<f8"),
         ("token_sign", "u1"),
         ("writer", "<u4"),
+        ("apart", "<u4"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -52,7 +55,7 @@ _SIZE = struct.Struct("<H")
 
 _DOC = struct.Struct("<q")
 
-_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBdBI")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBdBII")
 
 _CHUNKS = struct.Struct("<H")
 
@@ -105,13 +108,14 @@ def pack_row(
 ) -> bytes:
     """A memory's row and id as they are stored."""
     name = name_of(memory)
+    text, is_code = _text(memory), template.is_code(memory.kind)
     row = _ROW.pack(
         ROW.itemsize,
         doc,
         memory.create_time,
         memory.update_time,
         math.nan if memory.event_time is None else memory.event_time,
-        short_hash(memory.content_hash),
+        echo_hash(text, is_code=is_code),
         id_hash(memory.id),
         length,
         session_position,
@@ -128,8 +132,13 @@ def pack_row(
         memory.expire_time or 0.0,
         token_sign,
         writer_hash(memory),
+        apart(text, memory.metadata, is_code=is_code),
     )
     return row + memory.id.encode()
+
+
+def _text(memory: Memory) -> str:
+    return template.compared(memory.kind, memory.index.title, memory.payload) if memory.payload else ""
 
 
 def _traits(memory: Memory) -> int:

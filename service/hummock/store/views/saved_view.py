@@ -32,7 +32,7 @@ from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock_kernels.postings import Presence
 
-_FORMAT = 1
+_FORMAT = 2
 """Raised with every change of what an array holds; another version of the package makes files of its own anyway."""
 
 _ALIGNMENT = 64 * KIB

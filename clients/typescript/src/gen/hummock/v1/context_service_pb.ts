@@ -749,7 +749,7 @@ export type LearnResult = Message<"hummock.v1.LearnResult"> & {
   status: LearnStatus;
 
   /**
-   * The memory that has the same text. Empty unless status is DUPLICATE.
+   * The memory that was there and says the same; deleting it deletes the text. Empty unless status is DUPLICATE.
    *
    * @generated from field: string duplicate_of = 3;
    */
@@ -1883,7 +1883,8 @@ export enum LearnStatus {
   UNCHANGED = 3,
 
   /**
-   * Another memory of the same kind and origin has the same text; nothing was stored.
+   * It came without an id, and another memory (duplicate_of) says the same in every field: nothing was stored, and nothing
+   * of it is lost. Texts are compared as they are written; only line ends and outer white space do not count.
    *
    * @generated from enum value: LEARN_STATUS_DUPLICATE = 4;
    */

@@ -476,7 +476,7 @@ export enum LossStage {
   MIN_SIMILARITY = 6,
 
   /**
-   * A newer candidate, the other one, has the same text.
+   * A newer candidate, the other one, has the same text (see GroupCount.duplicate).
    *
    * @generated from enum value: LOSS_STAGE_DUPLICATE = 7;
    */

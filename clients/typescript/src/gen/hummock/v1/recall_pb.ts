@@ -485,7 +485,8 @@ export type GroupCount = Message<"hummock.v1.GroupCount"> & {
   echo: number;
 
   /**
-   * Left out because a newer memory has the same text.
+   * Left out because a newer memory of the same speaker and metadata has the same text, but for final marks, faces,
+   * spaces and width of its prose.
    *
    * @generated from field: uint32 duplicate = 7;
    */

@@ -1,0 +1,107 @@
+"""What is shown once and what repeats a question, of texts that are not the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.text.likeness import apart, echo_form, echo_hash, shown_once
+from tests.memories.test_identity import APART
+
+SPELLINGS = (
+    ("刚吃完饭！", "刚吃完饭!", "刚吃完饭", "刚 吃完饭。", "刚吃完饭😋", "刚吃完饭～", "刚吃完饭！🍚", "刚吃完饭 ^_^ "),
+    ("good morning", "Good morning!", "Good  morning :)", "good morning ☺️", "good　morning...", "Good morning 🙏🏽!!"),
+    ("you did it?", "You did it？", "You did it?!"),
+    ("我下班了,先走了", "我下班了，先走了。", "我下班了， 先走了~"),
+)
+OTHERS = (
+    *APART,
+    ("you did it", "you did it?"),
+    ("the build ✅", "the build ❌"),
+    ("my favourite is 🦄", "my favourite is 🐴"),
+    ("vote 👍", "vote 👎"),
+    ("cd ~", "cd"),
+    ("cd ..", "cd ."),
+    ("call f(8)", "call f(x)"),
+    ("x = y", "x  =  y"),
+    ('the name is "a  b"', 'the name is "a b"'),
+    ("the name is 'a  b'", "the name is 'a b'"),
+    ("I met Bob", "I met bob"),
+    ("ParseDate it", "parseDate it"),
+    ("5 mW", "5 MW"),
+    ("it is 5", "it is -5"),
+    ("C#", "C"),
+)
+PIECES = st.text(st.sampled_from("aBé2²饭 　\t\n!！.。~?？:)-_\U0001f60b✅🍚️'\"xD"), max_size=12)
+
+
+def shown(text: str) -> tuple[int, int]:
+    return echo_hash(text, is_code=False), apart(text, (), is_code=False)
+
+
+@pytest.mark.parametrize("spellings", SPELLINGS, ids=lambda several: several[0])
+def test_spellings_of_one_sentence_are_shown_once(spellings: tuple[str, ...]) -> None:
+    assert len({shown(text) for text in spellings}) == 1
+
+
+TYPED_OTHERWISE = {"刚吃完饭！", "Polish it", "café", "temperature in K"}
+"""Of those that are kept apart: they differ in final marks, in a first capital, or not at all by Unicode."""
+
+
+@pytest.mark.parametrize(("one", "other"), [pair for pair in OTHERS if pair[0] not in TYPED_OTHERWISE])
+def test_texts_that_may_mean_different_things_are_both_shown(one: str, other: str) -> None:
+    assert shown(one) != shown(other)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("今天好累", "今天好累😭"),
+        ("今天好累😭", "今天好累"),
+        ("今天😭好累", "今天好累!"),
+        ("good morning :)", "good morning"),
+        ("Good Morning", "good morning ^^"),
+        ("早安☀️", "早安～"),
+        ("上线✅", "上线"),
+        ("早安 T_T", "早安"),
+        ("xD hello", "hello"),
+        ("🦄", "🦄"),
+        ("???", "???"),
+        ("Hello　World  还款ＡＢＣ", "hello world 还款abc"),
+        ("start with -V", "Start with -V?"),
+    ],
+)
+def test_an_echo_is_known_without_emoji_emoticons_and_final_marks(said: str, asked: str) -> None:
+    assert echo_form(said) == echo_form(asked)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("🦄", "☕"),
+        ("今天好累", "😭"),
+        (":)", ":("),
+        ("!", "?"),
+        ("start with -v", "start with -V"),
+        ("10² m", "102 m"),
+    ],
+)
+def test_what_says_something_else_is_no_echo(said: str, asked: str) -> None:
+    assert echo_form(said) != echo_form(asked)
+
+
+@given(PIECES)
+def test_what_is_shown_once_is_one_echo(text: str) -> None:
+    again = shown_once(text)
+    assert shown_once(again) == again
+    assert echo_form(again) == echo_form(text)
+
+
+def test_a_text_of_two_owners_is_shown_for_each() -> None:
+    hashes = {apart("one", owner, is_code=False) for owner in ((), (("user", "a"),), (("user", "b"),))}
+    assert len(hashes) == 3
+    assert apart("one", (), is_code=False) == 0
+
+
+def test_a_long_run_of_marks_is_looked_at_once() -> None:
+    assert shown_once("ok" + "!" * 100_000 + "x") == "ok" + "!" * 100_000 + "x"
+    assert echo_form("!😭 " * 50_000 + "a")
