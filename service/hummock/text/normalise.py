@@ -1,4 +1,4 @@
-"""Normal forms: what counts as the same text, and in which script it is."""
+"""Normal forms of texts, by which they are found and compared, and in which script they are."""
 
 from __future__ import annotations
 
