@@ -326,6 +326,10 @@ def running_fake() -> Iterator[FakeService]:
                 "ListSessions": fake.list_sessions,
                 "ListMessages": fake.answer(session_pb.ListMessagesResponse(), listed),
                 "WatchMessages": fake.watch_session,
+                "UpdateMessage": fake.answer(
+                    session_pb.UpdateMessageResponse(), {"id": "m1", "position": 1, "deletedCount": 2}
+                ),
+                "DeleteMessage": fake.answer(session_pb.DeleteMessageResponse(), {"seq": "9", "deletedCount": 3}),
             },
         ),
         server,

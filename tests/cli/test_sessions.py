@@ -72,3 +72,17 @@ def test_json_is_the_services_reply(run: Run) -> None:
     assert sessions.sessions[0].id == "会话-1"
     messages = Parse(run("sessions", "show", "--json").stdout, pb.ListMessagesResponse())
     assert messages.next_page_token == "t2"
+
+
+def test_a_message_is_changed_and_deleted_by_its_id(run: Run, fake: FakeService) -> None:
+    assert "changed message 1, deleted 2" in run("sessions", "edit", "s", "m1", "new text", "--following").stdout
+    assert "deleted 3 messages" in run("sessions", "rm", "s", "m1").stdout
+    updated, deleted = fake.asked
+    assert isinstance(updated, pb.UpdateMessageRequest)
+    assert isinstance(deleted, pb.DeleteMessageRequest)
+    assert (updated.message.id, updated.message.content, updated.delete_following) == ("m1", "new text", True)
+    assert list(updated.update_mask.paths) == ["content"]
+    assert (deleted.session_id, deleted.id, deleted.delete_following) == ("s", "m1", False)
+    changed = Parse(run("sessions", "edit", "s", "m1", "x", "--json").stdout, pb.UpdateMessageResponse())
+    gone = Parse(run("sessions", "rm", "s", "m1", "--json").stdout, pb.DeleteMessageResponse())
+    assert (changed.position, gone.deleted_count) == (1, 3)

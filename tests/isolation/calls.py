@@ -130,6 +130,7 @@ SAYS_NUMBERS = frozenset(
         "AppendMessage",
         "ApproveReview",
         "DeleteMemories",
+        "DeleteMessage",
         "DeleteProject",
         "Feedback",
         "Forget",
@@ -144,6 +145,7 @@ SAYS_NUMBERS = frozenset(
         "RejectReview",
         "ReplayLearning",
         "UpdateLearningSettings",
+        "UpdateMessage",
         "UpdateProjectSettings",
         "WatchProject",
     }
@@ -425,6 +427,31 @@ def delete_session(caller: Caller) -> Replies:
 def append_message(caller: Caller) -> Replies:
     request = sessions.AppendMessageRequest(
         project=caller.project, session_id=SESSION, role=context.PROMPT_ROLE_USER, content=caller.text()
+    )
+    yield caller.stubs.session.AppendMessage(request)
+
+
+@_call
+def update_message(caller: Caller) -> Replies:
+    yield from _said(caller)
+    changed = sessions.MessageUpdate(id="said", content=caller.text())
+    request = sessions.UpdateMessageRequest(project=caller.project, session_id=SESSION, message=changed)
+    request.update_mask.paths.append("content")
+    yield caller.stubs.session.UpdateMessage(request)
+
+
+@_call
+def delete_message(caller: Caller) -> Replies:
+    yield from _said(caller)
+    request = sessions.DeleteMessageRequest(project=caller.project, session_id=SESSION, id="said")
+    yield caller.stubs.session.DeleteMessage(request)
+
+
+def _said(caller: Caller) -> Replies:
+    """A session of one message, made anew: the id of a message is nobody else's afterwards."""
+    yield from delete_session(caller)
+    request = sessions.AppendMessageRequest(
+        project=caller.project, session_id=SESSION, id="said", role=context.PROMPT_ROLE_USER, content=caller.text()
     )
     yield caller.stubs.session.AppendMessage(request)
 

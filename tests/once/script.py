@@ -93,6 +93,7 @@ class Script:
         self._memories: list[str] = []
         self._entries: list[str] = []
         self._sessions: list[str] = []
+        self._messages: list[tuple[str, str]] = []
         self._turns = 0
         self._number = 0
 
@@ -114,6 +115,8 @@ class Script:
             (self._delete, 2),
             (self._feedback, 3),
             (self._message, 4),
+            (self._message_changed, 2),
+            (self._message_deleted, 1),
             (self._session, 2),
             (self._retitled, 1),
             (self._session_deleted, 1),
@@ -155,10 +158,11 @@ class Script:
 
     def _turn(self) -> Step:
         sides = [context.TurnSide(text=self._said(), message_id=self._id(f"{n}/{self._number}")) for n in range(2)]
-        used = self._random.sample(self._entries, 2)
+        used, session_id = self._random.sample(self._entries, 2), self._random.choice(self._sessions)
         request = context.LearnTurnRequest(
-            session_id=self._random.choice(self._sessions), user=sides[0], assistant=sides[1], used_memory_ids=used
+            session_id=session_id, user=sides[0], assistant=sides[1], used_memory_ids=used
         )
+        self._messages += [(session_id, side.message_id) for side in sides]
         return self._made("context", "LearnTurn", request)
 
     def _observed(self) -> Step:
@@ -204,6 +208,22 @@ class Script:
         )
         return self._made("session", "AppendMessage", request)
 
+    def _message_changed(self) -> Step:
+        if not self._messages:
+            return self._message()
+        session_id, message_id = self._random.choice(self._messages)
+        changed = sessions.MessageUpdate(id=message_id, content=self._said())
+        request = sessions.UpdateMessageRequest(session_id=session_id, message=changed)
+        request.update_mask.paths.append("content")
+        return self._made("session", "UpdateMessage", request)
+
+    def _message_deleted(self) -> Step:
+        if not self._messages:
+            return self._message()
+        session_id, message_id = self._messages.pop(self._random.randrange(len(self._messages)))
+        request = sessions.DeleteMessageRequest(session_id=session_id, id=message_id)
+        return self._made("session", "DeleteMessage", request)
+
     def _session(self) -> Step:
         name = f"s{self._number}"
         self._sessions.append(name)
@@ -221,6 +241,7 @@ class Script:
         if name == "s0":
             return self._message()
         self._sessions.remove(name)
+        self._messages = [one for one in self._messages if one[0] != name]
         return self._made("session", "DeleteSession", sessions.DeleteSessionRequest(id=name))
 
     def _keywords(self) -> Step:

@@ -31,7 +31,7 @@ from hummock.rpc.server import Access, Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
 from tests.rpc.fixed_learning import FixedLearning, FixedScan, observe
-from tests.rpc.fixed_sessions import FixedSessions
+from tests.rpc.fixed_sessions import FixedMessages, FixedSessions
 
 LOOPBACK = "127.0.0.1:0"
 CLIENT_OPTIONS = (("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 16 << 20))
@@ -159,6 +159,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "export": samples.Exported(),
         "import_parts": samples.imported,
         "sessions": FixedSessions(),
+        "messages": FixedMessages(),
         "learning": FixedLearning(),
         "observe": observe,
         "scan": lambda project, scope, chosen: FixedScan(),

@@ -8,15 +8,20 @@ from hummock.core.session import (
     AppendMessage,
     ChangeSession,
     CreateSession,
+    DeletedMessages,
     DeletedSession,
+    DeleteMessage,
     DeleteSession,
     MessagePage,
     PromptRole,
     Session,
     SessionMessage,
     SessionPage,
+    UpdatedMessage,
+    UpdateMessage,
     WrittenSession,
 )
+from hummock.ports.writes import Written
 
 SESSION = Session(id="s", title="还款方式", create_time=1.0, update_time=2.0, message_count=1)
 MESSAGE = SessionMessage(
@@ -53,5 +58,34 @@ class FixedSessions:
     ) -> MessagePage:
         return MessagePage(messages=(MESSAGE,), has_before=False)
 
-    def behind(self, project: str, session: Session, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
-        return (MESSAGE,) if position < MESSAGE.position else ()
+    def position_before(self, project: str, session: Session, newest: int, most_bytes: int) -> int:
+        return max(0, session.last_position - newest)
+
+    def news(self, project: str, session: Session, position: int, revision: int) -> FixedNews:
+        return FixedNews(position)
+
+
+class FixedNews:
+    """Stands in for what comes of a session: its message, where that stands behind the position."""
+
+    is_current = True
+    revision = 0
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def read(self, most_bytes: int) -> tuple[tuple[SessionMessage, ...], tuple[SessionMessage, ...]]:
+        appended = (MESSAGE,) if self.position < MESSAGE.position else ()
+        self.position = max(self.position, MESSAGE.position)
+        return appended, ()
+
+
+class FixedMessages:
+    """Stands in for the use case that changes messages."""
+
+    def update(self, asked: UpdateMessage) -> Written[UpdatedMessage]:
+        updated = UpdatedMessage(position=1, memory_id="u", held_for=(), deleted_count=0)
+        return Written(seq=5, reply=updated)
+
+    def delete(self, asked: DeleteMessage) -> Written[DeletedMessages]:
+        return Written(seq=6, reply=DeletedMessages(deleted_count=1))

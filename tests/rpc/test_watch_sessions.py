@@ -10,19 +10,31 @@ import pytest
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import AppendMessage, CreateSession, DeleteSession, PromptRole
+from hummock.memories.messages import Messages
+from hummock.memories.preparation import Preparation
 from hummock.memories.sessions import Sessions
 from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.streams import UNTIL_WRITTEN
+from hummock.text.tokens import EstimatedTokens
 from hummock.v1 import session_service_pb2 as pb
-from tests.fakes import FakeClock
-from tests.store.opening import opened
+from tests.workplace import Workplace, workplace
 
 
 @pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[Sessions]:
+def work(tmp_path: Path) -> Iterator[Workplace]:
+    with workplace(tmp_path) as work:
+        yield work
+
+
+@pytest.fixture
+def sessions(work: Workplace) -> Sessions:
     numbers = count()
-    with opened(tmp_path) as store:
-        yield Sessions(store, FakeClock(), make_id=lambda: f"m{next(numbers)}")
+    return Sessions(work.store, work.clock, make_id=lambda: f"m{next(numbers)}")
+
+
+@pytest.fixture
+def messages(work: Workplace) -> Messages:
+    return Messages(work.store, Preparation(work.embedder, EstimatedTokens(), make_id=str), work.clock)
 
 
 def begin(sessions: Sessions, *texts: str) -> None:
@@ -44,11 +56,11 @@ def begin(sessions: Sessions, *texts: str) -> None:
 
 @pytest.mark.parametrize("texts", [(), ("another",), ("one", "two", "three")])
 def test_a_watch_ends_when_its_session_was_deleted_and_made_anew_between_two_looks(
-    sessions: Sessions, texts: tuple[str, ...]
+    sessions: Sessions, messages: Messages, texts: tuple[str, ...]
 ) -> None:
     """S4-12."""
     begin(sessions, "old", "older")
-    steps = SessionServicer(sessions, lambda project: None).WatchMessages(
+    steps = SessionServicer(sessions, messages, lambda project: None).WatchMessages(
         pb.WatchMessagesRequest(project="p", session_id="s")
     )
     first = next(steps)

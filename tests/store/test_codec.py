@@ -99,15 +99,18 @@ def test_details_lie_as_arrays_behind_their_number() -> None:
 def test_sessions_and_messages_lie_without_what_their_keys_say() -> None:
     session = Session(id="s", title="t", create_time=1.0, update_time=2.0, message_count=4, number=7)
     stored = sessions.encode_session(sessions.SessionRecord(session, 9))
-    assert read(stored) == [7, 9, "s", "t", 1.0, 2.0, False, 4]
-    found = sessions.decode_session(stored)
-    assert (found.session, found.session.number, found.moved) == (session, 7, 9)
+    before_changes = [7, 9, "s", "t", 1.0, 2.0, False, 4]
+    assert read(stored) == [*before_changes, 0, None, 0, []]
+    for value in (stored, record_codec.encode(before_changes)):
+        found = sessions.decode_session(value)
+        assert (found.session, found.session.number, found.moved) == (session, 7, 9)
     message = SessionMessage(
         id="m", role=PromptRole.USER, content="hi", raw="", send_time=1.0, position=5, memory_id="n"
     )
     stored = sessions.encode_message(message)
-    assert read(stored) == ["m", 2, "hi", "", 1.0, "n"]
-    assert sessions.decode_message(stored, 5) == message
+    assert read(stored) == ["m", 2, "hi", "", 1.0, "n", ""]
+    for value in (stored, record_codec.encode(["m", 2, "hi", "", 1.0, "n"])):
+        assert sessions.decode_message(value, 5) == message
 
 
 def test_learning_lies_as_arrays_and_events_behind_their_number() -> None:

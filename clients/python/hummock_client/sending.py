@@ -206,6 +206,16 @@ class Send(Protocol):
 
     @overload
     def __call__(
+        self, request: session_service_pb2.UpdateMessageRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.UpdateMessageResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.DeleteMessageRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.DeleteMessageResponse: ...
+
+    @overload
+    def __call__(
         self, request: session_service_pb2.ListMessagesRequest, *, timeout_s: float | None = None
     ) -> session_service_pb2.ListMessagesResponse: ...
 
@@ -395,6 +405,16 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: session_service_pb2.AppendMessageRequest, *, timeout_s: float | None = None
     ) -> Awaitable[session_service_pb2.AppendMessageResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.UpdateMessageRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.UpdateMessageResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.DeleteMessageRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.DeleteMessageResponse]: ...
 
     @overload
     def __call__(

@@ -115,6 +115,49 @@ class Sessions:
         )
         return self._send(request, timeout_s=timeout_s)
 
+    def update_message(
+        self,
+        project: str,
+        session_id: str,
+        message_id: str,
+        *,
+        content: str | None = None,
+        raw: str | None = None,
+        delete_following: bool = False,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> pb.UpdateMessageResponse:
+        """Changes what is not None of a message, and its memory; with a new content the old raw goes."""
+        request = pb.UpdateMessageRequest(
+            project=project,
+            session_id=session_id,
+            message=pb.MessageUpdate(id=message_id, content=content or "", raw=raw or ""),
+            update_mask=requests.mask_of({"content": content, "raw": raw}),
+            delete_following=delete_following,
+            request_id=requests.id_or_new(request_id),
+        )
+        return self._send(request, timeout_s=timeout_s)
+
+    def delete_message(
+        self,
+        project: str,
+        session_id: str,
+        message_id: str,
+        *,
+        delete_following: bool = False,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> pb.DeleteMessageResponse:
+        """Removes a message and the memory that it was learnt as; all messages behind it too, if so wanted."""
+        request = pb.DeleteMessageRequest(
+            project=project,
+            session_id=session_id,
+            id=message_id,
+            delete_following=delete_following,
+            request_id=requests.id_or_new(request_id),
+        )
+        return self._send(request, timeout_s=timeout_s)
+
     def messages(
         self,
         project: str,
@@ -142,15 +185,20 @@ class Sessions:
         *,
         newest: int | None = None,
         after_position: int | None = None,
+        after_revision: int | None = None,
         timeout_s: float | None = None,
     ) -> Generator[pb.WatchMessagesResponse, None, None]:
-        """The newest messages (20 if unset), or those behind a position, then each that is appended, without end.
+        """The newest messages (20 if unset), or those behind a position, then each that comes or changes, without end.
 
-        Close the iterator to hang up. When it raises, watch again with the last message's position as
-        after_position. No deadline unless `timeout_s` sets one.
+        Close the iterator to hang up. When it raises, watch again with the last reply's position and
+        revision as after_position and after_revision. No deadline unless `timeout_s` sets one.
         """
         request = pb.WatchMessagesRequest(
-            project=project, session_id=session_id, newest=newest, after_position=after_position
+            project=project,
+            session_id=session_id,
+            newest=newest,
+            after_position=after_position,
+            after_revision=after_revision,
         )
         return self._stream(request, timeout_s)
 
@@ -162,10 +210,15 @@ class Sessions:
         assistant: str | context_pb.TurnSide,
         *,
         used_memory_ids: Iterable[str] = (),
+        replace_answer: bool = False,
         request_id: str | None = None,
         timeout_s: float | None = None,
     ) -> context_pb.LearnTurnResponse:
-        """Stores a finished turn: both sides as memories and as messages, as far as they are not there yet."""
+        """Stores a finished turn: both sides as memories and as messages, as far as they are not there yet.
+
+        With `replace_answer` the answer takes the place of the one that is there under its message's id. Both sides
+        need the ids of their messages then.
+        """
         request = context_pb.LearnTurnRequest(
             project=project,
             request_id=requests.id_or_new(request_id),
@@ -173,5 +226,6 @@ class Sessions:
             user=requests.turn_side(user),
             assistant=requests.turn_side(assistant),
             used_memory_ids=used_memory_ids,
+            replace_answer=replace_answer,
         )
         return self._send(request, timeout_s=timeout_s)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 from typing import Annotated
 
 import typer
+from google.protobuf.field_mask_pb2 import FieldMask
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
@@ -15,10 +17,15 @@ from hummock.v1 import context_service_pb2, session_pb2
 from hummock.v1 import session_service_pb2 as pb
 from hummock_client.channel import DEFAULT_TARGET
 
-app = typer.Typer(no_args_is_help=True, help="Read conversations, and watch them.")
+app = typer.Typer(no_args_is_help=True, help="Read conversations, watch them, and correct what was said.")
 
 SessionArgument = Annotated[
     str, typer.Argument(metavar="[SESSION]", help="Id of the session; the active one if unset.", callback=utf8)
+]
+
+NamedSessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session.", callback=utf8)]
+MessageArgument = Annotated[
+    str, typer.Argument(metavar="MESSAGE", help="Id of the message; `show --json` prints it.", callback=utf8)
 ]
 
 
@@ -92,21 +99,74 @@ def watch(
     json: JsonLinesFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
-    """Print the newest messages of a session, then each as it comes, until Ctrl-C."""
+    """Print the newest messages of a session, then each as it comes or is changed, until Ctrl-C."""
     position = 0 if after is None else after
     with connect(target) as service:
         session_id = session or _active_id(service, project)
         request = pb.WatchMessagesRequest(project=project, session_id=session_id, newest=newest, after_position=after)
         try:
             for news in service.sessions.WatchMessages(request):
+                told = [*news.updated_messages, *news.messages]
                 if json:
-                    for message in news.messages:
+                    for message in told:
                         print_json_line(message)
                 else:
-                    _print_messages(news.messages)
+                    _print_messages(told)
+                if news.deleted_ids:
+                    note(printable(f"deleted: {', '.join(news.deleted_ids)}"))
                 position = max([position, *(message.position for message in news.messages)])
         except KeyboardInterrupt:
             note(f"--after {position} goes on from here")
+
+
+@app.command("edit")
+def edit(
+    project: ProjectOption,
+    session: NamedSessionArgument,
+    message: MessageArgument,
+    content: Annotated[str, typer.Argument(help="What it says from now on.", callback=utf8)],
+    following: Annotated[bool, typer.Option("--following", help="Also delete all messages behind it.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Change what a message says, and the memory that it was learnt as."""
+    request = pb.UpdateMessageRequest(
+        project=project,
+        request_id=str(uuid.uuid4()),
+        session_id=session,
+        message=pb.MessageUpdate(id=message, content=content),
+        update_mask=FieldMask(paths=["content"]),
+        delete_following=following,
+    )
+    with connect(target) as service:
+        response = service.sessions.UpdateMessage(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    print_line(printable(f"changed message {response.position}, deleted {response.deleted_count} behind it"))
+    if response.held_for:
+        note(f"its memory is held for review: {', '.join(response.held_for)}; see `hummock review ls`")
+
+
+@app.command("rm")
+def rm(
+    project: ProjectOption,
+    session: NamedSessionArgument,
+    message: MessageArgument,
+    following: Annotated[bool, typer.Option("--following", help="Also delete all messages behind it.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Delete a message, and the memory that it was learnt as."""
+    request = pb.DeleteMessageRequest(
+        project=project, request_id=str(uuid.uuid4()), session_id=session, id=message, delete_following=following
+    )
+    with connect(target) as service:
+        response = service.sessions.DeleteMessage(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    print_line(f"deleted {response.deleted_count} messages")
 
 
 def _active_id(service: Service, project: str) -> str:

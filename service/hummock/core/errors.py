@@ -119,6 +119,16 @@ class SessionNotFound(NotFound):
         self.session_id = session_id
 
 
+class MessageNotFound(NotFound):
+    """The session has no message of this id, or had one that was deleted."""
+
+    reason = "MESSAGE_NOT_FOUND"
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(f"message {message_id} does not exist in this session")
+        self.message_id = message_id
+
+
 class NotReady(HummockError):
     """The state of the service does not allow it."""
 

@@ -58,8 +58,13 @@ class Session(Struct, frozen=True, kw_only=True):
 
     Attributes:
         title: Empty until a user has said something, unless it was given.
-        update_time: Of its newest message; its own before the first.
-        message_count: Also the position of the newest message.
+        update_time: Of the message that was appended last; its own before the first.
+        message_count: Without the deleted ones.
+        deleted_count: Of messages that were deleted; their positions stay taken.
+        title_position: Of the message that gave the title; 0 where none did, None where nobody knows.
+        revision: How often messages were changed or deleted.
+        changes: The positions of the newest of these changes, the last one at the end, each from the first one changed
+            to the last one.
         number: Of the store's making; never that of a later session with the same id. 0 before it is stored. It stands
             last: sessions that differ in nothing else are equal.
     """
@@ -70,7 +75,33 @@ class Session(Struct, frozen=True, kw_only=True):
     update_time: float
     is_archived: bool = False
     message_count: int = 0
+    deleted_count: int = 0
+    title_position: int | None = None
+    revision: int = 0
+    changes: tuple[tuple[int, int], ...] = ()
     number: int = 0
+
+    @property
+    def last_position(self) -> int:
+        """The position of the message that was appended last, deleted or not."""
+        return self.message_count + self.deleted_count
+
+    def changed_since(self, revision: int, position: int) -> list[tuple[int, int]]:
+        """The positions up to this one that changed behind a revision, each from the first to the last, in order.
+
+        All positions, where that is too long ago to be known.
+        """
+        missed = self.revision - revision
+        if missed <= 0:
+            return []
+        changes = self.changes[-missed:] if missed <= len(self.changes) else ((1, self.last_position),)
+        found: list[tuple[int, int]] = []
+        for first, last in sorted((first, min(last, position)) for first, last in changes if first <= position):
+            if found and first <= found[-1][1] + 1:
+                found[-1] = found[-1][0], max(found[-1][1], last)
+            else:
+                found.append((first, last))
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Session) and astuple(self)[:-1] == astuple(other)[:-1]
@@ -83,12 +114,13 @@ class SessionMessage(Struct, frozen=True, kw_only=True):
     """A message of a session.
 
     Attributes:
-        id: Unique in its session.
-        content: Without tags.
+        id: Unique in its session, among the deleted ones too.
+        content: Without tags; empty of a message that was deleted.
         raw: Before it was cleaned; empty when that is not known.
         send_time: When it was appended; never before the message before it.
         position: From 1 without gaps; 0 before it is appended.
         memory_id: The memory that it was learnt as; empty when it was not.
+        held_id: Under which it is, or was, held for review instead.
     """
 
     id: str
@@ -98,6 +130,12 @@ class SessionMessage(Struct, frozen=True, kw_only=True):
     send_time: float
     position: int = 0
     memory_id: str = ""
+    held_id: str = ""
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it was deleted: it keeps its id and its position, and says nothing."""
+        return not self.content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +210,58 @@ class AppendMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateMessage:
+    """New texts of a message, and whether all behind it are deleted; None keeps the old one.
+
+    `patience` says whether anybody still waits for it, `writer` is the name of the token that it came with.
+    """
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    session_id: str
+    message_id: str
+    content: str | None
+    raw: str | None
+    deletes_following: bool
+    patience: Patience = ENDLESS
+    writer: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteMessage:
+    """A message to delete, and whether all behind it are."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    session_id: str
+    message_id: str
+    deletes_following: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatedMessage:
+    """Where a message stands that was changed.
+
+    `memory_id` is that of the memory that holds it, empty where none does; where `held_for` is not empty, the one that
+    it is to have.
+    """
+
+    position: int
+    memory_id: str
+    held_for: tuple[str, ...]
+    deleted_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedMessages:
+    """How many messages were deleted."""
+
+    deleted_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenSession:
     """A session as a write left it, and the project's seq after that."""
 
@@ -224,7 +314,8 @@ class TurnSide:
 class LearnTurnCommand:
     """A finished turn to be stored; `fingerprint` is a hash of the request without its request_id.
 
-    `patience` says whether anybody still waits for it, `writer` is the name of the token that it came with.
+    `replaces_answer` says that it takes the place of the one that is there under its message's id. `patience` says
+    whether anybody still waits for it, `writer` is the name of the token that it came with.
     """
 
     project: str
@@ -234,6 +325,7 @@ class LearnTurnCommand:
     user: TurnSide
     assistant: TurnSide
     used_memory_ids: tuple[str, ...]
+    replaces_answer: bool = False
     patience: Patience = ENDLESS
     writer: str = ""
 

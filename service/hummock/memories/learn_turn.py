@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding
+from hummock.core.errors import MessageIdTaken
 from hummock.core.memory import Draft, LearnStatus, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.patience import Patience
 from hummock.core.secrets import SecretsFound
@@ -20,12 +21,13 @@ from hummock.core.session import (
     SessionMessage,
     TurnSide,
 )
-from hummock.memories.learn import hold
-from hummock.memories.preparation import Preparation, Prepared, make_memory, to_hold
+from hummock.learning.restate import restate
+from hummock.memories.messages import change, memory_of, relearn, there
+from hummock.memories.preparation import Preparation, Prepared, to_hold
 from hummock.memories.quoted import Quoted
 from hummock.memories.redaction import screened_texts
 from hummock.memories.screening import families_of
-from hummock.memories.sessions import place
+from hummock.memories.sessions import place, present
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest, Written
@@ -79,12 +81,13 @@ class LearnTurn:
     def __call__(self, command: LearnTurnCommand) -> LearnedTurn:
         """Store both sides or none; when this returns they are durable, recallable and in the session.
 
-        Raises: SessionNotFound, MessageIdTaken, RequestIdReused, StorageFull.
+        Raises: SessionNotFound, MessageNotFound, MessageIdTaken, RequestIdReused, StorageFull.
         """
         # A repeat is answered as the first time, though the session is gone.
         earlier = self._store.earlier(command.project, command.request_id, command.fingerprint, TurnReply)
         written = self._written(command) if earlier is None else earlier
-        self._tell(command, written)
+        if not command.replaces_answer:  # else the turn was told of with its first answer
+            self._tell(command, written)
         return LearnedTurn(seq=written.seq, user=written.reply.user, assistant=written.reply.assistant)
 
     def _written(self, command: LearnTurnCommand) -> Written[TurnReply]:
@@ -95,8 +98,15 @@ class LearnTurn:
         sides = self._sides(command, now)
 
         def apply(work: UnitOfWork) -> TurnReply:
-            user, assistant = (_store_side(work, command.session_id, side, now) for side in sides)
-            return TurnReply(user=user, assistant=assistant)
+            session = present(work.sessions, command.session_id)
+            if command.replaces_answer:
+                there(work.sessions, session.id, command.user.message_id)
+            user = _store_side(work, session.id, sides[0], now)
+            if command.replaces_answer:
+                answer = _replace_answer(work, command, sides[1], now)
+            else:
+                answer = _store_side(work, session.id, sides[1], now)
+            return TurnReply(user=user, assistant=answer)
 
         request = WriteRequest(
             request_id=command.request_id, fingerprint=command.fingerprint, reply_type=TurnReply, apply=apply
@@ -175,38 +185,44 @@ def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: s
 
 
 def _store_side(work: UnitOfWork, session_id: str, side: _Side, now: float) -> LearnedSide:
-    message, prepared = place(work.sessions, session_id, side.message, side.field), side.prepared
-    if message.memory_id:
-        status = LearnStatus.UNCHANGED
-    elif prepared is None:
-        status = LearnStatus.QUOTED
-    else:
-        memory = make_memory(prepared, None, chunk_count=len(side.vectors), now=now)
-        # It was said when the message was sent, which only the write knows.
-        memory = replace(memory, event_time=message.send_time)
-        if prepared.held_for:
-            hold(work, memory, prepared.held_for, now)
-            return _held_side(message, prepared)
-        status = LearnStatus.CREATED
-        message = replace(message, memory_id=prepared.memory_id)
-        work.put(memory, prepared.key, prepared.words.analysed().terms, side.vectors)
-        work.sessions.learnt(session_id, message)
+    message = place(work.sessions, session_id, side.message, side.field)
+    known = None if message.memory_id else memory_of(work, message)
+    if message.memory_id or known is not None:
+        return _learned_side(message, side, LearnStatus.UNCHANGED, "" if known is None else known.id)
+    learnt = relearn(work, message, side.prepared, side.vectors, now)
+    work.sessions.learnt(session_id, learnt)
+    return _learned_side(learnt, side)
+
+
+def _replace_answer(work: UnitOfWork, command: LearnTurnCommand, side: _Side, now: float) -> LearnedSide:
+    """The answer in the place of the one that is there. Raises: MessageNotFound, MessageIdTaken."""
+    session = present(work.sessions, command.session_id)
+    before = there(work.sessions, session.id, side.message.id)
+    if before.role is not PromptRole.ASSISTANT:
+        raise MessageIdTaken(side.field, before.id)
+    said = replace(before, content=side.message.content, raw=side.message.raw)
+    known = memory_of(work, before)
+    if said == before and side.prepared and known is not None and known.fingerprint == side.prepared.fingerprint:
+        return _learned_side(before, side, LearnStatus.UNCHANGED, known.id)
+    learnt = relearn(work, said, side.prepared, side.vectors, now)
+    used = tuple(one for one in dict.fromkeys(command.used_memory_ids) if work.get(one) is not None)
+    restate(work.learning, session.id, before, said.content, used)
+    change(work, session, [before], [learnt])
+    return _learned_side(learnt, side)
+
+
+def _learned_side(
+    message: SessionMessage, side: _Side, status: LearnStatus | None = None, memory_id: str = ""
+) -> LearnedSide:
+    """Where a side stands. What is held has no memory yet, and its message none as long as it is held."""
+    held_for = side.prepared.held_for if side.prepared is not None and status is None else ()
+    if status is None:
+        status = LearnStatus.QUOTED if side.prepared is None else LearnStatus.CREATED
     return LearnedSide(
         message_id=message.id,
         position=message.position,
-        memory_id=message.memory_id,
-        status=status,
+        memory_id=memory_id or message.memory_id or message.held_id,
+        status=LearnStatus.HELD if held_for else status,
         secrets=side.secrets,
-    )
-
-
-def _held_side(message: SessionMessage, prepared: Prepared) -> LearnedSide:
-    """Its message has no memory as long as it is held."""
-    return LearnedSide(
-        message_id=message.id,
-        position=message.position,
-        memory_id=prepared.memory_id,
-        status=LearnStatus.HELD,
-        secrets=prepared.secrets,
-        held_for=prepared.held_for,
+        held_for=held_for,
     )

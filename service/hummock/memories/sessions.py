@@ -136,6 +136,7 @@ class Sessions:
             changed = replace(
                 session,
                 title=session.title if asked.title is None else as_stored(asked.title, policy),
+                title_position=session.title_position if asked.title is None else 0,
                 is_archived=session.is_archived if asked.is_archived is None else asked.is_archived,
             )
             work.sessions.change(changed)
@@ -200,13 +201,28 @@ class Sessions:
         page = self._store.sessions.before(project, session_id, before, limit, most_bytes)
         return page if characters is None else newest_within(page, characters)
 
-    def behind(self, project: str, session: Session, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
-        """The messages of this very session behind a position; see `ports.Sessions`. Raises: SessionNotFound."""
-        return self._store.sessions.behind(project, session.id, position, most_bytes, session.number)
+    def news(self, project: str, session: Session, position: int, revision: int) -> News:
+        """What comes of this very session behind a position and a revision."""
+        return News(self._store, project, session, position, revision)
+
+    def position_before(self, project: str, session: Session, newest: int, most_bytes: int) -> int:
+        """The position behind which the newest messages stand, so many or all; `most_bytes` are read at once.
+
+        Raises: SessionNotFound.
+        """
+        if not session.deleted_count:
+            return max(0, session.last_position - newest)
+        before: int | None = session.last_position + 1
+        while newest > 0 and before is not None:
+            page = self._store.sessions.before(project, session.id, before, newest, most_bytes)
+            newest -= len(page.messages)
+            before = page.messages[0].position if page.has_before else None
+        return 0 if before is None else before - 1
 
     def _new(self, project: str, session_id: str, title: str) -> Session:
         now, policy = self._clock.now(), self._store.settings(project).secret_policy()
-        return Session(id=session_id, title=as_stored(title, policy), create_time=now, update_time=now)
+        stored = as_stored(title, policy)
+        return Session(id=session_id, title=stored, create_time=now, update_time=now, title_position=0)
 
     def _require_project(self, project: str, session_id: str) -> None:
         """A write would create it. Raises: SessionNotFound."""
@@ -231,6 +247,53 @@ class Sessions:
         return self._store.write(asked.project, request).result()
 
 
+class News:
+    """What comes of a session, step by step: new messages, and earlier ones that were changed or deleted.
+
+    Attributes:
+        position: Up to which messages were given.
+        revision: Up to which changes of those were given.
+    """
+
+    def __init__(self, store: Store, project: str, session: Session, position: int, revision: int) -> None:
+        self._reads = store.sessions
+        self._project = project
+        self._session = session
+        self._waiting: list[tuple[int, int]] = []
+        self._reached = revision
+        self.position = position
+        self.revision = revision
+
+    @property
+    def is_current(self) -> bool:
+        """Whether all was given that there was when the session was read for this."""
+        return self.position >= self._session.last_position and self.revision >= self._session.revision
+
+    def read(self, most_bytes: int) -> tuple[tuple[SessionMessage, ...], tuple[SessionMessage, ...]]:
+        """New messages, and changed ones, as far as `most_bytes` go for either; deleted ones are among them.
+
+        Raises: SessionNotFound.
+        """
+        if not self._waiting:
+            now = self._reads.get(self._project, self._session.id)
+            self._waiting, self._reached = now.changed_since(self.revision, self.position), now.revision
+        changed: tuple[SessionMessage, ...] = ()
+        while self._waiting and not changed:
+            first, last = self._waiting.pop(0)
+            changed = self._behind(first - 1, most_bytes, last)
+            reached = changed[-1].position if changed else last
+            self._waiting[:0] = [(reached + 1, last)] if reached < last else []
+        if not self._waiting:
+            self.revision = self._reached
+        appended = self._behind(self.position, most_bytes)
+        self.position = appended[-1].position if appended else self.position
+        return appended, changed
+
+    def _behind(self, position: int, most_bytes: int, last: int | None = None) -> tuple[SessionMessage, ...]:
+        session = self._session
+        return self._reads.behind(self._project, session.id, position, most_bytes, session.number, last)
+
+
 def clear_sessions(store: Store, project: str, claim: Claim | None = None) -> int:
     """Removes the messages of all removed sessions, in as many writes as it takes; the seq behind the last one."""
     while True:
@@ -250,6 +313,8 @@ def present(work: SessionWork, session_id: str) -> Session:
 def place(work: SessionWork, session_id: str, message: SessionMessage, field: str) -> SessionMessage:
     """The message where it stands: it is appended unless one with its id is there, of the same role and content.
 
+    The id of one that was deleted stays taken: a repeat that comes late does not bring it back.
+
     Args:
         work: The write.
         session_id: The session.
@@ -265,8 +330,9 @@ def place(work: SessionWork, session_id: str, message: SessionMessage, field: st
             raise MessageIdTaken(field, message.id)
         return known
     placed = replace(message, send_time=max(message.send_time, session.update_time))
-    title = session.title or (title_of(message.content) if message.role is PromptRole.USER else "")
-    return work.append(replace(session, title=title, update_time=placed.send_time), placed)
+    if not session.title and message.role is PromptRole.USER:
+        session = replace(session, title=title_of(message.content), title_position=session.last_position + 1)
+    return work.append(replace(session, update_time=placed.send_time), placed)
 
 
 def title_of(content: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
@@ -27,7 +28,7 @@ class Sessions(Protocol):
         """One message; None where the session has none with this id. Raises: SessionNotFound."""
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
-        """At most `limit` messages directly before a position (None: the newest), in the order of time.
+        """At most `limit` messages before a position (None: the newest), in the order of time; none that was deleted.
 
         The page ends before the message that would make it larger than `most_bytes` as stored; one comes at least.
 
@@ -35,9 +36,17 @@ class Sessions(Protocol):
         """
 
     def behind(
-        self, project: str, session_id: str, position: int, most_bytes: int, number: int | None = None
+        self,
+        project: str,
+        session_id: str,
+        position: int,
+        most_bytes: int,
+        number: int | None = None,
+        last: int | None = None,
     ) -> tuple[SessionMessage, ...]:
         """The messages directly behind a position, in the order of time, as far as `most_bytes` go; one at least.
+
+        Those that were deleted are among them.
 
         Args:
             project: Of the session.
@@ -45,6 +54,7 @@ class Sessions(Protocol):
             position: 0 is the beginning.
             most_bytes: Of the messages as stored.
             number: The session's, where none but that one is meant; None is whichever has the id.
+            last: The last position; None is that of the newest message.
 
         Raises: SessionNotFound.
         """
@@ -60,7 +70,10 @@ class SessionWork(Protocol):
         """Of the sessions that are not archived the one that moved last."""
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
-        """A message of a session that is there."""
+        """A message of a session that is there, also one that was deleted."""
+
+    def behind(self, session_id: str, position: int) -> Iterator[SessionMessage]:
+        """The messages of a session that is there behind a position, in the order of time, none that was deleted."""
 
     def create(self, session: Session) -> None:
         """Stores a session whose id is free; it has moved last."""
@@ -77,6 +90,9 @@ class SessionWork(Protocol):
 
     def learnt(self, session_id: str, message: SessionMessage) -> None:
         """Replaces a message that is there by one that differs in its memory alone."""
+
+    def put(self, session: Session, messages: Sequence[SessionMessage]) -> None:
+        """Replaces messages that are there, and the session's values; its place in the order stays."""
 
     def delete(self, session_id: str) -> None:
         """Makes a session that is there disappear; its messages are left to `clear`."""

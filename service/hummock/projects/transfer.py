@@ -96,7 +96,8 @@ class Export:
             while messages := self._store.sessions.behind(
                 project, session.id, position, _MESSAGE_BYTES, session.number
             ):
-                yield from (GivenMessage(session_id=session.id, message=message) for message in messages)
+                said = (message for message in messages if not message.is_deleted)
+                yield from (GivenMessage(session_id=session.id, message=message) for message in said)
                 position = messages[-1].position
 
 

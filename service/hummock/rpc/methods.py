@@ -43,7 +43,7 @@ def methods(
     recall, context = RecallServicer(use_cases.recall, use_cases.from_memory), ContextServicer(use_cases)
     require = use_cases.projects.stored
     memory = MemoryServicer(use_cases.garden, use_cases.forget, use_cases.review, require)
-    session = SessionServicer(use_cases.sessions, require)
+    session = SessionServicer(use_cases.sessions, use_cases.messages, require)
     project, admin = ProjectServicer(use_cases), AdminServicer(use_cases.status, load, activity)
     learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan, require)
     return {
@@ -79,6 +79,8 @@ def methods(
             "UpdateSession": Method(WRITE, session.UpdateSession),
             "DeleteSession": Method(WRITE, session.DeleteSession),
             "AppendMessage": Method(WRITE, session.AppendMessage),
+            "UpdateMessage": Method(WRITE, session.UpdateMessage, takes_patience=True, takes_writer=True),
+            "DeleteMessage": Method(WRITE, session.DeleteMessage),
             "ListMessages": Method(READ, session.ListMessages),
             "WatchMessages": Method(READ_STREAM, session.WatchMessages),
         },

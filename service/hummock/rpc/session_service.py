@@ -12,6 +12,7 @@ from hummock.core.session import (
     AppendMessage,
     ChangeSession,
     CreateSession,
+    DeleteMessage,
     DeleteSession,
     LearnedSide,
     LearnedTurn,
@@ -20,7 +21,9 @@ from hummock.core.session import (
     Session,
     SessionMessage,
     TurnSide,
+    UpdateMessage,
 )
+from hummock.memories.messages import Messages
 from hummock.memories.sessions import Sessions
 from hummock.rpc import values
 from hummock.rpc.memory_messages import secrets_found
@@ -31,6 +34,7 @@ from hummock.v1 import context_service_pb2, session_pb2
 from hummock.v1 import session_service_pb2 as pb
 
 _UPDATABLE = ("title", "archived")
+_MESSAGE_FIELDS = ("content", "raw")
 _DEFAULT_MESSAGES = 20
 _REPLY_BYTES = 3 * 1024 * 1024
 """Of messages as stored; on the wire they take little more."""
@@ -47,8 +51,9 @@ _SIDE_STATUS: Final[Mapping[LearnStatus, context_service_pb2.TurnSideStatus.Valu
 class SessionServicer:
     """Each method is a call of the sessions."""
 
-    def __init__(self, sessions: Sessions, require: Require) -> None:
+    def __init__(self, sessions: Sessions, messages: Messages, require: Require) -> None:
         self._sessions = sessions
+        self._messages = messages
         self._require = require
 
     def GetOrCreateActiveSession(
@@ -100,6 +105,28 @@ class SessionServicer:
             appended = self._sessions.append(append_message(request))
         return pb.AppendMessageResponse(id=appended.message_id, position=appended.position, seq=appended.seq)
 
+    def UpdateMessage(
+        self, request: pb.UpdateMessageRequest, patience: Patience = ENDLESS, writer: str = ""
+    ) -> pb.UpdateMessageResponse:
+        """Changes the named texts of a message, and the memory that it was learnt as."""
+        with inside(request.project, self._require):
+            written = self._messages.update(update_message(request, patience, writer))
+        updated = written.reply
+        return pb.UpdateMessageResponse(
+            id=request.message.id,
+            position=updated.position,
+            seq=written.seq,
+            memory_id=updated.memory_id,
+            held_for=updated.held_for,
+            deleted_count=updated.deleted_count,
+        )
+
+    def DeleteMessage(self, request: pb.DeleteMessageRequest) -> pb.DeleteMessageResponse:
+        """Removes a message, and the memory that it was learnt as."""
+        with inside(request.project, self._require):
+            written = self._messages.delete(delete_message(request))
+        return pb.DeleteMessageResponse(seq=written.seq, deleted_count=written.reply.deleted_count)
+
     def ListMessages(self, request: pb.ListMessagesRequest) -> pb.ListMessagesResponse:
         """Returns messages in pages, the newest page first."""
         project = values.project_name("project", request.project)
@@ -118,23 +145,36 @@ class SessionServicer:
         )
 
     def WatchMessages(self, request: pb.WatchMessagesRequest) -> Steps:
-        """Sends the newest messages, then each that is appended."""
+        """Sends the newest messages, then each that is appended, changed or deleted."""
         project = values.project_name("project", request.project)
+        if request.HasField("after_revision") and not request.HasField("after_position"):
+            raise InvalidRequest("after_position", "is not set; after_revision needs it")
         with inside(project, self._require):
             session = self._sessions.get(project, values.identifier("session_id", request.session_id))
-        position = _first_position(request, session)
-        is_first = True
+            position = self._first_position(request, session)
+        revision = request.after_revision if request.HasField("after_revision") else session.revision
+        news, is_first = self._sessions.news(project, session, position, revision), True
         while True:
             with inside(project, self._require):
-                found = self._sessions.behind(project, session, position, _REPLY_BYTES)
-            if not found and not is_first:
+                appended, changed = news.read(_REPLY_BYTES)
+            if not (appended or changed or is_first):
                 yield UNTIL_WRITTEN
                 continue
-            position = found[-1].position if found else position
             is_first = False
             yield pb.WatchMessagesResponse(
-                messages=messages(found), position=position, caught_up=position >= session.message_count
+                messages=messages(one for one in appended if not one.is_deleted),
+                position=news.position,
+                caught_up=news.is_current,
+                updated_messages=messages(one for one in changed if not one.is_deleted),
+                deleted_ids=[one.id for one in changed if one.is_deleted],
+                revision=news.revision,
             )
+
+    def _first_position(self, request: pb.WatchMessagesRequest, session: Session) -> int:
+        if request.HasField("after_position"):
+            return request.after_position
+        newest = request.newest if request.HasField("newest") else _DEFAULT_MESSAGES
+        return self._sessions.position_before(request.project, session, newest, _REPLY_BYTES)
 
 
 def create_session(request: pb.CreateSessionRequest) -> CreateSession:
@@ -187,6 +227,39 @@ def append_message(request: pb.AppendMessageRequest) -> AppendMessage:
     )
 
 
+def update_message(request: pb.UpdateMessageRequest, patience: Patience = ENDLESS, writer: str = "") -> UpdateMessage:
+    """The texts that the mask names, while somebody waits for it; `writer` is the name of its token."""
+    named = frozenset(request.update_mask.paths)
+    if not named or not named.issubset(_MESSAGE_FIELDS):
+        raise InvalidRequest("update_mask", f"must name one or more of {', '.join(_MESSAGE_FIELDS)}, and nothing else")
+    if "content" in named and not request.message.content.strip():
+        raise InvalidRequest("message.content", "is blank")
+    return UpdateMessage(
+        project=values.project_name("project", request.project),
+        request_id=values.request_id(request.request_id),
+        fingerprint=values.fingerprint(request),
+        session_id=values.identifier("session_id", request.session_id),
+        message_id=values.identifier("message.id", request.message.id),
+        content=request.message.content if "content" in named else None,
+        raw=request.message.raw if "raw" in named else None,
+        deletes_following=request.delete_following,
+        patience=patience,
+        writer=writer,
+    )
+
+
+def delete_message(request: pb.DeleteMessageRequest) -> DeleteMessage:
+    """A message to delete."""
+    return DeleteMessage(
+        project=values.project_name("project", request.project),
+        request_id=values.request_id(request.request_id),
+        fingerprint=values.fingerprint(request),
+        session_id=values.identifier("session_id", request.session_id),
+        message_id=values.identifier("id", request.id),
+        deletes_following=request.delete_following,
+    )
+
+
 def session(stored: Session) -> session_pb2.ChatSession:
     """A session."""
     return session_pb2.ChatSession(
@@ -196,6 +269,8 @@ def session(stored: Session) -> session_pb2.ChatSession:
         update_time=values.timestamp(stored.update_time),
         archived=stored.is_archived,
         message_count=stored.message_count,
+        last_position=stored.last_position,
+        revision=stored.revision,
     )
 
 
@@ -221,6 +296,9 @@ def turn_command(
     user, assistant = _parse_side("user", request.user), _parse_side("assistant", request.assistant)
     if user.message_id and user.message_id == assistant.message_id:
         raise InvalidRequest("assistant.message_id", "is that of the user's message; make a new one")
+    if request.replace_answer and not (user.message_id and assistant.message_id):
+        field = "assistant.message_id" if user.message_id else "user.message_id"
+        raise InvalidRequest(field, "is empty; replace_answer needs it")
     return LearnTurnCommand(
         project=values.project_name("project", request.project),
         request_id=values.request_id(request.request_id),
@@ -229,6 +307,7 @@ def turn_command(
         user=user,
         assistant=assistant,
         used_memory_ids=values.identifiers("used_memory_ids", request.used_memory_ids),
+        replaces_answer=request.replace_answer,
         patience=patience,
         writer=writer,
     )
@@ -262,10 +341,3 @@ def _side_result(learned: LearnedSide) -> context_service_pb2.TurnSideResult:
         secrets=map(secrets_found, learned.secrets),
         held_for=learned.held_for,
     )
-
-
-def _first_position(request: pb.WatchMessagesRequest, session: Session) -> int:
-    if request.HasField("after_position"):
-        return request.after_position
-    newest = request.newest if request.HasField("newest") else _DEFAULT_MESSAGES
-    return max(0, session.message_count - newest)

@@ -15,6 +15,7 @@ from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.messages import Messages
 from hummock.memories.review import Review
 from hummock.memories.sessions import Sessions
 from hummock.projects.projects import Projects, Settings, Status
@@ -47,6 +48,7 @@ class UseCases:
     export: Export
     import_parts: Import
     sessions: Sessions
+    messages: Messages
     learning: Learning
     observe: Observe
     scan: Callable[[str, ScanScope, Sequence[str]], Scan]

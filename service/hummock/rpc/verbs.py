@@ -49,6 +49,8 @@ VERBS: Mapping[str, Mapping[str, Verb]] = {
         "UpdateSession": LEARN,
         "DeleteSession": LEARN,
         "AppendMessage": LEARN,
+        "UpdateMessage": LEARN,
+        "DeleteMessage": LEARN,
         "ListMessages": READ,
         "WatchMessages": READ,
     },

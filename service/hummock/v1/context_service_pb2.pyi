@@ -1205,12 +1205,18 @@ class LearnTurnRequest(_message.Message):
     USER_FIELD_NUMBER: _builtins.int
     ASSISTANT_FIELD_NUMBER: _builtins.int
     USED_MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    REPLACE_ANSWER_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
     session_id: _builtins.str
     """The session, which must exist. Required, at most 256 bytes."""
+    replace_answer: _builtins.bool
+    """The answer replaces the one that is there under assistant.message_id: in the session, as a memory and in the learning
+    log, where no further turn is counted. Both message ids are required then, and have to be there: else NOT_FOUND.
+    Unset means that an answer that says something else than the one that is there is ALREADY_EXISTS.
+    """
     @_builtins.property
     def user(self) -> Global___TurnSide:
         """What the user said. Required. Its message is appended unless it is there."""
@@ -1232,10 +1238,11 @@ class LearnTurnRequest(_message.Message):
         user: Global___TurnSide | None = ...,
         assistant: Global___TurnSide | None = ...,
         used_memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        replace_answer: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "project", b"project", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "project", b"project", "replace_answer", b"replace_answer", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

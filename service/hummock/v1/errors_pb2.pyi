@@ -82,6 +82,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAVAILABLE: the service stood still for so long that another one took over the work it was doing for the call;
     nothing of that was written.
     """
+    ERROR_REASON_MESSAGE_NOT_FOUND: _ErrorReason.ValueType  # 27
+    """NOT_FOUND: the session has no message of this id, or it was deleted."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed: the `reason` of google.rpc.ErrorInfo without the prefix, for example "MEMORY_NOT_FOUND", in the domain
@@ -149,4 +151,6 @@ ERROR_REASON_CLAIM_LOST: ErrorReason.ValueType  # 26
 """UNAVAILABLE: the service stood still for so long that another one took over the work it was doing for the call;
 nothing of that was written.
 """
+ERROR_REASON_MESSAGE_NOT_FOUND: ErrorReason.ValueType  # 27
+"""NOT_FOUND: the session has no message of this id, or it was deleted."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from hummock.v1 import context_service_pb2 as hummock_dot_v1_dot_context__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hummock/v1/session.proto\x12\nhummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\"\xee\x01\n\x0b\x43hatSession\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12;\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12\x1a\n\x08\x61rchived\x18\x05 \x01(\x08R\x08\x61rchived\x12#\n\rmessage_count\x18\x06 \x01(\rR\x0cmessageCount\"\xca\x01\n\x0b\x43hatMessage\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n\x08position\x18\x02 \x01(\rR\x08position\x12*\n\x04role\x18\x03 \x01(\x0e\x32\x16.hummock.v1.PromptRoleR\x04role\x12\x18\n\x07\x63ontent\x18\x04 \x01(\tR\x07\x63ontent\x12\x10\n\x03raw\x18\x05 \x01(\tR\x03raw\x12\x37\n\tsend_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08sendTimeBE\n\x0e\x64\x65v.hummock.v1B\x0cSessionProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hummock/v1/session.proto\x12\nhummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\"\xaf\x02\n\x0b\x43hatSession\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05title\x18\x02 \x01(\tR\x05title\x12;\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12\x1a\n\x08\x61rchived\x18\x05 \x01(\x08R\x08\x61rchived\x12#\n\rmessage_count\x18\x06 \x01(\rR\x0cmessageCount\x12#\n\rlast_position\x18\x07 \x01(\rR\x0clastPosition\x12\x1a\n\x08revision\x18\x08 \x01(\rR\x08revision\"\xca\x01\n\x0b\x43hatMessage\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n\x08position\x18\x02 \x01(\rR\x08position\x12*\n\x04role\x18\x03 \x01(\x0e\x32\x16.hummock.v1.PromptRoleR\x04role\x12\x18\n\x07\x63ontent\x18\x04 \x01(\tR\x07\x63ontent\x12\x10\n\x03raw\x18\x05 \x01(\tR\x03raw\x12\x37\n\tsend_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08sendTimeBE\n\x0e\x64\x65v.hummock.v1B\x0cSessionProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,7 +35,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\014SessionProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_CHATSESSION']._serialized_start=108
-  _globals['_CHATSESSION']._serialized_end=346
-  _globals['_CHATMESSAGE']._serialized_start=349
-  _globals['_CHATMESSAGE']._serialized_end=551
+  _globals['_CHATSESSION']._serialized_end=411
+  _globals['_CHATMESSAGE']._serialized_start=414
+  _globals['_CHATMESSAGE']._serialized_end=616
 # @@protoc_insertion_point(module_scope)

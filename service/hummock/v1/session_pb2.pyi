@@ -30,14 +30,22 @@ class ChatSession(_message.Message):
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     ARCHIVED_FIELD_NUMBER: _builtins.int
     MESSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    LAST_POSITION_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in its project. Memories of the conversation carry it as their session_id."""
     title: _builtins.str
-    """For people: as it was given, else the first line of the first user message, cut at 40 characters. Empty before that."""
+    """For people: as it was given, else the first line of the first user message, cut at 40 characters. Empty before that.
+    Where that message is changed or deleted, and nobody has given a title, it follows.
+    """
     archived: _builtins.bool
     """Archived sessions are never the active one."""
     message_count: _builtins.int
-    """How many messages it has; the position of the newest."""
+    """How many messages it has."""
+    last_position: _builtins.int
+    """The position of the message that was appended last, also where that was deleted: message_count and the deleted ones."""
+    revision: _builtins.int
+    """How often messages of it were changed or deleted."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
@@ -55,10 +63,12 @@ class ChatSession(_message.Message):
         update_time: _timestamp_pb2.Timestamp | None = ...,
         archived: _builtins.bool = ...,
         message_count: _builtins.int = ...,
+        last_position: _builtins.int = ...,
+        revision: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "create_time", b"create_time", "id", b"id", "message_count", b"message_count", "title", b"title", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "create_time", b"create_time", "id", b"id", "last_position", b"last_position", "message_count", b"message_count", "revision", b"revision", "title", b"title", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -66,7 +76,7 @@ Global___ChatSession: _TypeAlias = ChatSession  # noqa: Y015
 
 @_typing.final
 class ChatMessage(_message.Message):
-    """A message of a session. It does not change."""
+    """A message of a session."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -79,7 +89,7 @@ class ChatMessage(_message.Message):
     id: _builtins.str
     """Unique in its session."""
     position: _builtins.int
-    """Place in its session, counted from 1 without gaps, in the order of time."""
+    """Place in its session, counted from 1, in the order of time. It never changes, so that deleted messages leave gaps."""
     role: _context_service_pb2.PromptRole.ValueType
     """Who speaks."""
     content: _builtins.str

@@ -424,7 +424,8 @@ class AppendMessageRequest(_message.Message):
     """The session. Required, at most 256 bytes."""
     id: _builtins.str
     """The caller's own id, at most 256 bytes. One that the session has already is answered with the message that is
-    there, if it says the same, else it is ALREADY_EXISTS. Unset means that the server makes one.
+    there, if it says the same, else it is ALREADY_EXISTS; so is that of a deleted message. Unset means that the server
+    makes one.
     """
     role: _context_service_pb2.PromptRole.ValueType
     """Who speaks. Required."""
@@ -480,6 +481,196 @@ class AppendMessageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AppendMessageResponse: _TypeAlias = AppendMessageResponse  # noqa: Y015
+
+@_typing.final
+class MessageUpdate(_message.Message):
+    """The fields of a message that callers may change."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    RAW_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Required, at most 256 bytes."""
+    content: _builtins.str
+    """The text without tags, at most 256 KiB. It may not be empty where it is changed."""
+    raw: _builtins.str
+    """The text before it was cleaned, at most 256 KiB. Where content is changed and this is not, it becomes empty."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        content: _builtins.str = ...,
+        raw: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "id", b"id", "raw", b"raw"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MessageUpdate: _TypeAlias = MessageUpdate  # noqa: Y015
+
+@_typing.final
+class UpdateMessageRequest(_message.Message):
+    """Changes a message."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    DELETE_FOLLOWING_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    session_id: _builtins.str
+    """The session. Required, at most 256 bytes."""
+    delete_following: _builtins.bool
+    """Also deletes all messages behind it, as DeleteMessage does: at most 512, more is INVALID_ARGUMENT. Unset means that
+    nothing else is removed.
+    """
+    @_builtins.property
+    def message(self) -> Global___MessageUpdate:
+        """Holds the id of the message and the new values. Required; only the fields that update_mask names are looked at. An id
+        that the session does not have is NOT_FOUND.
+        """
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """Fields to change: "content", "raw". Required."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        session_id: _builtins.str = ...,
+        message: Global___MessageUpdate | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
+        delete_following: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "update_mask", b"update_mask"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delete_following", b"delete_following", "message", b"message", "project", b"project", "request_id", b"request_id", "session_id", b"session_id", "update_mask", b"update_mask"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateMessageRequest: _TypeAlias = UpdateMessageRequest  # noqa: Y015
+
+@_typing.final
+class UpdateMessageResponse(_message.Message):
+    """The message that was changed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    SEQ_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    HELD_FOR_FIELD_NUMBER: _builtins.int
+    DELETED_COUNT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Its id."""
+    position: _builtins.int
+    """Its place in the session."""
+    seq: _builtins.int
+    """The project's seq after this write."""
+    memory_id: _builtins.str
+    """The memory that holds it, or will once it is approved; empty where there is none."""
+    deleted_count: _builtins.int
+    """How many messages behind it were deleted."""
+    @_builtins.property
+    def held_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What the new text reads like, as in LearnResult: its memory is held for review. Else empty."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        position: _builtins.int = ...,
+        seq: _builtins.int = ...,
+        memory_id: _builtins.str = ...,
+        held_for: _abc.Iterable[_builtins.str] | None = ...,
+        deleted_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_count", b"deleted_count", "held_for", b"held_for", "id", b"id", "memory_id", b"memory_id", "position", b"position", "seq", b"seq"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateMessageResponse: _TypeAlias = UpdateMessageResponse  # noqa: Y015
+
+@_typing.final
+class DeleteMessageRequest(_message.Message):
+    """Removes a message."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    DELETE_FOLLOWING_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    session_id: _builtins.str
+    """The session. Required, at most 256 bytes."""
+    id: _builtins.str
+    """The message. Required, at most 256 bytes; one that the session does not have is NOT_FOUND. No other message of the
+    session may have its id afterwards.
+    """
+    delete_following: _builtins.bool
+    """Also deletes all messages behind it: at most 512, more is INVALID_ARGUMENT. Unset means that nothing else is removed."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        session_id: _builtins.str = ...,
+        id: _builtins.str = ...,
+        delete_following: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delete_following", b"delete_following", "id", b"id", "project", b"project", "request_id", b"request_id", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteMessageRequest: _TypeAlias = DeleteMessageRequest  # noqa: Y015
+
+@_typing.final
+class DeleteMessageResponse(_message.Message):
+    """What was removed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    DELETED_COUNT_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    deleted_count: _builtins.int
+    """How many messages were deleted."""
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        deleted_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_count", b"deleted_count", "seq", b"seq"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteMessageResponse: _TypeAlias = DeleteMessageResponse  # noqa: Y015
 
 @_typing.final
 class ListMessagesRequest(_message.Message):
@@ -559,6 +750,7 @@ class WatchMessagesRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     NEWEST_FIELD_NUMBER: _builtins.int
     AFTER_POSITION_FIELD_NUMBER: _builtins.int
+    AFTER_REVISION_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     session_id: _builtins.str
@@ -567,6 +759,10 @@ class WatchMessagesRequest(_message.Message):
     """So many of the newest messages come first, 0 to 1000. Unset means 20."""
     after_position: _builtins.int
     """Begins behind this position instead, with all that came since. Unset means with the newest; 0 means all."""
+    after_revision: _builtins.int
+    """Also tells what was changed or deleted behind this revision, of messages up to after_position, which is required
+    then. Unset means only what is changed from now on.
+    """
     def __init__(
         self,
         *,
@@ -574,17 +770,22 @@ class WatchMessagesRequest(_message.Message):
         session_id: _builtins.str = ...,
         newest: _builtins.int | None = ...,
         after_position: _builtins.int | None = ...,
+        after_revision: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_position", b"_after_position", "_newest", b"_newest", "after_position", b"after_position", "newest", b"newest"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_position", b"_after_position", "_after_revision", b"_after_revision", "_newest", b"_newest", "after_position", b"after_position", "after_revision", b"after_revision", "newest", b"newest"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_position", b"_after_position", "_newest", b"_newest", "after_position", b"after_position", "newest", b"newest", "project", b"project", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_position", b"_after_position", "_after_revision", b"_after_revision", "_newest", b"_newest", "after_position", b"after_position", "after_revision", b"after_revision", "newest", b"newest", "project", b"project", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_position: _TypeAlias = _typing.Literal["after_position"]  # noqa: Y015
     _WhichOneofArgType__after_position: _TypeAlias = _typing.Literal["_after_position", b"_after_position"]  # noqa: Y015
+    _WhichOneofReturnType__after_revision: _TypeAlias = _typing.Literal["after_revision"]  # noqa: Y015
+    _WhichOneofArgType__after_revision: _TypeAlias = _typing.Literal["_after_revision", b"_after_revision"]  # noqa: Y015
     _WhichOneofReturnType__newest: _TypeAlias = _typing.Literal["newest"]  # noqa: Y015
     _WhichOneofArgType__newest: _TypeAlias = _typing.Literal["_newest", b"_newest"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__after_position) -> _WhichOneofReturnType__after_position | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after_revision) -> _WhichOneofReturnType__after_revision | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__newest) -> _WhichOneofReturnType__newest | None: ...
 
@@ -599,13 +800,26 @@ class WatchMessagesResponse(_message.Message):
     MESSAGES_FIELD_NUMBER: _builtins.int
     POSITION_FIELD_NUMBER: _builtins.int
     CAUGHT_UP_FIELD_NUMBER: _builtins.int
+    UPDATED_MESSAGES_FIELD_NUMBER: _builtins.int
+    DELETED_IDS_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
     position: _builtins.int
-    """The position of the last message that was told, or that the stream began behind: after_position to go on from here."""
+    """The position up to which messages were told, or that the stream began behind: after_position to go on from here."""
     caught_up: _builtins.bool
     """Whether all messages that there were when the stream began have been told: true from the reply on that completes it."""
+    revision: _builtins.int
+    """The revision of the session up to which changes were told: after_revision to go on from here."""
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.ChatMessage]:
-        """In the order of time, each once. The first reply may be empty: then there are none yet."""
+        """New ones in the order of time, each once. The first reply may be empty: then there are none yet."""
+
+    @_builtins.property
+    def updated_messages(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.ChatMessage]:
+        """Earlier ones that were changed, as they are now, in the order of time. After many changes also some that were not."""
+
+    @_builtins.property
+    def deleted_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The ids of earlier ones that were deleted. After many changes also of some that were told as deleted before."""
 
     def __init__(
         self,
@@ -613,10 +827,13 @@ class WatchMessagesResponse(_message.Message):
         messages: _abc.Iterable[_session_pb2.ChatMessage] | None = ...,
         position: _builtins.int = ...,
         caught_up: _builtins.bool = ...,
+        updated_messages: _abc.Iterable[_session_pb2.ChatMessage] | None = ...,
+        deleted_ids: _abc.Iterable[_builtins.str] | None = ...,
+        revision: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["caught_up", b"caught_up", "messages", b"messages", "position", b"position"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caught_up", b"caught_up", "deleted_ids", b"deleted_ids", "messages", b"messages", "position", b"position", "revision", b"revision", "updated_messages", b"updated_messages"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

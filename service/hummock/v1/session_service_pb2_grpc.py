@@ -70,6 +70,16 @@ class SessionServiceStub:
                 request_serializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageResponse.FromString,
                 _registered_method=True)
+        self.UpdateMessage = channel.unary_unary(
+                '/hummock.v1.SessionService/UpdateMessage',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.UpdateMessageRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.UpdateMessageResponse.FromString,
+                _registered_method=True)
+        self.DeleteMessage = channel.unary_unary(
+                '/hummock.v1.SessionService/DeleteMessage',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.DeleteMessageRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.DeleteMessageResponse.FromString,
+                _registered_method=True)
         self.ListMessages = channel.unary_unary(
                 '/hummock.v1.SessionService/ListMessages',
                 request_serializer=hummock_dot_v1_dot_session__service__pb2.ListMessagesRequest.SerializeToString,
@@ -136,6 +146,21 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateMessage(self, request, context):
+        """Changes what a message says, and what was learnt of it: its memory says the same from then on, and the learning log
+        quotes the new text. A message that was never learnt stays so. Its position and its time stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteMessage(self, request, context):
+        """Removes a message, and the memory that it was learnt as. The positions of all others stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListMessages(self, request, context):
         """Returns the newest messages in the order of time, and page by page those before them.
         """
@@ -144,8 +169,9 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchMessages(self, request, context):
-        """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
-        session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
+        """Sends the newest messages, then each that is appended, changed or deleted, until the caller hangs up. Ends with
+        NOT_FOUND when the session is removed, and with UNAVAILABLE when the service stops: go on behind the last position
+        and revision then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -188,6 +214,16 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.AppendMessage,
                     request_deserializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageResponse.SerializeToString,
+            ),
+            'UpdateMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateMessage,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.UpdateMessageRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.UpdateMessageResponse.SerializeToString,
+            ),
+            'DeleteMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteMessage,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.DeleteMessageRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.DeleteMessageResponse.SerializeToString,
             ),
             'ListMessages': grpc.unary_unary_rpc_method_handler(
                     servicer.ListMessages,
@@ -390,6 +426,60 @@ class SessionService:
             '/hummock.v1.SessionService/AppendMessage',
             hummock_dot_v1_dot_session__service__pb2.AppendMessageRequest.SerializeToString,
             hummock_dot_v1_dot_session__service__pb2.AppendMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.SessionService/UpdateMessage',
+            hummock_dot_v1_dot_session__service__pb2.UpdateMessageRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.UpdateMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.SessionService/DeleteMessage',
+            hummock_dot_v1_dot_session__service__pb2.DeleteMessageRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.DeleteMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,11 +49,18 @@ class SessionServiceStub:
     """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
     AppendMessage: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.AppendMessageRequest, _session_service_pb2.AppendMessageResponse]
     """Appends a message. When it answers, the message is durable and in every list."""
+    UpdateMessage: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.UpdateMessageRequest, _session_service_pb2.UpdateMessageResponse]
+    """Changes what a message says, and what was learnt of it: its memory says the same from then on, and the learning log
+    quotes the new text. A message that was never learnt stays so. Its position and its time stay.
+    """
+    DeleteMessage: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.DeleteMessageRequest, _session_service_pb2.DeleteMessageResponse]
+    """Removes a message, and the memory that it was learnt as. The positions of all others stay."""
     ListMessages: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListMessagesRequest, _session_service_pb2.ListMessagesResponse]
     """Returns the newest messages in the order of time, and page by page those before them."""
     WatchMessages: _grpc.UnaryStreamMultiCallable[_session_service_pb2.WatchMessagesRequest, _session_service_pb2.WatchMessagesResponse]
-    """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
-    session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
+    """Sends the newest messages, then each that is appended, changed or deleted, until the caller hangs up. Ends with
+    NOT_FOUND when the session is removed, and with UNAVAILABLE when the service stops: go on behind the last position
+    and revision then.
     """
 
 @_typing.type_check_only
@@ -77,11 +84,18 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
     AppendMessage: _aio.UnaryUnaryMultiCallable[_session_service_pb2.AppendMessageRequest, _session_service_pb2.AppendMessageResponse]  # type: ignore[assignment]
     """Appends a message. When it answers, the message is durable and in every list."""
+    UpdateMessage: _aio.UnaryUnaryMultiCallable[_session_service_pb2.UpdateMessageRequest, _session_service_pb2.UpdateMessageResponse]  # type: ignore[assignment]
+    """Changes what a message says, and what was learnt of it: its memory says the same from then on, and the learning log
+    quotes the new text. A message that was never learnt stays so. Its position and its time stay.
+    """
+    DeleteMessage: _aio.UnaryUnaryMultiCallable[_session_service_pb2.DeleteMessageRequest, _session_service_pb2.DeleteMessageResponse]  # type: ignore[assignment]
+    """Removes a message, and the memory that it was learnt as. The positions of all others stay."""
     ListMessages: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListMessagesRequest, _session_service_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """Returns the newest messages in the order of time, and page by page those before them."""
     WatchMessages: _aio.UnaryStreamMultiCallable[_session_service_pb2.WatchMessagesRequest, _session_service_pb2.WatchMessagesResponse]  # type: ignore[assignment]
-    """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
-    session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
+    """Sends the newest messages, then each that is appended, changed or deleted, until the caller hangs up. Ends with
+    NOT_FOUND when the session is removed, and with UNAVAILABLE when the service stops: go on behind the last position
+    and revision then.
     """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -146,6 +160,24 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         """Appends a message. When it answers, the message is durable and in every list."""
 
     @_abc_1.abstractmethod
+    def UpdateMessage(
+        self,
+        request: _session_service_pb2.UpdateMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.UpdateMessageResponse, _abc.Awaitable[_session_service_pb2.UpdateMessageResponse]]:
+        """Changes what a message says, and what was learnt of it: its memory says the same from then on, and the learning log
+        quotes the new text. A message that was never learnt stays so. Its position and its time stay.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteMessage(
+        self,
+        request: _session_service_pb2.DeleteMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.DeleteMessageResponse, _abc.Awaitable[_session_service_pb2.DeleteMessageResponse]]:
+        """Removes a message, and the memory that it was learnt as. The positions of all others stay."""
+
+    @_abc_1.abstractmethod
     def ListMessages(
         self,
         request: _session_service_pb2.ListMessagesRequest,
@@ -159,8 +191,9 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.WatchMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_session_service_pb2.WatchMessagesResponse], _abc.AsyncIterator[_session_service_pb2.WatchMessagesResponse]]:
-        """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
-        session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
+        """Sends the newest messages, then each that is appended, changed or deleted, until the caller hangs up. Ends with
+        NOT_FOUND when the session is removed, and with UNAVAILABLE when the service stops: go on behind the last position
+        and revision then.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -37,6 +37,7 @@ from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.messages import Messages
 from hummock.memories.preparation import Preparation
 from hummock.memories.retention import Retention
 from hummock.memories.review import Review
@@ -306,6 +307,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             export=Export(opened),
             import_parts=Import(opened, embedder, preparation, clock, backfill.wake),
             sessions=sessions,
+            messages=Messages(opened, preparation, clock),
             settings=ProjectsSettings(opened, embedder.space.calibration.near_twin_bar),
             learning=Learning(opened, entries, background.switched_on),
             observe=observe,

@@ -2326,6 +2326,10 @@ type LearnTurnRequest struct {
 	Assistant *TurnSide `protobuf:"bytes,5,opt,name=assistant,proto3" json:"assistant,omitempty"`
 	// Ids of the memories that the answer rests on. At most 200.
 	UsedMemoryIds []string `protobuf:"bytes,6,rep,name=used_memory_ids,json=usedMemoryIds,proto3" json:"used_memory_ids,omitempty"`
+	// The answer replaces the one that is there under assistant.message_id: in the session, as a memory and in the learning
+	// log, where no further turn is counted. Both message ids are required then, and have to be there: else NOT_FOUND.
+	// Unset means that an answer that says something else than the one that is there is ALREADY_EXISTS.
+	ReplaceAnswer bool `protobuf:"varint,7,opt,name=replace_answer,json=replaceAnswer,proto3" json:"replace_answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2400,6 +2404,13 @@ func (x *LearnTurnRequest) GetUsedMemoryIds() []string {
 		return x.UsedMemoryIds
 	}
 	return nil
+}
+
+func (x *LearnTurnRequest) GetReplaceAnswer() bool {
+	if x != nil {
+		return x.ReplaceAnswer
+	}
+	return false
 }
 
 // What became of a turn.
@@ -3431,7 +3442,7 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\rLearnResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x121\n" +
 	"\aresults\x18\x02 \x03(\v2\x17.hummock.v1.LearnResultR\aresults\x12#\n" +
-	"\rpending_count\x18\x03 \x01(\rR\fpendingCount\"\xf0\x01\n" +
+	"\rpending_count\x18\x03 \x01(\rR\fpendingCount\"\x97\x02\n" +
 	"\x10LearnTurnRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -3440,7 +3451,8 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"session_id\x18\x03 \x01(\tR\tsessionId\x12(\n" +
 	"\x04user\x18\x04 \x01(\v2\x14.hummock.v1.TurnSideR\x04user\x122\n" +
 	"\tassistant\x18\x05 \x01(\v2\x14.hummock.v1.TurnSideR\tassistant\x12&\n" +
-	"\x0fused_memory_ids\x18\x06 \x03(\tR\rusedMemoryIds\"\x8f\x01\n" +
+	"\x0fused_memory_ids\x18\x06 \x03(\tR\rusedMemoryIds\x12%\n" +
+	"\x0ereplace_answer\x18\a \x01(\bR\rreplaceAnswer\"\x8f\x01\n" +
 	"\x11LearnTurnResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12.\n" +
 	"\x04user\x18\x02 \x01(\v2\x1a.hummock.v1.TurnSideResultR\x04user\x128\n" +

@@ -86,6 +86,8 @@ const (
 	// UNAVAILABLE: the service stood still for so long that another one took over the work it was doing for the call;
 	// nothing of that was written.
 	ErrorReason_ERROR_REASON_CLAIM_LOST ErrorReason = 26
+	// NOT_FOUND: the session has no message of this id, or it was deleted.
+	ErrorReason_ERROR_REASON_MESSAGE_NOT_FOUND ErrorReason = 27
 )
 
 // Enum value maps for ErrorReason.
@@ -118,6 +120,7 @@ var (
 		24: "ERROR_REASON_STORE_UNREACHABLE",
 		25: "ERROR_REASON_SCHEMA_TOO_NEW",
 		26: "ERROR_REASON_CLAIM_LOST",
+		27: "ERROR_REASON_MESSAGE_NOT_FOUND",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":             0,
@@ -147,6 +150,7 @@ var (
 		"ERROR_REASON_STORE_UNREACHABLE":       24,
 		"ERROR_REASON_SCHEMA_TOO_NEW":          25,
 		"ERROR_REASON_CLAIM_LOST":              26,
+		"ERROR_REASON_MESSAGE_NOT_FOUND":       27,
 	}
 )
 
@@ -182,7 +186,7 @@ var File_hummock_v1_errors_proto protoreflect.FileDescriptor
 const file_hummock_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x17hummock/v1/errors.proto\x12\n" +
-	"hummock.v1*\x94\a\n" +
+	"hummock.v1*\xb8\a\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12\"\n" +
@@ -211,7 +215,8 @@ const file_hummock_v1_errors_proto_rawDesc = "" +
 	"\x1bERROR_REASON_RECORD_DAMAGED\x10\x17\x12\"\n" +
 	"\x1eERROR_REASON_STORE_UNREACHABLE\x10\x18\x12\x1f\n" +
 	"\x1bERROR_REASON_SCHEMA_TOO_NEW\x10\x19\x12\x1b\n" +
-	"\x17ERROR_REASON_CLAIM_LOST\x10\x1aBD\n" +
+	"\x17ERROR_REASON_CLAIM_LOST\x10\x1a\x12\"\n" +
+	"\x1eERROR_REASON_MESSAGE_NOT_FOUND\x10\x1bBD\n" +
 	"\x0edev.hummock.v1B\vErrorsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (

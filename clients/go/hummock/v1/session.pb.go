@@ -30,6 +30,7 @@ type ChatSession struct {
 	// Unique in its project. Memories of the conversation carry it as their session_id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// For people: as it was given, else the first line of the first user message, cut at 40 characters. Empty before that.
+	// Where that message is changed or deleted, and nobody has given a title, it follows.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
@@ -37,8 +38,12 @@ type ChatSession struct {
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Archived sessions are never the active one.
 	Archived bool `protobuf:"varint,5,opt,name=archived,proto3" json:"archived,omitempty"`
-	// How many messages it has; the position of the newest.
-	MessageCount  uint32 `protobuf:"varint,6,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// How many messages it has.
+	MessageCount uint32 `protobuf:"varint,6,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// The position of the message that was appended last, also where that was deleted: message_count and the deleted ones.
+	LastPosition uint32 `protobuf:"varint,7,opt,name=last_position,json=lastPosition,proto3" json:"last_position,omitempty"`
+	// How often messages of it were changed or deleted.
+	Revision      uint32 `protobuf:"varint,8,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -115,12 +120,26 @@ func (x *ChatSession) GetMessageCount() uint32 {
 	return 0
 }
 
-// A message of a session. It does not change.
+func (x *ChatSession) GetLastPosition() uint32 {
+	if x != nil {
+		return x.LastPosition
+	}
+	return 0
+}
+
+func (x *ChatSession) GetRevision() uint32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// A message of a session.
 type ChatMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique in its session.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Place in its session, counted from 1 without gaps, in the order of time.
+	// Place in its session, counted from 1, in the order of time. It never changes, so that deleted messages leave gaps.
 	Position uint32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	// Who speaks.
 	Role PromptRole `protobuf:"varint,3,opt,name=role,proto3,enum=hummock.v1.PromptRole" json:"role,omitempty"`
@@ -211,7 +230,7 @@ var File_hummock_v1_session_proto protoreflect.FileDescriptor
 const file_hummock_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"\x18hummock/v1/session.proto\x12\n" +
-	"hummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\"\xee\x01\n" +
+	"hummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\"\xaf\x02\n" +
 	"\vChatSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12;\n" +
@@ -220,7 +239,9 @@ const file_hummock_v1_session_proto_rawDesc = "" +
 	"\vupdate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x12\x1a\n" +
 	"\barchived\x18\x05 \x01(\bR\barchived\x12#\n" +
-	"\rmessage_count\x18\x06 \x01(\rR\fmessageCount\"\xca\x01\n" +
+	"\rmessage_count\x18\x06 \x01(\rR\fmessageCount\x12#\n" +
+	"\rlast_position\x18\a \x01(\rR\flastPosition\x12\x1a\n" +
+	"\brevision\x18\b \x01(\rR\brevision\"\xca\x01\n" +
 	"\vChatMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\rR\bposition\x12*\n" +

@@ -813,7 +813,8 @@ type AppendMessageRequest struct {
 	// The session. Required, at most 256 bytes.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The caller's own id, at most 256 bytes. One that the session has already is answered with the message that is
-	// there, if it says the same, else it is ALREADY_EXISTS. Unset means that the server makes one.
+	// there, if it says the same, else it is ALREADY_EXISTS; so is that of a deleted message. Unset means that the server
+	// makes one.
 	Id string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
 	// Who speaks. Required.
 	Role PromptRole `protobuf:"varint,5,opt,name=role,proto3,enum=hummock.v1.PromptRole" json:"role,omitempty"`
@@ -968,6 +969,392 @@ func (x *AppendMessageResponse) GetSeq() uint64 {
 	return 0
 }
 
+// The fields of a message that callers may change.
+type MessageUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, at most 256 bytes.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The text without tags, at most 256 KiB. It may not be empty where it is changed.
+	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// The text before it was cleaned, at most 256 KiB. Where content is changed and this is not, it becomes empty.
+	Raw           string `protobuf:"bytes,3,opt,name=raw,proto3" json:"raw,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessageUpdate) Reset() {
+	*x = MessageUpdate{}
+	mi := &file_hummock_v1_session_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessageUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessageUpdate) ProtoMessage() {}
+
+func (x *MessageUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_session_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessageUpdate.ProtoReflect.Descriptor instead.
+func (*MessageUpdate) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *MessageUpdate) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *MessageUpdate) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
+func (x *MessageUpdate) GetRaw() string {
+	if x != nil {
+		return x.Raw
+	}
+	return ""
+}
+
+// Changes a message.
+type UpdateMessageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A UUID of the caller's making, as in LearnRequest. Optional.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The session. Required, at most 256 bytes.
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Holds the id of the message and the new values. Required; only the fields that update_mask names are looked at. An id
+	// that the session does not have is NOT_FOUND.
+	Message *MessageUpdate `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// Fields to change: "content", "raw". Required.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Also deletes all messages behind it, as DeleteMessage does: at most 512, more is INVALID_ARGUMENT. Unset means that
+	// nothing else is removed.
+	DeleteFollowing bool `protobuf:"varint,6,opt,name=delete_following,json=deleteFollowing,proto3" json:"delete_following,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *UpdateMessageRequest) Reset() {
+	*x = UpdateMessageRequest{}
+	mi := &file_hummock_v1_session_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMessageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMessageRequest) ProtoMessage() {}
+
+func (x *UpdateMessageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_session_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMessageRequest.ProtoReflect.Descriptor instead.
+func (*UpdateMessageRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UpdateMessageRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *UpdateMessageRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *UpdateMessageRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *UpdateMessageRequest) GetMessage() *MessageUpdate {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *UpdateMessageRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateMessageRequest) GetDeleteFollowing() bool {
+	if x != nil {
+		return x.DeleteFollowing
+	}
+	return false
+}
+
+// The message that was changed.
+type UpdateMessageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Its place in the session.
+	Position uint32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The project's seq after this write.
+	Seq uint64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The memory that holds it, or will once it is approved; empty where there is none.
+	MemoryId string `protobuf:"bytes,4,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
+	// What the new text reads like, as in LearnResult: its memory is held for review. Else empty.
+	HeldFor []string `protobuf:"bytes,5,rep,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	// How many messages behind it were deleted.
+	DeletedCount  uint32 `protobuf:"varint,6,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMessageResponse) Reset() {
+	*x = UpdateMessageResponse{}
+	mi := &file_hummock_v1_session_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMessageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMessageResponse) ProtoMessage() {}
+
+func (x *UpdateMessageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_session_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMessageResponse.ProtoReflect.Descriptor instead.
+func (*UpdateMessageResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UpdateMessageResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UpdateMessageResponse) GetPosition() uint32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *UpdateMessageResponse) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *UpdateMessageResponse) GetMemoryId() string {
+	if x != nil {
+		return x.MemoryId
+	}
+	return ""
+}
+
+func (x *UpdateMessageResponse) GetHeldFor() []string {
+	if x != nil {
+		return x.HeldFor
+	}
+	return nil
+}
+
+func (x *UpdateMessageResponse) GetDeletedCount() uint32 {
+	if x != nil {
+		return x.DeletedCount
+	}
+	return 0
+}
+
+// Removes a message.
+type DeleteMessageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A UUID of the caller's making, as in LearnRequest. Optional.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The session. Required, at most 256 bytes.
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The message. Required, at most 256 bytes; one that the session does not have is NOT_FOUND. No other message of the
+	// session may have its id afterwards.
+	Id string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
+	// Also deletes all messages behind it: at most 512, more is INVALID_ARGUMENT. Unset means that nothing else is removed.
+	DeleteFollowing bool `protobuf:"varint,5,opt,name=delete_following,json=deleteFollowing,proto3" json:"delete_following,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DeleteMessageRequest) Reset() {
+	*x = DeleteMessageRequest{}
+	mi := &file_hummock_v1_session_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteMessageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteMessageRequest) ProtoMessage() {}
+
+func (x *DeleteMessageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_session_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteMessageRequest.ProtoReflect.Descriptor instead.
+func (*DeleteMessageRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DeleteMessageRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *DeleteMessageRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *DeleteMessageRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *DeleteMessageRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DeleteMessageRequest) GetDeleteFollowing() bool {
+	if x != nil {
+		return x.DeleteFollowing
+	}
+	return false
+}
+
+// What was removed.
+type DeleteMessageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The project's seq after this write.
+	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	// How many messages were deleted.
+	DeletedCount  uint32 `protobuf:"varint,2,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteMessageResponse) Reset() {
+	*x = DeleteMessageResponse{}
+	mi := &file_hummock_v1_session_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteMessageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteMessageResponse) ProtoMessage() {}
+
+func (x *DeleteMessageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_session_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteMessageResponse.ProtoReflect.Descriptor instead.
+func (*DeleteMessageResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DeleteMessageResponse) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *DeleteMessageResponse) GetDeletedCount() uint32 {
+	if x != nil {
+		return x.DeletedCount
+	}
+	return 0
+}
+
 // Asks for a page of messages.
 type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -988,7 +1375,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_hummock_v1_session_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1387,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_session_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1400,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{15}
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListMessagesRequest) GetProject() string {
@@ -1064,7 +1451,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_hummock_v1_session_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1463,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_session_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1476,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{16}
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*ChatMessage {
@@ -1117,13 +1504,16 @@ type WatchMessagesRequest struct {
 	Newest *uint32 `protobuf:"varint,3,opt,name=newest,proto3,oneof" json:"newest,omitempty"`
 	// Begins behind this position instead, with all that came since. Unset means with the newest; 0 means all.
 	AfterPosition *uint32 `protobuf:"varint,4,opt,name=after_position,json=afterPosition,proto3,oneof" json:"after_position,omitempty"`
+	// Also tells what was changed or deleted behind this revision, of messages up to after_position, which is required
+	// then. Unset means only what is changed from now on.
+	AfterRevision *uint32 `protobuf:"varint,5,opt,name=after_revision,json=afterRevision,proto3,oneof" json:"after_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchMessagesRequest) Reset() {
 	*x = WatchMessagesRequest{}
-	mi := &file_hummock_v1_session_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1525,7 @@ func (x *WatchMessagesRequest) String() string {
 func (*WatchMessagesRequest) ProtoMessage() {}
 
 func (x *WatchMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_session_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1538,7 @@ func (x *WatchMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMessagesRequest.ProtoReflect.Descriptor instead.
 func (*WatchMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{17}
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WatchMessagesRequest) GetProject() string {
@@ -1179,22 +1569,35 @@ func (x *WatchMessagesRequest) GetAfterPosition() uint32 {
 	return 0
 }
 
+func (x *WatchMessagesRequest) GetAfterRevision() uint32 {
+	if x != nil && x.AfterRevision != nil {
+		return *x.AfterRevision
+	}
+	return 0
+}
+
 // Messages.
 type WatchMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of time, each once. The first reply may be empty: then there are none yet.
+	// New ones in the order of time, each once. The first reply may be empty: then there are none yet.
 	Messages []*ChatMessage `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
-	// The position of the last message that was told, or that the stream began behind: after_position to go on from here.
+	// The position up to which messages were told, or that the stream began behind: after_position to go on from here.
 	Position uint32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	// Whether all messages that there were when the stream began have been told: true from the reply on that completes it.
-	CaughtUp      bool `protobuf:"varint,3,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	CaughtUp bool `protobuf:"varint,3,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	// Earlier ones that were changed, as they are now, in the order of time. After many changes also some that were not.
+	UpdatedMessages []*ChatMessage `protobuf:"bytes,4,rep,name=updated_messages,json=updatedMessages,proto3" json:"updated_messages,omitempty"`
+	// The ids of earlier ones that were deleted. After many changes also of some that were told as deleted before.
+	DeletedIds []string `protobuf:"bytes,5,rep,name=deleted_ids,json=deletedIds,proto3" json:"deleted_ids,omitempty"`
+	// The revision of the session up to which changes were told: after_revision to go on from here.
+	Revision      uint32 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchMessagesResponse) Reset() {
 	*x = WatchMessagesResponse{}
-	mi := &file_hummock_v1_session_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1609,7 @@ func (x *WatchMessagesResponse) String() string {
 func (*WatchMessagesResponse) ProtoMessage() {}
 
 func (x *WatchMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_session_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_session_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1622,7 @@ func (x *WatchMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchMessagesResponse.ProtoReflect.Descriptor instead.
 func (*WatchMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{18}
+	return file_hummock_v1_session_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WatchMessagesResponse) GetMessages() []*ChatMessage {
@@ -1241,6 +1644,27 @@ func (x *WatchMessagesResponse) GetCaughtUp() bool {
 		return x.CaughtUp
 	}
 	return false
+}
+
+func (x *WatchMessagesResponse) GetUpdatedMessages() []*ChatMessage {
+	if x != nil {
+		return x.UpdatedMessages
+	}
+	return nil
+}
+
+func (x *WatchMessagesResponse) GetDeletedIds() []string {
+	if x != nil {
+		return x.DeletedIds
+	}
+	return nil
+}
+
+func (x *WatchMessagesResponse) GetRevision() uint32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 var File_hummock_v1_session_service_proto protoreflect.FileDescriptor
@@ -1313,7 +1737,39 @@ const file_hummock_v1_session_service_proto_rawDesc = "" +
 	"\x15AppendMessageResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\rR\bposition\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq\"\xb1\x01\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\"K\n" +
+	"\rMessageUpdate\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\tR\acontent\x12\x10\n" +
+	"\x03raw\x18\x03 \x01(\tR\x03raw\"\x8b\x02\n" +
+	"\x14UpdateMessageRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x123\n" +
+	"\amessage\x18\x04 \x01(\v2\x19.hummock.v1.MessageUpdateR\amessage\x12;\n" +
+	"\vupdate_mask\x18\x05 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\x12)\n" +
+	"\x10delete_following\x18\x06 \x01(\bR\x0fdeleteFollowing\"\xb2\x01\n" +
+	"\x15UpdateMessageResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\rR\bposition\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x1b\n" +
+	"\tmemory_id\x18\x04 \x01(\tR\bmemoryId\x12\x19\n" +
+	"\bheld_for\x18\x05 \x03(\tR\aheldFor\x12#\n" +
+	"\rdeleted_count\x18\x06 \x01(\rR\fdeletedCount\"\xa9\x01\n" +
+	"\x14DeleteMessageRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x0e\n" +
+	"\x02id\x18\x04 \x01(\tR\x02id\x12)\n" +
+	"\x10delete_following\x18\x05 \x01(\bR\x0fdeleteFollowing\"N\n" +
+	"\x15DeleteMessageResponse\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12#\n" +
+	"\rdeleted_count\x18\x02 \x01(\rR\fdeletedCount\"\xb1\x01\n" +
 	"\x13ListMessagesRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -1324,19 +1780,25 @@ const file_hummock_v1_session_service_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tR\tpageToken\"s\n" +
 	"\x14ListMessagesResponse\x123\n" +
 	"\bmessages\x18\x01 \x03(\v2\x17.hummock.v1.ChatMessageR\bmessages\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb6\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf5\x01\n" +
 	"\x14WatchMessagesRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1b\n" +
 	"\x06newest\x18\x03 \x01(\rH\x00R\x06newest\x88\x01\x01\x12*\n" +
-	"\x0eafter_position\x18\x04 \x01(\rH\x01R\rafterPosition\x88\x01\x01B\t\n" +
+	"\x0eafter_position\x18\x04 \x01(\rH\x01R\rafterPosition\x88\x01\x01\x12*\n" +
+	"\x0eafter_revision\x18\x05 \x01(\rH\x02R\rafterRevision\x88\x01\x01B\t\n" +
 	"\a_newestB\x11\n" +
-	"\x0f_after_position\"\x85\x01\n" +
+	"\x0f_after_positionB\x11\n" +
+	"\x0f_after_revision\"\x86\x02\n" +
 	"\x15WatchMessagesResponse\x123\n" +
 	"\bmessages\x18\x01 \x03(\v2\x17.hummock.v1.ChatMessageR\bmessages\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\rR\bposition\x12\x1b\n" +
-	"\tcaught_up\x18\x03 \x01(\bR\bcaughtUp2\xbe\x06\n" +
+	"\tcaught_up\x18\x03 \x01(\bR\bcaughtUp\x12B\n" +
+	"\x10updated_messages\x18\x04 \x03(\v2\x17.hummock.v1.ChatMessageR\x0fupdatedMessages\x12\x1f\n" +
+	"\vdeleted_ids\x18\x05 \x03(\tR\n" +
+	"deletedIds\x12\x1a\n" +
+	"\brevision\x18\x06 \x01(\rR\brevision2\xea\a\n" +
 	"\x0eSessionService\x12u\n" +
 	"\x18GetOrCreateActiveSession\x12+.hummock.v1.GetOrCreateActiveSessionRequest\x1a,.hummock.v1.GetOrCreateActiveSessionResponse\x12T\n" +
 	"\rCreateSession\x12 .hummock.v1.CreateSessionRequest\x1a!.hummock.v1.CreateSessionResponse\x12P\n" +
@@ -1345,7 +1807,9 @@ const file_hummock_v1_session_service_proto_rawDesc = "" +
 	"\fListSessions\x12\x1f.hummock.v1.ListSessionsRequest\x1a .hummock.v1.ListSessionsResponse\"\x03\x90\x02\x01\x12T\n" +
 	"\rUpdateSession\x12 .hummock.v1.UpdateSessionRequest\x1a!.hummock.v1.UpdateSessionResponse\x12T\n" +
 	"\rDeleteSession\x12 .hummock.v1.DeleteSessionRequest\x1a!.hummock.v1.DeleteSessionResponse\x12T\n" +
-	"\rAppendMessage\x12 .hummock.v1.AppendMessageRequest\x1a!.hummock.v1.AppendMessageResponse\x12V\n" +
+	"\rAppendMessage\x12 .hummock.v1.AppendMessageRequest\x1a!.hummock.v1.AppendMessageResponse\x12T\n" +
+	"\rUpdateMessage\x12 .hummock.v1.UpdateMessageRequest\x1a!.hummock.v1.UpdateMessageResponse\x12T\n" +
+	"\rDeleteMessage\x12 .hummock.v1.DeleteMessageRequest\x1a!.hummock.v1.DeleteMessageResponse\x12V\n" +
 	"\fListMessages\x12\x1f.hummock.v1.ListMessagesRequest\x1a .hummock.v1.ListMessagesResponse\"\x03\x90\x02\x01\x12[\n" +
 	"\rWatchMessages\x12 .hummock.v1.WatchMessagesRequest\x1a!.hummock.v1.WatchMessagesResponse\"\x03\x90\x02\x010\x01BL\n" +
 	"\x0edev.hummock.v1B\x13SessionServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
@@ -1362,7 +1826,7 @@ func file_hummock_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_session_service_proto_rawDescData
 }
 
-var file_hummock_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_hummock_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_hummock_v1_session_service_proto_goTypes = []any{
 	(*GetOrCreateActiveSessionRequest)(nil),  // 0: hummock.v1.GetOrCreateActiveSessionRequest
 	(*GetOrCreateActiveSessionResponse)(nil), // 1: hummock.v1.GetOrCreateActiveSessionResponse
@@ -1379,49 +1843,61 @@ var file_hummock_v1_session_service_proto_goTypes = []any{
 	(*DeleteSessionResponse)(nil),            // 12: hummock.v1.DeleteSessionResponse
 	(*AppendMessageRequest)(nil),             // 13: hummock.v1.AppendMessageRequest
 	(*AppendMessageResponse)(nil),            // 14: hummock.v1.AppendMessageResponse
-	(*ListMessagesRequest)(nil),              // 15: hummock.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),             // 16: hummock.v1.ListMessagesResponse
-	(*WatchMessagesRequest)(nil),             // 17: hummock.v1.WatchMessagesRequest
-	(*WatchMessagesResponse)(nil),            // 18: hummock.v1.WatchMessagesResponse
-	(*ChatSession)(nil),                      // 19: hummock.v1.ChatSession
-	(*fieldmaskpb.FieldMask)(nil),            // 20: google.protobuf.FieldMask
-	(PromptRole)(0),                          // 21: hummock.v1.PromptRole
-	(*ChatMessage)(nil),                      // 22: hummock.v1.ChatMessage
+	(*MessageUpdate)(nil),                    // 15: hummock.v1.MessageUpdate
+	(*UpdateMessageRequest)(nil),             // 16: hummock.v1.UpdateMessageRequest
+	(*UpdateMessageResponse)(nil),            // 17: hummock.v1.UpdateMessageResponse
+	(*DeleteMessageRequest)(nil),             // 18: hummock.v1.DeleteMessageRequest
+	(*DeleteMessageResponse)(nil),            // 19: hummock.v1.DeleteMessageResponse
+	(*ListMessagesRequest)(nil),              // 20: hummock.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),             // 21: hummock.v1.ListMessagesResponse
+	(*WatchMessagesRequest)(nil),             // 22: hummock.v1.WatchMessagesRequest
+	(*WatchMessagesResponse)(nil),            // 23: hummock.v1.WatchMessagesResponse
+	(*ChatSession)(nil),                      // 24: hummock.v1.ChatSession
+	(*fieldmaskpb.FieldMask)(nil),            // 25: google.protobuf.FieldMask
+	(PromptRole)(0),                          // 26: hummock.v1.PromptRole
+	(*ChatMessage)(nil),                      // 27: hummock.v1.ChatMessage
 }
 var file_hummock_v1_session_service_proto_depIdxs = []int32{
-	19, // 0: hummock.v1.GetOrCreateActiveSessionResponse.session:type_name -> hummock.v1.ChatSession
-	19, // 1: hummock.v1.CreateSessionResponse.session:type_name -> hummock.v1.ChatSession
-	19, // 2: hummock.v1.GetSessionResponse.session:type_name -> hummock.v1.ChatSession
-	19, // 3: hummock.v1.ListSessionsResponse.sessions:type_name -> hummock.v1.ChatSession
+	24, // 0: hummock.v1.GetOrCreateActiveSessionResponse.session:type_name -> hummock.v1.ChatSession
+	24, // 1: hummock.v1.CreateSessionResponse.session:type_name -> hummock.v1.ChatSession
+	24, // 2: hummock.v1.GetSessionResponse.session:type_name -> hummock.v1.ChatSession
+	24, // 3: hummock.v1.ListSessionsResponse.sessions:type_name -> hummock.v1.ChatSession
 	8,  // 4: hummock.v1.UpdateSessionRequest.session:type_name -> hummock.v1.SessionUpdate
-	20, // 5: hummock.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	19, // 6: hummock.v1.UpdateSessionResponse.session:type_name -> hummock.v1.ChatSession
-	21, // 7: hummock.v1.AppendMessageRequest.role:type_name -> hummock.v1.PromptRole
-	22, // 8: hummock.v1.ListMessagesResponse.messages:type_name -> hummock.v1.ChatMessage
-	22, // 9: hummock.v1.WatchMessagesResponse.messages:type_name -> hummock.v1.ChatMessage
-	0,  // 10: hummock.v1.SessionService.GetOrCreateActiveSession:input_type -> hummock.v1.GetOrCreateActiveSessionRequest
-	2,  // 11: hummock.v1.SessionService.CreateSession:input_type -> hummock.v1.CreateSessionRequest
-	4,  // 12: hummock.v1.SessionService.GetSession:input_type -> hummock.v1.GetSessionRequest
-	6,  // 13: hummock.v1.SessionService.ListSessions:input_type -> hummock.v1.ListSessionsRequest
-	9,  // 14: hummock.v1.SessionService.UpdateSession:input_type -> hummock.v1.UpdateSessionRequest
-	11, // 15: hummock.v1.SessionService.DeleteSession:input_type -> hummock.v1.DeleteSessionRequest
-	13, // 16: hummock.v1.SessionService.AppendMessage:input_type -> hummock.v1.AppendMessageRequest
-	15, // 17: hummock.v1.SessionService.ListMessages:input_type -> hummock.v1.ListMessagesRequest
-	17, // 18: hummock.v1.SessionService.WatchMessages:input_type -> hummock.v1.WatchMessagesRequest
-	1,  // 19: hummock.v1.SessionService.GetOrCreateActiveSession:output_type -> hummock.v1.GetOrCreateActiveSessionResponse
-	3,  // 20: hummock.v1.SessionService.CreateSession:output_type -> hummock.v1.CreateSessionResponse
-	5,  // 21: hummock.v1.SessionService.GetSession:output_type -> hummock.v1.GetSessionResponse
-	7,  // 22: hummock.v1.SessionService.ListSessions:output_type -> hummock.v1.ListSessionsResponse
-	10, // 23: hummock.v1.SessionService.UpdateSession:output_type -> hummock.v1.UpdateSessionResponse
-	12, // 24: hummock.v1.SessionService.DeleteSession:output_type -> hummock.v1.DeleteSessionResponse
-	14, // 25: hummock.v1.SessionService.AppendMessage:output_type -> hummock.v1.AppendMessageResponse
-	16, // 26: hummock.v1.SessionService.ListMessages:output_type -> hummock.v1.ListMessagesResponse
-	18, // 27: hummock.v1.SessionService.WatchMessages:output_type -> hummock.v1.WatchMessagesResponse
-	19, // [19:28] is the sub-list for method output_type
-	10, // [10:19] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	25, // 5: hummock.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	24, // 6: hummock.v1.UpdateSessionResponse.session:type_name -> hummock.v1.ChatSession
+	26, // 7: hummock.v1.AppendMessageRequest.role:type_name -> hummock.v1.PromptRole
+	15, // 8: hummock.v1.UpdateMessageRequest.message:type_name -> hummock.v1.MessageUpdate
+	25, // 9: hummock.v1.UpdateMessageRequest.update_mask:type_name -> google.protobuf.FieldMask
+	27, // 10: hummock.v1.ListMessagesResponse.messages:type_name -> hummock.v1.ChatMessage
+	27, // 11: hummock.v1.WatchMessagesResponse.messages:type_name -> hummock.v1.ChatMessage
+	27, // 12: hummock.v1.WatchMessagesResponse.updated_messages:type_name -> hummock.v1.ChatMessage
+	0,  // 13: hummock.v1.SessionService.GetOrCreateActiveSession:input_type -> hummock.v1.GetOrCreateActiveSessionRequest
+	2,  // 14: hummock.v1.SessionService.CreateSession:input_type -> hummock.v1.CreateSessionRequest
+	4,  // 15: hummock.v1.SessionService.GetSession:input_type -> hummock.v1.GetSessionRequest
+	6,  // 16: hummock.v1.SessionService.ListSessions:input_type -> hummock.v1.ListSessionsRequest
+	9,  // 17: hummock.v1.SessionService.UpdateSession:input_type -> hummock.v1.UpdateSessionRequest
+	11, // 18: hummock.v1.SessionService.DeleteSession:input_type -> hummock.v1.DeleteSessionRequest
+	13, // 19: hummock.v1.SessionService.AppendMessage:input_type -> hummock.v1.AppendMessageRequest
+	16, // 20: hummock.v1.SessionService.UpdateMessage:input_type -> hummock.v1.UpdateMessageRequest
+	18, // 21: hummock.v1.SessionService.DeleteMessage:input_type -> hummock.v1.DeleteMessageRequest
+	20, // 22: hummock.v1.SessionService.ListMessages:input_type -> hummock.v1.ListMessagesRequest
+	22, // 23: hummock.v1.SessionService.WatchMessages:input_type -> hummock.v1.WatchMessagesRequest
+	1,  // 24: hummock.v1.SessionService.GetOrCreateActiveSession:output_type -> hummock.v1.GetOrCreateActiveSessionResponse
+	3,  // 25: hummock.v1.SessionService.CreateSession:output_type -> hummock.v1.CreateSessionResponse
+	5,  // 26: hummock.v1.SessionService.GetSession:output_type -> hummock.v1.GetSessionResponse
+	7,  // 27: hummock.v1.SessionService.ListSessions:output_type -> hummock.v1.ListSessionsResponse
+	10, // 28: hummock.v1.SessionService.UpdateSession:output_type -> hummock.v1.UpdateSessionResponse
+	12, // 29: hummock.v1.SessionService.DeleteSession:output_type -> hummock.v1.DeleteSessionResponse
+	14, // 30: hummock.v1.SessionService.AppendMessage:output_type -> hummock.v1.AppendMessageResponse
+	17, // 31: hummock.v1.SessionService.UpdateMessage:output_type -> hummock.v1.UpdateMessageResponse
+	19, // 32: hummock.v1.SessionService.DeleteMessage:output_type -> hummock.v1.DeleteMessageResponse
+	21, // 33: hummock.v1.SessionService.ListMessages:output_type -> hummock.v1.ListMessagesResponse
+	23, // 34: hummock.v1.SessionService.WatchMessages:output_type -> hummock.v1.WatchMessagesResponse
+	24, // [24:35] is the sub-list for method output_type
+	13, // [13:24] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_session_service_proto_init() }
@@ -1431,14 +1907,14 @@ func file_hummock_v1_session_service_proto_init() {
 	}
 	file_hummock_v1_context_service_proto_init()
 	file_hummock_v1_session_proto_init()
-	file_hummock_v1_session_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_hummock_v1_session_service_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_session_service_proto_rawDesc), len(file_hummock_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,8 @@ const (
 	SessionService_UpdateSession_FullMethodName            = "/hummock.v1.SessionService/UpdateSession"
 	SessionService_DeleteSession_FullMethodName            = "/hummock.v1.SessionService/DeleteSession"
 	SessionService_AppendMessage_FullMethodName            = "/hummock.v1.SessionService/AppendMessage"
+	SessionService_UpdateMessage_FullMethodName            = "/hummock.v1.SessionService/UpdateMessage"
+	SessionService_DeleteMessage_FullMethodName            = "/hummock.v1.SessionService/DeleteMessage"
 	SessionService_ListMessages_FullMethodName             = "/hummock.v1.SessionService/ListMessages"
 	SessionService_WatchMessages_FullMethodName            = "/hummock.v1.SessionService/WatchMessages"
 )
@@ -53,10 +55,16 @@ type SessionServiceClient interface {
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
 	// Appends a message. When it answers, the message is durable and in every list.
 	AppendMessage(ctx context.Context, in *AppendMessageRequest, opts ...grpc.CallOption) (*AppendMessageResponse, error)
+	// Changes what a message says, and what was learnt of it: its memory says the same from then on, and the learning log
+	// quotes the new text. A message that was never learnt stays so. Its position and its time stay.
+	UpdateMessage(ctx context.Context, in *UpdateMessageRequest, opts ...grpc.CallOption) (*UpdateMessageResponse, error)
+	// Removes a message, and the memory that it was learnt as. The positions of all others stay.
+	DeleteMessage(ctx context.Context, in *DeleteMessageRequest, opts ...grpc.CallOption) (*DeleteMessageResponse, error)
 	// Returns the newest messages in the order of time, and page by page those before them.
 	ListMessages(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error)
-	// Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
-	// session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
+	// Sends the newest messages, then each that is appended, changed or deleted, until the caller hangs up. Ends with
+	// NOT_FOUND when the session is removed, and with UNAVAILABLE when the service stops: go on behind the last position
+	// and revision then.
 	WatchMessages(ctx context.Context, in *WatchMessagesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchMessagesResponse], error)
 }
 
@@ -138,6 +146,26 @@ func (c *sessionServiceClient) AppendMessage(ctx context.Context, in *AppendMess
 	return out, nil
 }
 
+func (c *sessionServiceClient) UpdateMessage(ctx context.Context, in *UpdateMessageRequest, opts ...grpc.CallOption) (*UpdateMessageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateMessageResponse)
+	err := c.cc.Invoke(ctx, SessionService_UpdateMessage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) DeleteMessage(ctx context.Context, in *DeleteMessageRequest, opts ...grpc.CallOption) (*DeleteMessageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteMessageResponse)
+	err := c.cc.Invoke(ctx, SessionService_DeleteMessage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sessionServiceClient) ListMessages(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListMessagesResponse)
@@ -188,10 +216,16 @@ type SessionServiceServer interface {
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
 	// Appends a message. When it answers, the message is durable and in every list.
 	AppendMessage(context.Context, *AppendMessageRequest) (*AppendMessageResponse, error)
+	// Changes what a message says, and what was learnt of it: its memory says the same from then on, and the learning log
+	// quotes the new text. A message that was never learnt stays so. Its position and its time stay.
+	UpdateMessage(context.Context, *UpdateMessageRequest) (*UpdateMessageResponse, error)
+	// Removes a message, and the memory that it was learnt as. The positions of all others stay.
+	DeleteMessage(context.Context, *DeleteMessageRequest) (*DeleteMessageResponse, error)
 	// Returns the newest messages in the order of time, and page by page those before them.
 	ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error)
-	// Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
-	// session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
+	// Sends the newest messages, then each that is appended, changed or deleted, until the caller hangs up. Ends with
+	// NOT_FOUND when the session is removed, and with UNAVAILABLE when the service stops: go on behind the last position
+	// and revision then.
 	WatchMessages(*WatchMessagesRequest, grpc.ServerStreamingServer[WatchMessagesResponse]) error
 	mustEmbedUnimplementedSessionServiceServer()
 }
@@ -223,6 +257,12 @@ func (UnimplementedSessionServiceServer) DeleteSession(context.Context, *DeleteS
 }
 func (UnimplementedSessionServiceServer) AppendMessage(context.Context, *AppendMessageRequest) (*AppendMessageResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AppendMessage not implemented")
+}
+func (UnimplementedSessionServiceServer) UpdateMessage(context.Context, *UpdateMessageRequest) (*UpdateMessageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateMessage not implemented")
+}
+func (UnimplementedSessionServiceServer) DeleteMessage(context.Context, *DeleteMessageRequest) (*DeleteMessageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteMessage not implemented")
 }
 func (UnimplementedSessionServiceServer) ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListMessages not implemented")
@@ -377,6 +417,42 @@ func _SessionService_AppendMessage_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_UpdateMessage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateMessageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).UpdateMessage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_UpdateMessage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).UpdateMessage(ctx, req.(*UpdateMessageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_DeleteMessage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteMessageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).DeleteMessage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_DeleteMessage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).DeleteMessage(ctx, req.(*DeleteMessageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SessionService_ListMessages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListMessagesRequest)
 	if err := dec(in); err != nil {
@@ -440,6 +516,14 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "AppendMessage",
 			Handler:    _SessionService_AppendMessage_Handler,
+		},
+		{
+			MethodName: "UpdateMessage",
+			Handler:    _SessionService_UpdateMessage_Handler,
+		},
+		{
+			MethodName: "DeleteMessage",
+			Handler:    _SessionService_DeleteMessage_Handler,
 		},
 		{
 			MethodName: "ListMessages",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -193,27 +193,37 @@ class SessionReads:
         with self._opened(project, session_id) as opened:
             key = message_id_key(opened.project, opened.record.session.number, message_id)
             value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, sealed.number_may_be_lost)
-            return None if value is None else self._read(opened, read_number(key, value))[0]
+            found = None if value is None else self._read(opened, read_number(key, value))[0]
+            return None if found is None or found.is_deleted else found
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
-        """At most `limit` messages directly before a position, in the order of time."""
+        """At most `limit` messages before a position, in the order of time; none that was deleted."""
         with self._opened(project, session_id) as opened:
-            end = opened.record.session.message_count + 1
+            end = opened.record.session.last_position + 1
             if position is not None:
                 end = min(end, position)
-            found = _fitting(self._whole(opened, range(end - 1, 0, -1)), limit, most_bytes)
-        messages = tuple(reversed(found))
-        oldest = messages[0].position if messages else end
-        return MessagePage(messages=messages, has_before=oldest > 1)
+            found = _fitting(self._there(opened, range(end - 1, 0, -1)), limit, most_bytes)
+            oldest = found[-1].position if found else end
+            has_before = oldest > 1
+            if opened.record.session.deleted_count:
+                has_before = any(True for _ in self._there(opened, range(oldest - 1, 0, -1)))
+        return MessagePage(messages=tuple(reversed(found)), has_before=has_before)
 
     def behind(
-        self, project: str, session_id: str, position: int, most_bytes: int, number: int | None = None
+        self,
+        project: str,
+        session_id: str,
+        position: int,
+        most_bytes: int,
+        number: int | None = None,
+        last: int | None = None,
     ) -> tuple[SessionMessage, ...]:
         """The messages directly behind a position, in the order of time."""
         with self._opened(project, session_id) as opened:
             if number not in (None, opened.record.session.number):
                 raise SessionNotFound(session_id)
-            positions = range(position + 1, opened.record.session.message_count + 1)
+            newest = opened.record.session.last_position
+            positions = range(position + 1, min(newest, newest if last is None else last) + 1)
             return tuple(_fitting(self._whole(opened, positions), len(positions), most_bytes))
 
     @contextmanager
@@ -234,6 +244,10 @@ class SessionReads:
         key = message_key(opened.project, opened.record.session.number, position)
         value = opened.txn.get(key, b"", db=self._tables.message)
         return read_message(key, value), len(value)
+
+    def _there(self, opened: _Opened, positions: range) -> Iterator[tuple[SessionMessage, int]]:
+        """The same of those that were not deleted."""
+        return (found for found in self._whole(opened, positions) if not found[0].is_deleted)
 
     def _whole(self, opened: _Opened, positions: range) -> Iterator[tuple[SessionMessage, int]]:
         """Messages and their bytes, in this order; those that are damaged are noted and left out."""
@@ -307,11 +321,19 @@ class SessionUnit:
         return None if first is None else first.session
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
-        """A message of a session that is there."""
+        """A message of a session that is there, also one that was deleted."""
         number = self._present(session_id).session.number
         key = message_id_key(self._project, number, message_id)
         position = _found(self._txn, self._tables.message_id, key, _A_MESSAGE, sealed.is_lost)
         return None if position is None else self._message(number, read_number(key, position))
+
+    def behind(self, session_id: str, position: int) -> Iterator[SessionMessage]:
+        """The messages of a session that is there behind a position, in the order of time, none that was deleted."""
+        session = self._present(session_id).session
+        for at in range(position + 1, session.last_position + 1):
+            message = self._message(session.number, at)
+            if not message.is_deleted:
+                yield message
 
     def create(self, session: Session) -> None:
         """Stores a session whose id is free; it has moved last."""
@@ -329,9 +351,10 @@ class SessionUnit:
         """Stores a message behind the newest one; the session has moved last."""
         record, tick = self._present(session.id), self._tick()
         self._leave_order(record)
-        number, position = record.session.number, record.session.message_count + 1
+        number, position = record.session.number, record.session.last_position + 1
         placed = replace(message, position=position)
-        self._put(SessionRecord(replace(session, message_count=position, number=number), tick))
+        count = record.session.message_count + 1
+        self._put(SessionRecord(replace(session, message_count=count, number=number), tick))
         by_id = message_id_key(self._project, number, message.id)
         self._txn.put(by_id, sealed.seal(by_id, packed(position)), db=self._tables.message_id)
         self._put_message(number, placed)
@@ -341,6 +364,15 @@ class SessionUnit:
         """Replaces a message that is there by one that differs in its memory alone."""
         self._on_change()
         self._put_message(self._present(session_id).session.number, message)
+
+    def put(self, session: Session, messages: Sequence[SessionMessage]) -> None:
+        """Replaces messages that are there, and the session's values; its place in the order stays."""
+        had_put = self.has_put
+        self.change(session)
+        for message in messages:
+            self._put_message(session.number, message)
+        if all(message.is_deleted for message in messages):  # what only removes is done in a full store as well
+            self.has_put, self.has_removed = had_put, True
 
     def delete(self, session_id: str) -> None:
         """Makes a session that is there disappear; its messages are left to `clear`."""

@@ -89,7 +89,7 @@ class HistoryCheck:
         expected, deleted = set(), {key for key, _ in self._snapshot.entries("session_deleted", self._prefix)}
         for record in sessions.values():
             number = record.session.number
-            expected |= {message_key(self._number, number, at + 1) for at in range(record.session.message_count)}
+            expected |= {message_key(self._number, number, at + 1) for at in range(record.session.last_position)}
         found = set()
         for key, value in self._snapshot.values("message", self._prefix):
             count += 1

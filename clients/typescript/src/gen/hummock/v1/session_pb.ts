@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/session.proto.
  */
 export const file_hummock_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChhodW1tb2NrL3YxL3Nlc3Npb24ucHJvdG8SCmh1bW1vY2sudjEiswEKC0NoYXRTZXNzaW9uEgoKAmlkGAEgASgJEg0KBXRpdGxlGAIgASgJEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIYXJjaGl2ZWQYBSABKAgSFQoNbWVzc2FnZV9jb3VudBgGIAEoDSKeAQoLQ2hhdE1lc3NhZ2USCgoCaWQYASABKAkSEAoIcG9zaXRpb24YAiABKA0SJAoEcm9sZRgDIAEoDjIWLmh1bW1vY2sudjEuUHJvbXB0Um9sZRIPCgdjb250ZW50GAQgASgJEgsKA3JhdxgFIAEoCRItCglzZW5kX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQkUKDmRldi5odW1tb2NrLnYxQgxTZXNzaW9uUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_hummock_v1_context_service]);
+  fileDesc("ChhodW1tb2NrL3YxL3Nlc3Npb24ucHJvdG8SCmh1bW1vY2sudjEi3AEKC0NoYXRTZXNzaW9uEgoKAmlkGAEgASgJEg0KBXRpdGxlGAIgASgJEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIYXJjaGl2ZWQYBSABKAgSFQoNbWVzc2FnZV9jb3VudBgGIAEoDRIVCg1sYXN0X3Bvc2l0aW9uGAcgASgNEhAKCHJldmlzaW9uGAggASgNIp4BCgtDaGF0TWVzc2FnZRIKCgJpZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoDRIkCgRyb2xlGAMgASgOMhYuaHVtbW9jay52MS5Qcm9tcHRSb2xlEg8KB2NvbnRlbnQYBCABKAkSCwoDcmF3GAUgASgJEi0KCXNlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCRQoOZGV2Lmh1bW1vY2sudjFCDFNlc3Npb25Qcm90b1ABWiNodW1tb2NrLmRldi9nby9odW1tb2NrL3YxO2h1bW1vY2t2MWIGcHJvdG8z", [file_google_protobuf_timestamp, file_hummock_v1_context_service]);
 
 /**
  * A conversation whose messages are kept.
@@ -33,6 +33,7 @@ export type ChatSession = Message<"hummock.v1.ChatSession"> & {
 
   /**
    * For people: as it was given, else the first line of the first user message, cut at 40 characters. Empty before that.
+   * Where that message is changed or deleted, and nobody has given a title, it follows.
    *
    * @generated from field: string title = 2;
    */
@@ -60,11 +61,25 @@ export type ChatSession = Message<"hummock.v1.ChatSession"> & {
   archived: boolean;
 
   /**
-   * How many messages it has; the position of the newest.
+   * How many messages it has.
    *
    * @generated from field: uint32 message_count = 6;
    */
   messageCount: number;
+
+  /**
+   * The position of the message that was appended last, also where that was deleted: message_count and the deleted ones.
+   *
+   * @generated from field: uint32 last_position = 7;
+   */
+  lastPosition: number;
+
+  /**
+   * How often messages of it were changed or deleted.
+   *
+   * @generated from field: uint32 revision = 8;
+   */
+  revision: number;
 };
 
 /**
@@ -75,7 +90,7 @@ export const ChatSessionSchema: GenMessage<ChatSession> = /*@__PURE__*/
   messageDesc(file_hummock_v1_session, 0);
 
 /**
- * A message of a session. It does not change.
+ * A message of a session.
  *
  * @generated from message hummock.v1.ChatMessage
  */
@@ -88,7 +103,7 @@ export type ChatMessage = Message<"hummock.v1.ChatMessage"> & {
   id: string;
 
   /**
-   * Place in its session, counted from 1 without gaps, in the order of time.
+   * Place in its session, counted from 1, in the order of time. It never changes, so that deleted messages leave gaps.
    *
    * @generated from field: uint32 position = 2;
    */

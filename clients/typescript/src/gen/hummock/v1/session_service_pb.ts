@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/session_service.proto.
  */
 export const file_hummock_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBodW1tb2NrL3YxL3Nlc3Npb25fc2VydmljZS5wcm90bxIKaHVtbW9jay52MSIyCh9HZXRPckNyZWF0ZUFjdGl2ZVNlc3Npb25SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiXQogR2V0T3JDcmVhdGVBY3RpdmVTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmh1bW1vY2sudjEuQ2hhdFNlc3Npb24SDwoHY3JlYXRlZBgCIAEoCCJWChRDcmVhdGVTZXNzaW9uUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSCgoCaWQYAyABKAkSDQoFdGl0bGUYBCABKAkiTgoVQ3JlYXRlU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5odW1tb2NrLnYxLkNoYXRTZXNzaW9uEgsKA3NlcRgCIAEoBCIwChFHZXRTZXNzaW9uUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEgoKAmlkGAIgASgJIj4KEkdldFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuaHVtbW9jay52MS5DaGF0U2Vzc2lvbiJ2ChNMaXN0U2Vzc2lvbnNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEAoIYXJjaGl2ZWQYAiABKAgSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSFQoNYWxsb3dfbWlzc2luZxgFIAEoCCJaChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLmh1bW1vY2sudjEuQ2hhdFNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKDVNlc3Npb25VcGRhdGUSCgoCaWQYASABKAkSDQoFdGl0bGUYAiABKAkSEAoIYXJjaGl2ZWQYAyABKAgimAEKFFVwZGF0ZVNlc3Npb25SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIqCgdzZXNzaW9uGAMgASgLMhkuaHVtbW9jay52MS5TZXNzaW9uVXBkYXRlEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayJOChVVcGRhdGVTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmh1bW1vY2sudjEuQ2hhdFNlc3Npb24SCwoDc2VxGAIgASgEIkcKFERlbGV0ZVNlc3Npb25SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIKCgJpZBgDIAEoCSI7ChVEZWxldGVTZXNzaW9uUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDW1lc3NhZ2VfY291bnQYAiABKA0inwEKFEFwcGVuZE1lc3NhZ2VSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEgoKAmlkGAQgASgJEiQKBHJvbGUYBSABKA4yFi5odW1tb2NrLnYxLlByb21wdFJvbGUSDwoHY29udGVudBgGIAEoCRILCgNyYXcYByABKAkiQgoVQXBwZW5kTWVzc2FnZVJlc3BvbnNlEgoKAmlkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgNEgsKA3NlcRgDIAEoBCJ5ChNMaXN0TWVzc2FnZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIRCglwYWdlX3NpemUYAyABKA0SFgoObWF4X2NoYXJhY3RlcnMYBCABKA0SEgoKcGFnZV90b2tlbhgFIAEoCSJaChRMaXN0TWVzc2FnZXNSZXNwb25zZRIpCghtZXNzYWdlcxgBIAMoCzIXLmh1bW1vY2sudjEuQ2hhdE1lc3NhZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIosBChRXYXRjaE1lc3NhZ2VzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEwoGbmV3ZXN0GAMgASgNSACIAQESGwoOYWZ0ZXJfcG9zaXRpb24YBCABKA1IAYgBAUIJCgdfbmV3ZXN0QhEKD19hZnRlcl9wb3NpdGlvbiJnChVXYXRjaE1lc3NhZ2VzUmVzcG9uc2USKQoIbWVzc2FnZXMYASADKAsyFy5odW1tb2NrLnYxLkNoYXRNZXNzYWdlEhAKCHBvc2l0aW9uGAIgASgNEhEKCWNhdWdodF91cBgDIAEoCDK+BgoOU2Vzc2lvblNlcnZpY2USdQoYR2V0T3JDcmVhdGVBY3RpdmVTZXNzaW9uEisuaHVtbW9jay52MS5HZXRPckNyZWF0ZUFjdGl2ZVNlc3Npb25SZXF1ZXN0GiwuaHVtbW9jay52MS5HZXRPckNyZWF0ZUFjdGl2ZVNlc3Npb25SZXNwb25zZRJUCg1DcmVhdGVTZXNzaW9uEiAuaHVtbW9jay52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBohLmh1bW1vY2sudjEuQ3JlYXRlU2Vzc2lvblJlc3BvbnNlElAKCkdldFNlc3Npb24SHS5odW1tb2NrLnYxLkdldFNlc3Npb25SZXF1ZXN0Gh4uaHVtbW9jay52MS5HZXRTZXNzaW9uUmVzcG9uc2UiA5ACARJWCgxMaXN0U2Vzc2lvbnMSHy5odW1tb2NrLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaIC5odW1tb2NrLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgOQAgESVAoNVXBkYXRlU2Vzc2lvbhIgLmh1bW1vY2sudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QaIS5odW1tb2NrLnYxLlVwZGF0ZVNlc3Npb25SZXNwb25zZRJUCg1EZWxldGVTZXNzaW9uEiAuaHVtbW9jay52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBohLmh1bW1vY2sudjEuRGVsZXRlU2Vzc2lvblJlc3BvbnNlElQKDUFwcGVuZE1lc3NhZ2USIC5odW1tb2NrLnYxLkFwcGVuZE1lc3NhZ2VSZXF1ZXN0GiEuaHVtbW9jay52MS5BcHBlbmRNZXNzYWdlUmVzcG9uc2USVgoMTGlzdE1lc3NhZ2VzEh8uaHVtbW9jay52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiAuaHVtbW9jay52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIDkAIBElsKDVdhdGNoTWVzc2FnZXMSIC5odW1tb2NrLnYxLldhdGNoTWVzc2FnZXNSZXF1ZXN0GiEuaHVtbW9jay52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiA5ACATABQkwKDmRldi5odW1tb2NrLnYxQhNTZXNzaW9uU2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_field_mask, file_hummock_v1_context_service, file_hummock_v1_session]);
+  fileDesc("CiBodW1tb2NrL3YxL3Nlc3Npb25fc2VydmljZS5wcm90bxIKaHVtbW9jay52MSIyCh9HZXRPckNyZWF0ZUFjdGl2ZVNlc3Npb25SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiXQogR2V0T3JDcmVhdGVBY3RpdmVTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmh1bW1vY2sudjEuQ2hhdFNlc3Npb24SDwoHY3JlYXRlZBgCIAEoCCJWChRDcmVhdGVTZXNzaW9uUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSCgoCaWQYAyABKAkSDQoFdGl0bGUYBCABKAkiTgoVQ3JlYXRlU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5odW1tb2NrLnYxLkNoYXRTZXNzaW9uEgsKA3NlcRgCIAEoBCIwChFHZXRTZXNzaW9uUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEgoKAmlkGAIgASgJIj4KEkdldFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuaHVtbW9jay52MS5DaGF0U2Vzc2lvbiJ2ChNMaXN0U2Vzc2lvbnNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEAoIYXJjaGl2ZWQYAiABKAgSEQoJcGFnZV9zaXplGAMgASgNEhIKCnBhZ2VfdG9rZW4YBCABKAkSFQoNYWxsb3dfbWlzc2luZxgFIAEoCCJaChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLmh1bW1vY2sudjEuQ2hhdFNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKDVNlc3Npb25VcGRhdGUSCgoCaWQYASABKAkSDQoFdGl0bGUYAiABKAkSEAoIYXJjaGl2ZWQYAyABKAgimAEKFFVwZGF0ZVNlc3Npb25SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIqCgdzZXNzaW9uGAMgASgLMhkuaHVtbW9jay52MS5TZXNzaW9uVXBkYXRlEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayJOChVVcGRhdGVTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLmh1bW1vY2sudjEuQ2hhdFNlc3Npb24SCwoDc2VxGAIgASgEIkcKFERlbGV0ZVNlc3Npb25SZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIKCgJpZBgDIAEoCSI7ChVEZWxldGVTZXNzaW9uUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDW1lc3NhZ2VfY291bnQYAiABKA0inwEKFEFwcGVuZE1lc3NhZ2VSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpzZXNzaW9uX2lkGAMgASgJEgoKAmlkGAQgASgJEiQKBHJvbGUYBSABKA4yFi5odW1tb2NrLnYxLlByb21wdFJvbGUSDwoHY29udGVudBgGIAEoCRILCgNyYXcYByABKAkiQgoVQXBwZW5kTWVzc2FnZVJlc3BvbnNlEgoKAmlkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgNEgsKA3NlcRgDIAEoBCI5Cg1NZXNzYWdlVXBkYXRlEgoKAmlkGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSCwoDcmF3GAMgASgJIsYBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRIqCgdtZXNzYWdlGAQgASgLMhkuaHVtbW9jay52MS5NZXNzYWdlVXBkYXRlEi8KC3VwZGF0ZV9tYXNrGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIYChBkZWxldGVfZm9sbG93aW5nGAYgASgIIn4KFVVwZGF0ZU1lc3NhZ2VSZXNwb25zZRIKCgJpZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoDRILCgNzZXEYAyABKAQSEQoJbWVtb3J5X2lkGAQgASgJEhAKCGhlbGRfZm9yGAUgAygJEhUKDWRlbGV0ZWRfY291bnQYBiABKA0idQoURGVsZXRlTWVzc2FnZVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCnNlc3Npb25faWQYAyABKAkSCgoCaWQYBCABKAkSGAoQZGVsZXRlX2ZvbGxvd2luZxgFIAEoCCI7ChVEZWxldGVNZXNzYWdlUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDWRlbGV0ZWRfY291bnQYAiABKA0ieQoTTGlzdE1lc3NhZ2VzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSEQoJcGFnZV9zaXplGAMgASgNEhYKDm1heF9jaGFyYWN0ZXJzGAQgASgNEhIKCnBhZ2VfdG9rZW4YBSABKAkiWgoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USKQoIbWVzc2FnZXMYASADKAsyFy5odW1tb2NrLnYxLkNoYXRNZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK7AQoUV2F0Y2hNZXNzYWdlc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhMKBm5ld2VzdBgDIAEoDUgAiAEBEhsKDmFmdGVyX3Bvc2l0aW9uGAQgASgNSAGIAQESGwoOYWZ0ZXJfcmV2aXNpb24YBSABKA1IAogBAUIJCgdfbmV3ZXN0QhEKD19hZnRlcl9wb3NpdGlvbkIRCg9fYWZ0ZXJfcmV2aXNpb24iwQEKFVdhdGNoTWVzc2FnZXNSZXNwb25zZRIpCghtZXNzYWdlcxgBIAMoCzIXLmh1bW1vY2sudjEuQ2hhdE1lc3NhZ2USEAoIcG9zaXRpb24YAiABKA0SEQoJY2F1Z2h0X3VwGAMgASgIEjEKEHVwZGF0ZWRfbWVzc2FnZXMYBCADKAsyFy5odW1tb2NrLnYxLkNoYXRNZXNzYWdlEhMKC2RlbGV0ZWRfaWRzGAUgAygJEhAKCHJldmlzaW9uGAYgASgNMuoHCg5TZXNzaW9uU2VydmljZRJ1ChhHZXRPckNyZWF0ZUFjdGl2ZVNlc3Npb24SKy5odW1tb2NrLnYxLkdldE9yQ3JlYXRlQWN0aXZlU2Vzc2lvblJlcXVlc3QaLC5odW1tb2NrLnYxLkdldE9yQ3JlYXRlQWN0aXZlU2Vzc2lvblJlc3BvbnNlElQKDUNyZWF0ZVNlc3Npb24SIC5odW1tb2NrLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0GiEuaHVtbW9jay52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2USUAoKR2V0U2Vzc2lvbhIdLmh1bW1vY2sudjEuR2V0U2Vzc2lvblJlcXVlc3QaHi5odW1tb2NrLnYxLkdldFNlc3Npb25SZXNwb25zZSIDkAIBElYKDExpc3RTZXNzaW9ucxIfLmh1bW1vY2sudjEuTGlzdFNlc3Npb25zUmVxdWVzdBogLmh1bW1vY2sudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiA5ACARJUCg1VcGRhdGVTZXNzaW9uEiAuaHVtbW9jay52MS5VcGRhdGVTZXNzaW9uUmVxdWVzdBohLmh1bW1vY2sudjEuVXBkYXRlU2Vzc2lvblJlc3BvbnNlElQKDURlbGV0ZVNlc3Npb24SIC5odW1tb2NrLnYxLkRlbGV0ZVNlc3Npb25SZXF1ZXN0GiEuaHVtbW9jay52MS5EZWxldGVTZXNzaW9uUmVzcG9uc2USVAoNQXBwZW5kTWVzc2FnZRIgLmh1bW1vY2sudjEuQXBwZW5kTWVzc2FnZVJlcXVlc3QaIS5odW1tb2NrLnYxLkFwcGVuZE1lc3NhZ2VSZXNwb25zZRJUCg1VcGRhdGVNZXNzYWdlEiAuaHVtbW9jay52MS5VcGRhdGVNZXNzYWdlUmVxdWVzdBohLmh1bW1vY2sudjEuVXBkYXRlTWVzc2FnZVJlc3BvbnNlElQKDURlbGV0ZU1lc3NhZ2USIC5odW1tb2NrLnYxLkRlbGV0ZU1lc3NhZ2VSZXF1ZXN0GiEuaHVtbW9jay52MS5EZWxldGVNZXNzYWdlUmVzcG9uc2USVgoMTGlzdE1lc3NhZ2VzEh8uaHVtbW9jay52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiAuaHVtbW9jay52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIDkAIBElsKDVdhdGNoTWVzc2FnZXMSIC5odW1tb2NrLnYxLldhdGNoTWVzc2FnZXNSZXF1ZXN0GiEuaHVtbW9jay52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiA5ACATABQkwKDmRldi5odW1tb2NrLnYxQhNTZXNzaW9uU2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_field_mask, file_hummock_v1_context_service, file_hummock_v1_session]);
 
 /**
  * Asks for the active session.
@@ -463,7 +463,8 @@ export type AppendMessageRequest = Message<"hummock.v1.AppendMessageRequest"> & 
 
   /**
    * The caller's own id, at most 256 bytes. One that the session has already is answered with the message that is
-   * there, if it says the same, else it is ALREADY_EXISTS. Unset means that the server makes one.
+   * there, if it says the same, else it is ALREADY_EXISTS; so is that of a deleted message. Unset means that the server
+   * makes one.
    *
    * @generated from field: string id = 4;
    */
@@ -534,6 +535,233 @@ export const AppendMessageResponseSchema: GenMessage<AppendMessageResponse> = /*
   messageDesc(file_hummock_v1_session_service, 14);
 
 /**
+ * The fields of a message that callers may change.
+ *
+ * @generated from message hummock.v1.MessageUpdate
+ */
+export type MessageUpdate = Message<"hummock.v1.MessageUpdate"> & {
+  /**
+   * Required, at most 256 bytes.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The text without tags, at most 256 KiB. It may not be empty where it is changed.
+   *
+   * @generated from field: string content = 2;
+   */
+  content: string;
+
+  /**
+   * The text before it was cleaned, at most 256 KiB. Where content is changed and this is not, it becomes empty.
+   *
+   * @generated from field: string raw = 3;
+   */
+  raw: string;
+};
+
+/**
+ * Describes the message hummock.v1.MessageUpdate.
+ * Use `create(MessageUpdateSchema)` to create a new message.
+ */
+export const MessageUpdateSchema: GenMessage<MessageUpdate> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_session_service, 15);
+
+/**
+ * Changes a message.
+ *
+ * @generated from message hummock.v1.UpdateMessageRequest
+ */
+export type UpdateMessageRequest = Message<"hummock.v1.UpdateMessageRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * A UUID of the caller's making, as in LearnRequest. Optional.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * The session. Required, at most 256 bytes.
+   *
+   * @generated from field: string session_id = 3;
+   */
+  sessionId: string;
+
+  /**
+   * Holds the id of the message and the new values. Required; only the fields that update_mask names are looked at. An id
+   * that the session does not have is NOT_FOUND.
+   *
+   * @generated from field: hummock.v1.MessageUpdate message = 4;
+   */
+  message?: MessageUpdate | undefined;
+
+  /**
+   * Fields to change: "content", "raw". Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 5;
+   */
+  updateMask?: FieldMask | undefined;
+
+  /**
+   * Also deletes all messages behind it, as DeleteMessage does: at most 512, more is INVALID_ARGUMENT. Unset means that
+   * nothing else is removed.
+   *
+   * @generated from field: bool delete_following = 6;
+   */
+  deleteFollowing: boolean;
+};
+
+/**
+ * Describes the message hummock.v1.UpdateMessageRequest.
+ * Use `create(UpdateMessageRequestSchema)` to create a new message.
+ */
+export const UpdateMessageRequestSchema: GenMessage<UpdateMessageRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_session_service, 16);
+
+/**
+ * The message that was changed.
+ *
+ * @generated from message hummock.v1.UpdateMessageResponse
+ */
+export type UpdateMessageResponse = Message<"hummock.v1.UpdateMessageResponse"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Its place in the session.
+   *
+   * @generated from field: uint32 position = 2;
+   */
+  position: number;
+
+  /**
+   * The project's seq after this write.
+   *
+   * @generated from field: uint64 seq = 3;
+   */
+  seq: bigint;
+
+  /**
+   * The memory that holds it, or will once it is approved; empty where there is none.
+   *
+   * @generated from field: string memory_id = 4;
+   */
+  memoryId: string;
+
+  /**
+   * What the new text reads like, as in LearnResult: its memory is held for review. Else empty.
+   *
+   * @generated from field: repeated string held_for = 5;
+   */
+  heldFor: string[];
+
+  /**
+   * How many messages behind it were deleted.
+   *
+   * @generated from field: uint32 deleted_count = 6;
+   */
+  deletedCount: number;
+};
+
+/**
+ * Describes the message hummock.v1.UpdateMessageResponse.
+ * Use `create(UpdateMessageResponseSchema)` to create a new message.
+ */
+export const UpdateMessageResponseSchema: GenMessage<UpdateMessageResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_session_service, 17);
+
+/**
+ * Removes a message.
+ *
+ * @generated from message hummock.v1.DeleteMessageRequest
+ */
+export type DeleteMessageRequest = Message<"hummock.v1.DeleteMessageRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * A UUID of the caller's making, as in LearnRequest. Optional.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * The session. Required, at most 256 bytes.
+   *
+   * @generated from field: string session_id = 3;
+   */
+  sessionId: string;
+
+  /**
+   * The message. Required, at most 256 bytes; one that the session does not have is NOT_FOUND. No other message of the
+   * session may have its id afterwards.
+   *
+   * @generated from field: string id = 4;
+   */
+  id: string;
+
+  /**
+   * Also deletes all messages behind it: at most 512, more is INVALID_ARGUMENT. Unset means that nothing else is removed.
+   *
+   * @generated from field: bool delete_following = 5;
+   */
+  deleteFollowing: boolean;
+};
+
+/**
+ * Describes the message hummock.v1.DeleteMessageRequest.
+ * Use `create(DeleteMessageRequestSchema)` to create a new message.
+ */
+export const DeleteMessageRequestSchema: GenMessage<DeleteMessageRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_session_service, 18);
+
+/**
+ * What was removed.
+ *
+ * @generated from message hummock.v1.DeleteMessageResponse
+ */
+export type DeleteMessageResponse = Message<"hummock.v1.DeleteMessageResponse"> & {
+  /**
+   * The project's seq after this write.
+   *
+   * @generated from field: uint64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * How many messages were deleted.
+   *
+   * @generated from field: uint32 deleted_count = 2;
+   */
+  deletedCount: number;
+};
+
+/**
+ * Describes the message hummock.v1.DeleteMessageResponse.
+ * Use `create(DeleteMessageResponseSchema)` to create a new message.
+ */
+export const DeleteMessageResponseSchema: GenMessage<DeleteMessageResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_session_service, 19);
+
+/**
  * Asks for a page of messages.
  *
  * @generated from message hummock.v1.ListMessagesRequest
@@ -581,7 +809,7 @@ export type ListMessagesRequest = Message<"hummock.v1.ListMessagesRequest"> & {
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
 export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_session_service, 15);
+  messageDesc(file_hummock_v1_session_service, 20);
 
 /**
  * A page of messages.
@@ -609,7 +837,7 @@ export type ListMessagesResponse = Message<"hummock.v1.ListMessagesResponse"> & 
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
 export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_session_service, 16);
+  messageDesc(file_hummock_v1_session_service, 21);
 
 /**
  * Asks for messages as they come.
@@ -644,6 +872,14 @@ export type WatchMessagesRequest = Message<"hummock.v1.WatchMessagesRequest"> & 
    * @generated from field: optional uint32 after_position = 4;
    */
   afterPosition?: number | undefined;
+
+  /**
+   * Also tells what was changed or deleted behind this revision, of messages up to after_position, which is required
+   * then. Unset means only what is changed from now on.
+   *
+   * @generated from field: optional uint32 after_revision = 5;
+   */
+  afterRevision?: number | undefined;
 };
 
 /**
@@ -651,7 +887,7 @@ export type WatchMessagesRequest = Message<"hummock.v1.WatchMessagesRequest"> & 
  * Use `create(WatchMessagesRequestSchema)` to create a new message.
  */
 export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_session_service, 17);
+  messageDesc(file_hummock_v1_session_service, 22);
 
 /**
  * Messages.
@@ -660,14 +896,14 @@ export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> = /*@_
  */
 export type WatchMessagesResponse = Message<"hummock.v1.WatchMessagesResponse"> & {
   /**
-   * In the order of time, each once. The first reply may be empty: then there are none yet.
+   * New ones in the order of time, each once. The first reply may be empty: then there are none yet.
    *
    * @generated from field: repeated hummock.v1.ChatMessage messages = 1;
    */
   messages: ChatMessage[];
 
   /**
-   * The position of the last message that was told, or that the stream began behind: after_position to go on from here.
+   * The position up to which messages were told, or that the stream began behind: after_position to go on from here.
    *
    * @generated from field: uint32 position = 2;
    */
@@ -679,6 +915,27 @@ export type WatchMessagesResponse = Message<"hummock.v1.WatchMessagesResponse"> 
    * @generated from field: bool caught_up = 3;
    */
   caughtUp: boolean;
+
+  /**
+   * Earlier ones that were changed, as they are now, in the order of time. After many changes also some that were not.
+   *
+   * @generated from field: repeated hummock.v1.ChatMessage updated_messages = 4;
+   */
+  updatedMessages: ChatMessage[];
+
+  /**
+   * The ids of earlier ones that were deleted. After many changes also of some that were told as deleted before.
+   *
+   * @generated from field: repeated string deleted_ids = 5;
+   */
+  deletedIds: string[];
+
+  /**
+   * The revision of the session up to which changes were told: after_revision to go on from here.
+   *
+   * @generated from field: uint32 revision = 6;
+   */
+  revision: number;
 };
 
 /**
@@ -686,7 +943,7 @@ export type WatchMessagesResponse = Message<"hummock.v1.WatchMessagesResponse"> 
  * Use `create(WatchMessagesResponseSchema)` to create a new message.
  */
 export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_session_service, 18);
+  messageDesc(file_hummock_v1_session_service, 23);
 
 /**
  * Keeps chat sessions and their messages. A session that does not exist, also one of another project, is NOT_FOUND.
@@ -766,6 +1023,27 @@ export const SessionService: GenService<{
     output: typeof AppendMessageResponseSchema;
   },
   /**
+   * Changes what a message says, and what was learnt of it: its memory says the same from then on, and the learning log
+   * quotes the new text. A message that was never learnt stays so. Its position and its time stay.
+   *
+   * @generated from rpc hummock.v1.SessionService.UpdateMessage
+   */
+  updateMessage: {
+    methodKind: "unary";
+    input: typeof UpdateMessageRequestSchema;
+    output: typeof UpdateMessageResponseSchema;
+  },
+  /**
+   * Removes a message, and the memory that it was learnt as. The positions of all others stay.
+   *
+   * @generated from rpc hummock.v1.SessionService.DeleteMessage
+   */
+  deleteMessage: {
+    methodKind: "unary";
+    input: typeof DeleteMessageRequestSchema;
+    output: typeof DeleteMessageResponseSchema;
+  },
+  /**
    * Returns the newest messages in the order of time, and page by page those before them.
    *
    * @generated from rpc hummock.v1.SessionService.ListMessages
@@ -776,8 +1054,9 @@ export const SessionService: GenService<{
     output: typeof ListMessagesResponseSchema;
   },
   /**
-   * Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
-   * session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
+   * Sends the newest messages, then each that is appended, changed or deleted, until the caller hangs up. Ends with
+   * NOT_FOUND when the session is removed, and with UNAVAILABLE when the service stops: go on behind the last position
+   * and revision then.
    *
    * @generated from rpc hummock.v1.SessionService.WatchMessages
    */

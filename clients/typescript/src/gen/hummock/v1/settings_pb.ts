@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/settings.proto.
  */
 export const file_hummock_v1_settings: GenFile = /*@__PURE__*/
-  fileDesc("ChlodW1tb2NrL3YxL3NldHRpbmdzLnByb3RvEgpodW1tb2NrLnYxIrsBCgtGb3JtQnVkZ2V0cxIUCgdjb250ZXh0GAEgASgNSACIAQESFgoJd2F0ZXJmYWxsGAIgASgNSAGIAQESEgoFaW5kZXgYAyABKA1IAogBARIVCghtZW1vcmllcxgEIAEoDUgDiAEBEhUKCG1lc3NhZ2VzGAUgASgNSASIAQFCCgoIX2NvbnRleHRCDAoKX3dhdGVyZmFsbEIICgZfaW5kZXhCCwoJX21lbW9yaWVzQgsKCV9tZXNzYWdlcyLHAQoNU2VjdGlvblF1b3RhcxIUCgdkb21haW5zGAEgASgNSACIAQESHQoQbGVhcm5pbmdfcmVjb3JkcxgCIAEoDUgBiAEBEhsKDmNvZGVfZnJhZ21lbnRzGAMgASgNSAKIAQESHAoPdGV4dF9jaGFyYWN0ZXJzGAQgASgNSAOIAQFCCgoIX2RvbWFpbnNCEwoRX2xlYXJuaW5nX3JlY29yZHNCEQoPX2NvZGVfZnJhZ21lbnRzQhIKEF90ZXh0X2NoYXJhY3RlcnMiawoNSGlzdG9yeUxpbWl0cxIZCgxtYXhfbWVzc2FnZXMYASABKA1IAIgBARIbCg5tYXhfY2hhcmFjdGVycxgCIAEoDUgBiAEBQg8KDV9tYXhfbWVzc2FnZXNCEQoPX21heF9jaGFyYWN0ZXJzIjoKDlNlY3JldFNldHRpbmdzEigKBnBvbGljeRgBIAEoDjIYLmh1bW1vY2sudjEuU2VjcmV0UG9saWN5IpEBChFSZXRlbnRpb25TZXR0aW5ncxIZCgxtYXhfYWdlX2RheXMYASABKAFIAIgBARIZCgxtYXhfbWVtb3JpZXMYAiABKA1IAYgBARIWCgltYXhfYnl0ZXMYAyABKARIAogBAUIPCg1fbWF4X2FnZV9kYXlzQg8KDV9tYXhfbWVtb3JpZXNCDAoKX21heF9ieXRlcyI6Cg5SZXZpZXdTZXR0aW5ncxIoCgZwb2xpY3kYASABKA4yGC5odW1tb2NrLnYxLlJldmlld1BvbGljeSLFAwoPUHJvamVjdFNldHRpbmdzEiYKBGNoYXQYASABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxImCgRjb2RlGAIgASgLMhguaHVtbW9jay52MS5SZWNhbGxUdW5pbmcSJwoFYWdlbnQYAyABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxIuCg1idWRnZXRfdG9rZW5zGAQgASgLMhcuaHVtbW9jay52MS5Gb3JtQnVkZ2V0cxIpCgZxdW90YXMYBSABKAsyGS5odW1tb2NrLnYxLlNlY3Rpb25RdW90YXMSKgoHaGlzdG9yeRgGIAEoCzIZLmh1bW1vY2sudjEuSGlzdG9yeUxpbWl0cxInCgVjb2RleBgHIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEisKB3NlY3JldHMYCCABKAsyGi5odW1tb2NrLnYxLlNlY3JldFNldHRpbmdzEjAKCXJldGVudGlvbhgJIAEoCzIdLmh1bW1vY2sudjEuUmV0ZW50aW9uU2V0dGluZ3MSKgoGcmV2aWV3GAogASgLMhouaHVtbW9jay52MS5SZXZpZXdTZXR0aW5ncyp2CgxTZWNyZXRQb2xpY3kSHQoZU0VDUkVUX1BPTElDWV9VTlNQRUNJRklFRBAAEhUKEVNFQ1JFVF9QT0xJQ1lfT0ZGEAESFgoSU0VDUkVUX1BPTElDWV9XQVJOEAISGAoUU0VDUkVUX1BPTElDWV9SRURBQ1QQAypcCgxSZXZpZXdQb2xpY3kSHQoZUkVWSUVXX1BPTElDWV9VTlNQRUNJRklFRBAAEhUKEVJFVklFV19QT0xJQ1lfT0ZGEAESFgoSUkVWSUVXX1BPTElDWV9IT0xEEAJCRgoOZGV2Lmh1bW1vY2sudjFCDVNldHRpbmdzUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_hummock_v1_recall]);
+  fileDesc("ChlodW1tb2NrL3YxL3NldHRpbmdzLnByb3RvEgpodW1tb2NrLnYxIrsBCgtGb3JtQnVkZ2V0cxIUCgdjb250ZXh0GAEgASgNSACIAQESFgoJd2F0ZXJmYWxsGAIgASgNSAGIAQESEgoFaW5kZXgYAyABKA1IAogBARIVCghtZW1vcmllcxgEIAEoDUgDiAEBEhUKCG1lc3NhZ2VzGAUgASgNSASIAQFCCgoIX2NvbnRleHRCDAoKX3dhdGVyZmFsbEIICgZfaW5kZXhCCwoJX21lbW9yaWVzQgsKCV9tZXNzYWdlcyLHAQoNU2VjdGlvblF1b3RhcxIUCgdkb21haW5zGAEgASgNSACIAQESHQoQbGVhcm5pbmdfcmVjb3JkcxgCIAEoDUgBiAEBEhsKDmNvZGVfZnJhZ21lbnRzGAMgASgNSAKIAQESHAoPdGV4dF9jaGFyYWN0ZXJzGAQgASgNSAOIAQFCCgoIX2RvbWFpbnNCEwoRX2xlYXJuaW5nX3JlY29yZHNCEQoPX2NvZGVfZnJhZ21lbnRzQhIKEF90ZXh0X2NoYXJhY3RlcnMiawoNSGlzdG9yeUxpbWl0cxIZCgxtYXhfbWVzc2FnZXMYASABKA1IAIgBARIbCg5tYXhfY2hhcmFjdGVycxgCIAEoDUgBiAEBQg8KDV9tYXhfbWVzc2FnZXNCEQoPX21heF9jaGFyYWN0ZXJzIjoKDlNlY3JldFNldHRpbmdzEigKBnBvbGljeRgBIAEoDjIYLmh1bW1vY2sudjEuU2VjcmV0UG9saWN5IpEBChFSZXRlbnRpb25TZXR0aW5ncxIZCgxtYXhfYWdlX2RheXMYASABKAFIAIgBARIZCgxtYXhfbWVtb3JpZXMYAiABKA1IAYgBARIWCgltYXhfYnl0ZXMYAyABKARIAogBAUIPCg1fbWF4X2FnZV9kYXlzQg8KDV9tYXhfbWVtb3JpZXNCDAoKX21heF9ieXRlcyI6Cg5SZXZpZXdTZXR0aW5ncxIoCgZwb2xpY3kYASABKA4yGC5odW1tb2NrLnYxLlJldmlld1BvbGljeSIqCgxUaW1lU2V0dGluZ3MSEQoEem9uZRgBIAEoCUgAiAEBQgcKBV96b25lIu4DCg9Qcm9qZWN0U2V0dGluZ3MSJgoEY2hhdBgBIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEiYKBGNvZGUYAiABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxInCgVhZ2VudBgDIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEi4KDWJ1ZGdldF90b2tlbnMYBCABKAsyFy5odW1tb2NrLnYxLkZvcm1CdWRnZXRzEikKBnF1b3RhcxgFIAEoCzIZLmh1bW1vY2sudjEuU2VjdGlvblF1b3RhcxIqCgdoaXN0b3J5GAYgASgLMhkuaHVtbW9jay52MS5IaXN0b3J5TGltaXRzEicKBWNvZGV4GAcgASgLMhguaHVtbW9jay52MS5SZWNhbGxUdW5pbmcSKwoHc2VjcmV0cxgIIAEoCzIaLmh1bW1vY2sudjEuU2VjcmV0U2V0dGluZ3MSMAoJcmV0ZW50aW9uGAkgASgLMh0uaHVtbW9jay52MS5SZXRlbnRpb25TZXR0aW5ncxIqCgZyZXZpZXcYCiABKAsyGi5odW1tb2NrLnYxLlJldmlld1NldHRpbmdzEicKBXRpbWVzGAsgASgLMhguaHVtbW9jay52MS5UaW1lU2V0dGluZ3MqdgoMU2VjcmV0UG9saWN5Eh0KGVNFQ1JFVF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIVChFTRUNSRVRfUE9MSUNZX09GRhABEhYKElNFQ1JFVF9QT0xJQ1lfV0FSThACEhgKFFNFQ1JFVF9QT0xJQ1lfUkVEQUNUEAMqXAoMUmV2aWV3UG9saWN5Eh0KGVJFVklFV19QT0xJQ1lfVU5TUEVDSUZJRUQQABIVChFSRVZJRVdfUE9MSUNZX09GRhABEhYKElJFVklFV19QT0xJQ1lfSE9MRBACQkYKDmRldi5odW1tb2NrLnYxQg1TZXR0aW5nc1Byb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_hummock_v1_recall]);
 
 /**
  * Upper bounds on the tokens of a rendering, by its form, 1 to 1000000 each. Unset means 4000 for context and 2000 for
@@ -220,6 +220,27 @@ export const ReviewSettingsSchema: GenMessage<ReviewSettings> = /*@__PURE__*/
   messageDesc(file_hummock_v1_settings, 5);
 
 /**
+ * Where those live who ask.
+ *
+ * @generated from message hummock.v1.TimeSettings
+ */
+export type TimeSettings = Message<"hummock.v1.TimeSettings"> & {
+  /**
+   * As RecallRequest.time_zone, for requests that name none. Unset means UTC.
+   *
+   * @generated from field: optional string zone = 1;
+   */
+  zone?: string | undefined;
+};
+
+/**
+ * Describes the message hummock.v1.TimeSettings.
+ * Use `create(TimeSettingsSchema)` to create a new message.
+ */
+export const TimeSettingsSchema: GenMessage<TimeSettings> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_settings, 6);
+
+/**
  * All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
  * value applies; where that is unset too, the default.
  *
@@ -295,6 +316,13 @@ export type ProjectSettings = Message<"hummock.v1.ProjectSettings"> & {
    * @generated from field: hummock.v1.ReviewSettings review = 10;
    */
   review?: ReviewSettings | undefined;
+
+  /**
+   * What days are meant by words such as "yesterday", and how times are shown.
+   *
+   * @generated from field: hummock.v1.TimeSettings times = 11;
+   */
+  times?: TimeSettings | undefined;
 };
 
 /**
@@ -302,7 +330,7 @@ export type ProjectSettings = Message<"hummock.v1.ProjectSettings"> & {
  * Use `create(ProjectSettingsSchema)` to create a new message.
  */
 export const ProjectSettingsSchema: GenMessage<ProjectSettings> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_settings, 6);
+  messageDesc(file_hummock_v1_settings, 7);
 
 /**
  * What becomes of secrets in what is sent to be stored: private keys, keys, tokens and passwords, as far as they are known
