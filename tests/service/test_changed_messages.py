@@ -51,7 +51,8 @@ def learnt(service: Stubs, project: str) -> set[tuple[int, str, str]]:
 
 
 def observed(service: Stubs, project: str) -> list[str]:
-    """What users said, as the learning log has it."""
+    """What users said, as the learning log has it: a write waits behind the note that a turn was seen."""
+    service.memory.DeleteMemories(memory_service_pb2.DeleteMemoriesRequest(project=project, ids=["nobody"]))
     request = learning.ListLearningEventsRequest(project=project, page_size=1000)
     events = service.learning.ListLearningEvents(request).events
     return [one.turn_observed.user_text for one in events if one.WhichOneof("event") == "turn_observed"]
@@ -106,7 +107,7 @@ class Said:
     """A message of the model."""
 
     id: str
-    role: int
+    role: context.PromptRole.ValueType
     content: str
     raw: str = ""
     is_learnt: bool = False
@@ -241,7 +242,7 @@ class Play:
         assert self.watcher.shown == {one.id: one.content for one in there}
         assert texts(render_turn(service, project, "?", session_id="s", max_messages=1000).messages)[1:-1] == says
         assert {(origin, said) for origin, said, _ in learnt(service, project)} == {
-            (ORIGINS[context.PromptRole.ValueType(one.role)], one.content) for one in there if one.is_learnt
+            (ORIGINS[one.role], one.content) for one in there if one.is_learnt
         }
         said, known = exported(service, project)
         assert (said, known) == (says, {one.content for one in there if one.is_learnt})

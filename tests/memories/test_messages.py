@@ -1,0 +1,159 @@
+"""Messages that are changed while others write, and in a store that is full."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from hummock.core.errors import InvalidRequest, MessageIdTaken
+from hummock.core.memory import Filter
+from hummock.core.session import (
+    AppendMessage,
+    CreateSession,
+    DeleteMessage,
+    LearnTurnCommand,
+    PromptRole,
+    SessionMessage,
+    TurnSide,
+    UpdateMessage,
+)
+from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.messages import MOST_FOLLOWING, Messages
+from hummock.memories.preparation import Preparation
+from hummock.memories.sessions import Sessions
+from hummock.ports.writes import UnitOfWork
+from hummock.text.tokens import EstimatedTokens
+from tests.strategies import write_request
+from tests.workplace import Workplace
+
+
+class Talk:
+    """A session, s, with one turn: u1 and a1."""
+
+    def __init__(self, work: Workplace) -> None:
+        numbers = count(1)
+        preparation = Preparation(work.embedder, EstimatedTokens(), make_id=lambda: f"n{next(numbers)}")
+        self.work = work
+        self.sessions = Sessions(work.store, work.clock, make_id=str)
+        self.messages = Messages(work.store, preparation, work.clock)
+        self.learn_turn = LearnTurn(work.store, preparation, work.clock, str, ())
+        self.sessions.create(CreateSession(project="p", request_id="", fingerprint=b"", session_id="s", title=""))
+        self.turn("question", "answer")
+
+    def turn(self, user: str, answer: str, *, anew: bool = False) -> None:
+        sides = [
+            TurnSide(text=text, message_id=name, raw="", emotion_label="", speaker="")
+            for text, name in ((user, "u1"), (answer, "a1"))
+        ]
+        command = LearnTurnCommand(
+            project="p",
+            request_id="",
+            fingerprint=b"",
+            session_id="s",
+            user=sides[0],
+            assistant=sides[1],
+            used_memory_ids=(),
+            replaces_answer=anew,
+        )
+        self.learn_turn(command)
+
+    def update(self, message_id: str, content: str) -> None:
+        self.messages.update(
+            UpdateMessage(
+                project="p",
+                request_id="",
+                fingerprint=b"",
+                session_id="s",
+                message_id=message_id,
+                content=content,
+                raw=None,
+                deletes_following=False,
+            )
+        )
+
+    def delete(self, message_id: str, *, following: bool = False) -> int:
+        asked = DeleteMessage(
+            project="p",
+            request_id="",
+            fingerprint=b"",
+            session_id="s",
+            message_id=message_id,
+            deletes_following=following,
+        )
+        return self.messages.delete(asked).reply.deleted_count
+
+    def says(self) -> list[str]:
+        page = self.sessions.messages("p", "s", None, 1000, characters=None, most_bytes=1 << 30)
+        return [one.content for one in page.messages]
+
+    def knows(self) -> list[str]:
+        page = self.work.store.page("p", Filter(), 0, 1000, full=True)
+        return sorted(one.payload.content for one in page.memories if one.payload is not None)
+
+
+@pytest.fixture
+def talk(work: Workplace) -> Talk:
+    return Talk(work)
+
+
+def test_a_question_that_is_changed_while_its_answer_is_made_anew_keeps_the_old_answer(talk: Talk) -> None:
+    talk.work.embedder.before = lambda: talk.update("u1", "other question")
+    with pytest.raises(MessageIdTaken):
+        talk.turn("question", "new answer", anew=True)
+    assert talk.says() == ["other question", "answer"]
+    assert talk.knows() == ["answer", "other question"]
+
+
+def test_an_answer_that_is_changed_while_it_is_made_anew_is_the_one_that_was_written_last(talk: Talk) -> None:
+    talk.work.embedder.before = lambda: talk.update("a1", "corrected answer")
+    talk.turn("question", "new answer", anew=True)
+    assert (talk.says(), talk.knows()) == (["question", "new answer"], ["new answer", "question"])
+
+
+def test_two_changes_that_meet_leave_the_message_and_its_memory_alike(talk: Talk) -> None:
+    talk.work.embedder.before = lambda: talk.update("a1", "first")
+    talk.update("a1", "second")
+    assert (talk.says(), talk.knows()) == (["question", "second"], ["question", "second"])
+
+
+def test_a_message_that_is_deleted_while_it_is_changed_stays_deleted(talk: Talk) -> None:
+    def deleted() -> None:
+        talk.delete("a1")
+
+    talk.work.embedder.before = deleted
+    with pytest.raises(Exception, match="message a1 does not exist"):
+        talk.update("a1", "second")
+    assert (talk.says(), talk.knows()) == (["question"], ["question"])
+
+
+def test_more_messages_than_a_write_takes_are_not_deleted_at_once(talk: Talk) -> None:
+    def fill(work: UnitOfWork) -> None:
+        for number in range(MOST_FOLLOWING):
+            session = work.sessions.get("s")
+            assert session is not None
+            said = SessionMessage(id=f"m{number}", role=PromptRole.USER, content="还款", raw="", send_time=1.0)
+            work.sessions.append(session, said)
+
+    talk.work.store.write("p", write_request(fill)).result(timeout=30)
+    with pytest.raises(InvalidRequest, match="delete_following: has more than 512 messages"):
+        talk.delete("u1", following=True)
+    assert talk.delete("a1", following=True) == MOST_FOLLOWING + 1
+    assert (talk.says(), talk.knows()) == (["question"], ["question"])
+
+
+def test_an_id_of_a_deleted_message_is_no_other_ones(talk: Talk) -> None:
+    talk.delete("u1")
+    asked = AppendMessage(
+        project="p",
+        request_id="",
+        fingerprint=b"",
+        session_id="s",
+        message_id="u1",
+        role=PromptRole.USER,
+        content="question",
+        raw="",
+    )
+    with pytest.raises(MessageIdTaken):
+        talk.sessions.append(asked)
+    assert talk.says() == ["answer"]
