@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hummock.core.recall import Wanted
-from hummock.text.questions import is_only_of_times, wanted_by
+from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
 from hummock.text.time_words import time_intervals
 from hummock.text.traits import Trait, traits_of
 
@@ -82,3 +82,64 @@ def test_a_question_may_be_of_a_time_and_of_nothing_else(text: str, is_only: boo
 )
 def test_a_turn_asks_or_tells_a_time(text: str, traits: Trait) -> None:
     assert traits_of(text) == traits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "ok",
+            "OK.",
+            "k",
+            "thanks!",
+            "thank you so much",
+            "good morning",
+            "Good night :)",
+            "and then?",
+            "go on",
+            "yes",
+        ),
+        *("hahaha", "hmm", "hello there", "see you later", "so what", "got it"),
+        *(
+            "继续",
+            "谢谢",
+            "谢谢你",
+            "好的",
+            "嗯嗯",
+            "早上好",
+            "晚安",
+            "然后呢？",
+            "不用了",
+            "再见",
+            "辛苦了",
+            "知道了",
+            "還有呢",
+            "謝謝",
+        ),
+        *("ok 谢谢", "好的 thanks", "嗯，go on"),
+    ],
+)
+def test_small_talk_names_nothing(text: str) -> None:
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "...",
+            "🦄",
+            "ok lamp",
+            "thanks for the recipe",
+            "good restaurants",
+            "and then the server?",
+            "C#",
+            "Go on Linux",
+        ),
+        *("继续部署", "谢谢她的礼物", "早上好喝的咖啡", "然后呢，缓存怎么办", "晚安故事", "ok 缓存", "好" * 41),
+        *("what did I say", "昨天", "吗啡"),
+    ],
+)
+def test_what_names_something_is_no_small_talk(text: str) -> None:
+    assert not is_small_talk(text)

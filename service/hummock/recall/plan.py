@@ -26,7 +26,7 @@ from hummock.core.recall import (
     Wanted,
 )
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
-from hummock.text.questions import is_only_of_times, wanted_by
+from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
 from hummock.text.time_words import time_intervals
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
@@ -154,7 +154,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     return Plan(
         preset=query.preset,
         groups=_groups(query, defaults, intent),
-        filter=_filter(query.filter, _answering(query, defaults.origins, wanted)),
+        filter=_without_answers(query, wanted, _filter(query.filter, _answering(query, defaults.origins, wanted))),
         min_similarity=min_similarity,
         code_bar=code_bar,
         min_of_best=min_of_best,
@@ -240,6 +240,13 @@ def says_too_little(query: RecallQuery) -> bool:
 def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
     """The query's filter, with the preset's origins where it names none; no condition where those are all."""
     return asked if asked.origins or origins == ALL_ORIGINS else replace(asked, origins=origins)
+
+
+def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filter:
+    """The filter without what a model has said, where a conversation asks for nothing; unless that alone is wanted."""
+    is_talk = query.preset in (Preset.CHAT, Preset.AGENT) and joins_paths(query) and not wanted
+    left = (where.origins or ALL_ORIGINS) - {Origin.AI_OUTPUT}
+    return replace(where, origins=left) if left and is_talk and is_small_talk(query.text) else where
 
 
 def _answering(query: RecallQuery, origins: frozenset[Origin], wanted: Wanted) -> frozenset[Origin]:

@@ -73,6 +73,30 @@ def wanted_by(text: str) -> Wanted:
     return found
 
 
+_MOST_SMALL_TALK_CHARACTERS: Final = 40
+
+_SMALL_TALK: Final = re.compile(
+    r"a+h+|alright|all|and|awesome|bye+|byebye|cool|continue|exactly|fine|for|go|going|good|goodbye|got|great|ha(?:ha)*h?|"
+    r"hello+|hey+|hi+|hm+|it|k|keep|later|lo+l|lot|morning|afternoon|evening|night|much|more|nice|no+|nope|np|now|oh+|"
+    r"ok+|okay|okey|on|perfect|please|pls|see|so|sorry|sure|thanks?|that|then|there|thx|tks|ty|understood|very|"
+    r"welcome|well|what|wow|ye+s+|yeah|yep|yup|you|your|u|a|i|is|s|re"
+)
+_SMALL_TALK_ZH: Final = re.compile(
+    "(?:继续|接着|往下|下去|然后|后来|还有|所以|谢谢|多谢|感谢|好|嗯|哦|噢|喔|啊|哈|呵|嘿|嗨|行|可以|没问题|没事|没有|没关系|知道|"
+    "明白|懂|了解|收到|对|是|不用|不必|不要|不是|不客气|不|早上|上午|中午|下午|晚上|早安|午安|晚安|早|您|你|我|大家|再见|拜拜|"
+    "回头见|明天见|辛苦|太棒|棒|厉害|不错|请|说|讲|随便|都|也|就|那|这样|这么|真|太|很|的|了|呢|吧|呀|啦|哟|嘛|吗|哇|一下|"
+    "对不起|抱歉|没|先|再|去)+"
+)
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a text greets, thanks, agrees or asks to go on, and names nothing: "ok", 继续, "and then?", 谢谢."""
+    if len(text) > _MOST_SMALL_TALK_CHARACTERS:
+        return False
+    units = _RUN.findall(simplified(nfkc(text)).casefold())
+    return bool(units) and all((_SMALL_TALK_ZH if is_han(unit) else _SMALL_TALK).fullmatch(unit) for unit in units)
+
+
 _SAY_LITTLE: Final = ENGLISH_STOP_WORDS | frozenset(
     _word
     for _line in (
@@ -91,6 +115,7 @@ _SAY_LITTLE_ZH: Final = re.compile(
     "日当时发生事情经历还又曾能可以会要翻查找出告诉知道谁]"
 )
 _HAN_OR_WORD: Final = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+_RUN: Final = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 _FIRST_CJK: Final = "\u1100"
 _LEAST_CHINESE: Final = 2
 """Characters that make a word."""
