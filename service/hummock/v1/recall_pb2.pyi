@@ -34,14 +34,15 @@ class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Preset.ValueTy
     """Conversations: 50 candidates, 5 hits, similarity of at least 0.15, decay with age down to nine tenths; MANUAL,
     SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
     recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
-    the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
+    the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
+    only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
     """
     PRESET_CODE: _Preset.ValueType  # 2
     """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;
     of fragments as much as is missing where late interaction and words say little for them, the more the more there are.
     """
     PRESET_AGENT: _Preset.ValueType  # 3
-    """Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
+    """Agents: 50 candidates, 10 hits of any kind, made to differ from each other. Small talk finds no AI_OUTPUT, as above."""
     PRESET_CODEX: _Preset.ValueType  # 4
     """The entries of a codex: 50 candidates, 20 hits of kind ENTRY, similarity of at least 0.60, no decay."""
 
@@ -54,14 +55,15 @@ PRESET_CHAT: Preset.ValueType  # 1
 """Conversations: 50 candidates, 5 hits, similarity of at least 0.15, decay with age down to nine tenths; MANUAL,
 SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
 recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
-the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
+the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
+only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
 """
 PRESET_CODE: Preset.ValueType  # 2
 """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;
 of fragments as much as is missing where late interaction and words say little for them, the more the more there are.
 """
 PRESET_AGENT: Preset.ValueType  # 3
-"""Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
+"""Agents: 50 candidates, 10 hits of any kind, made to differ from each other. Small talk finds no AI_OUTPUT, as above."""
 PRESET_CODEX: Preset.ValueType  # 4
 """The entries of a codex: 50 candidates, 20 hits of kind ENTRY, similarity of at least 0.60, no decay."""
 Global___Preset: _TypeAlias = Preset  # noqa: Y015

@@ -34,12 +34,13 @@ const (
 	// Conversations: 50 candidates, 5 hits, similarity of at least 0.15, decay with age down to nine tenths; MANUAL,
 	// SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
 	// recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
-	// the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
+	// the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
+	// only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
 	Preset_PRESET_CHAT Preset = 1
 	// Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;
 	// of fragments as much as is missing where late interaction and words say little for them, the more the more there are.
 	Preset_PRESET_CODE Preset = 2
-	// Agents: 50 candidates, 10 hits of any kind, made to differ from each other.
+	// Agents: 50 candidates, 10 hits of any kind, made to differ from each other. Small talk finds no AI_OUTPUT, as above.
 	Preset_PRESET_AGENT Preset = 3
 	// The entries of a codex: 50 candidates, 20 hits of kind ENTRY, similarity of at least 0.60, no decay.
 	Preset_PRESET_CODEX Preset = 4

@@ -1098,7 +1098,8 @@ export enum Preset {
    * Conversations: 50 candidates, 5 hits, similarity of at least 0.15, decay with age down to nine tenths; MANUAL,
    * SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
    * recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
-   * the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
+   * the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
+   * only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
    *
    * @generated from enum value: PRESET_CHAT = 1;
    */
@@ -1113,7 +1114,7 @@ export enum Preset {
   CODE = 2,
 
   /**
-   * Agents: 50 candidates, 10 hits of any kind, made to differ from each other.
+   * Agents: 50 candidates, 10 hits of any kind, made to differ from each other. Small talk finds no AI_OUTPUT, as above.
    *
    * @generated from enum value: PRESET_AGENT = 3;
    */
