@@ -30,16 +30,19 @@ def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
         records = list(client.export_project("loan", with_vectors=True))
         assert [record.WhichOneof("record") for record in records] == [
             "header",
+            "event",
             "memory",
             "removed_id",
             "session",
             "message",
             "end",
         ]
-        assert len(records[1].memory.chunks[0].values) == 4 * samples.SPACE.dim
+        assert len(records[2].memory.chunks[0].values) == 4 * samples.SPACE.dim
         (reply,) = client.import_project("moved", records)
     assert reply.created_count == 1
-    project, memory, _, session, message = taken
+    assert reply.whole
+    project, event, memory, _, session, message = taken
+    assert [event] == list(samples.Exported().events("loan"))
     assert [session, message] == list(samples.Exported().conversations("loan"))
     assert isinstance(project, GivenProject)
     assert project.info == samples.PROJECT.info

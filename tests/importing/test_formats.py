@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import codecs
+import gzip
+import io
 import json
 import struct
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,9 +16,20 @@ from google.protobuf.json_format import MessageToJson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.importing import BadLine, FileFormat, Line, OtherProject, Part, read_file
+from hummock.importing import (
+    BadLine,
+    FileFormat,
+    Line,
+    NotWhole,
+    OtherProject,
+    Part,
+    Place,
+    Retired,
+    lines_of,
+    read_file,
+)
 from hummock.v1 import memory_pb2 as pb
-from hummock.v1.transfer_pb2 import TransferMemory, TransferRecord
+from hummock.v1.transfer_pb2 import TransferEnd, TransferHeader, TransferMemory, TransferRecord
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -48,8 +63,8 @@ def test_our_own_records_are_read_line_by_line_and_wrong_ones_are_named() -> Non
     good = MessageToJson(record, indent=None).encode()
     lines = [good, b"\n", b'{"removedId": 1}', b"\xff", b'{"unknown": 1}', good]
     read = list(read_file(lines, FileFormat.JSONL))
-    assert [part.number for part in read] == [1, 3, 4, 5, 6]
-    assert [type(part) for part in read] == [Line, BadLine, BadLine, BadLine, Line]
+    assert [part.place.line for part in read] == [1, 3, 4, 5, 6, 7]
+    assert [type(part) for part in read] == [Line, BadLine, BadLine, BadLine, Line, NotWhole]
     assert isinstance(read[0], Line)
     assert read[0].record == record
 
@@ -158,7 +173,7 @@ def test_a_wrong_vector_is_named_also_where_it_is_not_used(embedding: object, sa
 
 def test_knowledge_of_another_project_is_left_out() -> None:
     """S1-07."""
-    assert parts(FileFormat.LEGACY, KNOWLEDGE, project_key="shop") == [OtherProject(number=1, key="loan")]
+    assert parts(FileFormat.LEGACY, KNOWLEDGE, project_key="shop") == [OtherProject(place=Place(line=1), key="loan")]
 
 
 MEM0 = {
@@ -181,8 +196,9 @@ def test_a_memory_of_mem0_keeps_its_text_times_session_and_labels() -> None:
     assert memory.session_id == "r1"
     assert memory.create_time.ToJsonString() == "2024-01-02T10:04:05.250Z"
     assert read.update_time == memory.create_time
-    tags = ["user_id:u1", "work", "时间", "type:preference", "score:3", "seen:true", "parts:a", "parts:1"]
-    assert list(memory.tags) == tags
+    assert list(memory.tags) == ["work", "时间"]
+    said = {"type": "preference", "score": "3", "seen": "true", "parts": '["a", 1]', "deep": '{"x": 1}'}
+    assert dict(memory.metadata) == {"user_id": "u1", **said}
 
 
 def test_a_memory_that_mem0_kept_as_it_was_said_is_of_its_speaker() -> None:
@@ -191,16 +207,136 @@ def test_a_memory_that_mem0_kept_as_it_was_said_is_of_its_speaker() -> None:
     assert one(FileFormat.MEM0, {"id": "1", "memory": "hi", "role": "assistant"}).memory.origin == pb.ORIGIN_AI_OUTPUT
 
 
-def test_labels_of_mem0_keep_the_limits_of_the_contract() -> None:
-    metadata = {"long": "x" * 200, "odd": "a\nb", "": "#", **{f"k{number}": number for number in range(100)}}
-    tags = list(one(FileFormat.MEM0, {"id": "1", "memory": "hi", "metadata": metadata}).memory.tags)
-    assert len(tags) == 64
-    assert all(0 < len(tag) <= 128 and "\n" not in tag for tag in tags)
+def test_what_of_mem0_breaks_the_limits_of_the_contract_is_left_out_and_counted() -> None:
+    categories = ["x" * 200, "a\nb", "#", *(f"c{number}" for number in range(70))]
+    facts = {"long": "x" * 600, "odd\n": 1, "": 1, "none": None, **{f"k{number}": number for number in range(40)}}
+    (part,) = parts(FileFormat.MEM0, {"id": "1", "memory": "hi", "metadata": facts, "categories": categories})
+    assert isinstance(part, Line)
+    memory = part.record.memory.memory
+    assert (len(memory.tags), len(memory.metadata)) == (64, 32)
+    assert part.unfit == 3 + 6 + 3 + 8
+
+
+BACKUP = {
+    "user": {"id": "9d", "user_id": "ada"},
+    "apps": [{"id": "5a", "name": "cursor"}],
+    "categories": [{"id": "7c", "name": "work"}],
+    "memories": [
+        {"id": "1", "user_id": "9d", "app_id": "5a", "content": "喜欢早会", "state": "active", "category_ids": ["7c"],
+         "created_at": "2024-01-02T03:04:05+00:00", "updated_at": "2024-01-03T00:00:00+00:00"},
+        {"id": "2", "content": "was wrong", "state": "deleted"},
+        {"id": "3", "content": "is over", "state": "archived"},
+        {"id": "4", "content": "rests", "state": "paused"},
+        {"id": "5", "content": None, "state": "active"},
+    ],
+    "export_meta": {"version": "1"},
+}  # fmt: skip # records of a file
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_backup_of_mem0s_server_is_read_by_names_and_without_what_counts_no_more(indent: int | None) -> None:
+    data = json.dumps(BACKUP, indent=indent, ensure_ascii=False).encode()
+    first, *retired, paused, bad = read_file(data.splitlines(keepends=True), FileFormat.MEM0)
+    assert isinstance(first, Line)
+    assert isinstance(paused, Line)
+    memory = first.record.memory.memory
+    assert (memory.content, list(memory.tags)) == ("喜欢早会", ["work"])
+    assert dict(memory.metadata) == {"user_id": "ada", "app_id": "cursor"}
+    assert memory.create_time.ToJsonString() == "2024-01-02T03:04:05Z"
+    assert first.record.memory.update_time.ToJsonString() == "2024-01-03T00:00:00Z"
+    assert [one.state for one in retired if isinstance(one, Retired)] == ["deleted", "archived"]
+    assert dict(paused.record.memory.memory.metadata) == {"state": "paused"}
+    assert isinstance(bad, BadLine)
+    assert (bad.place.record, bad.reason) == (5, "content is missing")
+
+
+def opened(data: bytes, format: FileFormat = FileFormat.JSONL) -> list[Part]:
+    return list(read_file(lines_of(io.BytesIO(data)), format))
+
+
+def exported(*texts: str) -> bytes:
+    """An export of notes."""
+    records = [TransferRecord(header=TransferHeader(version=2))]
+    for number, text in enumerate(texts):
+        note = pb.Memory(id=str(number), kind=pb.MEMORY_KIND_NOTE, content=text)
+        records.append(TransferRecord(memory=TransferMemory(memory=note)))
+    records.append(TransferRecord(end=TransferEnd(memory_count=len(texts), record_count=len(texts) + 1)))
+    return b"".join(MessageToJson(record, indent=None, ensure_ascii=False).encode() + b"\n" for record in records)
+
+
+EXPORT = exported("one", "潮汐")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_export_that_is_cut_at_any_byte_is_not_whole_and_gives_nothing_that_it_does_not_hold(packed: bool) -> None:
+    whole = opened(EXPORT)
+    assert not any(isinstance(part, NotWhole | BadLine) for part in whole)
+    data = gzip.compress(EXPORT, mtime=0) if packed else EXPORT
+    assert opened(data) == whole
+    # A line is whole without its end.
+    for end in range(len(data) - 1):
+        *read, last = opened(data[:end])
+        assert isinstance(last, NotWhole), end
+        good = [part for part in read if isinstance(part, Line)]
+        assert good == whole[: len(good)]
+        assert len(read) - len(good) <= 1
+
+
+@given(st.lists(st.sampled_from(EXPORT.splitlines(keepends=True)), max_size=8))
+def test_lines_of_an_export_in_any_order_are_whole_only_as_they_were_written(lines: list[bytes]) -> None:
+    is_whole = not any(isinstance(part, NotWhole) for part in read_file(lines, FileFormat.JSONL))
+    header, first, second, end = EXPORT.splitlines(keepends=True)
+    # Which memories they are is not counted.
+    between = [[header, one, other, end] for one in (first, second) for other in (first, second)]
+    assert is_whole == (lines in between)
+
+
+def test_files_that_are_no_text_are_named_in_one_line() -> None:
+    cases = {
+        "UTF-16 (byte 0)": EXPORT.decode().encode("utf-16"),
+        "UTF-32 (byte 0)": EXPORT.decode().encode("utf-32"),
+        "ZIP archive": b"PK\x03\x04",
+        "as gzip": b"\x1f\x8bnot gzip",
+    }
+    for format in FileFormat:
+        for said, data in cases.items():
+            (part,) = opened(data, format)
+            assert isinstance(part, NotWhole)
+            assert said in part.reason
+    assert opened(codecs.BOM_UTF8 + EXPORT) == opened(EXPORT)
+    assert isinstance(opened(codecs.BOM_UTF8 + b"\n" + EXPORT)[-1], Line)
+
+
+def test_gzip_of_any_number_of_members_is_read_for_every_format() -> None:
+    memory = b'{"id": "1", "memory": "a", "text": "a", "tag": "manual"}\n'
+    for format in (FileFormat.MEM0, FileFormat.LEGACY):
+        assert len(opened(gzip.compress(memory) + gzip.compress(memory), format)) == 2
+
+
+def test_a_line_that_gzip_makes_of_nothing_is_refused_before_it_fills_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hummock.importing.lines.MOST_BYTES", 1 << 16)
+    monkeypatch.setattr("hummock.importing.json_items.MOST_BYTES", 1 << 16)
+    tracemalloc.start()
+    for format in FileFormat:
+        for bomb in (b"0" * (8 << 20), b"[\n" + b"0,\n" * (1 << 20)):
+            packed = gzip.compress(bomb)
+            del bomb
+            tracemalloc.reset_peak()
+            base = tracemalloc.get_traced_memory()[0]
+            last: Part | None = None
+            for last in read_file(lines_of(io.BytesIO(packed)), format):
+                if isinstance(last, NotWhole) or format is FileFormat.JSONL:
+                    break
+            assert isinstance(last, NotWhole if format is not FileFormat.JSONL else NotWhole | BadLine)
+            assert tracemalloc.get_traced_memory()[1] - base < 1 << 20
+    tracemalloc.stop()
 
 
 def test_what_is_wrong_with_a_memory_of_mem0_is_named() -> None:
     assert reason(FileFormat.MEM0, {"id": "1"}) == "memory is missing"
     assert reason(FileFormat.MEM0, {"memory": "x"}) == "id is missing"
+    assert reason(FileFormat.MEM0, {"id": "1", "content": ""}) == "content is missing"
+    assert reason(FileFormat.MEM0, {"id": "1", "memory": "x", "categories": "work"}) == "categories is no list"
     assert reason(FileFormat.MEM0, {"id": "1", "memory": ["x"]}) == "memory is no text"
     assert reason(FileFormat.MEM0, {"id": "1", "memory": "x", "created_at": "yesterday"}) == "created_at is no time"
     assert reason(FileFormat.MEM0, {"id": "1", "memory": "x", "metadata": []}) == "metadata is no object"
@@ -222,6 +358,9 @@ def test_what_is_wrong_with_a_memory_of_mem0_is_named() -> None:
                 "content",
                 "embedding",
                 "metadata",
+                "categories",
+                "state",
+                "user_id",
                 "projectKey",
             ]
         )

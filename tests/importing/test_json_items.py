@@ -8,17 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.importing.fields import BadLine, Value
-from hummock.importing.json_items import items
+from hummock.importing.fields import BadLine, NotWhole, Place, Value
+from hummock.importing.json_items import Item, items
 
 
-def read(data: bytes) -> list[tuple[int, Value] | BadLine]:
-    return list(items(data.splitlines(keepends=True)))
+def read(data: bytes) -> list[tuple[int, Value] | BadLine | NotWhole]:
+    found = items(data.splitlines(keepends=True))
+    return [(one.place.line, one.value) if isinstance(one, Item) else one for one in found]
 
 
-@pytest.mark.parametrize("data", [b"", b"\n \n", b"[]", b'{"results": []}', b'{"count": 0, "results": []}'])
-def test_an_empty_file_holds_nothing(data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"[]", b'{"results": []}', b'{"count": 0, "results": []}'])
+def test_an_empty_list_holds_nothing(data: bytes) -> None:
     assert read(data) == []
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \n"])
+def test_an_empty_file_is_not_whole(data: bytes) -> None:
+    assert read(data) == [NotWhole(place=Place(line=1), reason="is empty")]
+
+
+def test_elements_of_lists_are_counted_over_all_lists_of_the_file() -> None:
+    found = items([b'{"results": [{}, {}]}\n', b"[{}]\n"])
+    assert [str(one.place) for one in found] == ["line 1, record 1", "line 1, record 2", "line 2, record 3"]
 
 
 def test_objects_stand_one_a_line() -> None:
@@ -34,8 +45,8 @@ def test_a_wrong_line_is_named_and_the_others_are_read() -> None:
     first, bad, garbled, last = read(b'{"a": 1}\n{"a": \n\xff\xfe\n{"a": 2}')
     assert (first, last) == ((1, {"a": 1}), (4, {"a": 2}))
     assert isinstance(bad, BadLine)
-    assert (bad.number, bad.reason.partition(":")[0]) == (2, "is no JSON")
-    assert garbled == BadLine(number=3, reason="is not UTF-8 (byte 0)")
+    assert (bad.place.line, bad.reason.partition(":")[0]) == (2, "is no JSON")
+    assert garbled == BadLine(place=Place(line=3), reason="is not UTF-8 (byte 0)")
 
 
 def test_elements_of_a_list_stand_on_the_lines_where_they_begin() -> None:
@@ -66,28 +77,31 @@ def test_every_list_of_an_object_is_read() -> None:
 def test_what_stands_behind_a_list_is_named(rest: bytes) -> None:
     first, bad = read(b'[{"a": 1}]\n' + rest)
     assert first == (1, {"a": 1})
-    assert isinstance(bad, BadLine)
-    assert bad.number == 2
+    assert isinstance(bad, NotWhole)
+    assert bad.place.line == 2
 
 
 def test_an_object_behind_a_page_is_named() -> None:
     *found, bad = read(b'{"results": [{"a": 1}]}\n{"a": 2}\n{"results": [{"a": 3}]}')
     assert isinstance(bad, tuple)
-    assert found == [(1, {"a": 1}), BadLine(number=2, reason="holds no list named results, memories, items, data")]
+    assert found == [
+        (1, {"a": 1}),
+        BadLine(place=Place(line=2), reason="holds no list named results, memories, items, data"),
+    ]
 
 
 @pytest.mark.parametrize("data", [b'{"results": [{"a": 1}]', b'[{"a": 1}'])
 def test_a_list_that_is_cut_off_is_named(data: bytes) -> None:
     first, bad = read(data)
     assert first == (1, {"a": 1})
-    assert isinstance(bad, BadLine)
+    assert isinstance(bad, NotWhole)
 
 
 def test_what_is_wrong_in_a_list_is_named_behind_what_was_read() -> None:
     first, bad = read(b'[\n{"a": 1},\n{"a" 2}]')
     assert first == (2, {"a": 1})
-    assert isinstance(bad, BadLine)
-    assert bad.number == 3
+    assert isinstance(bad, NotWhole)
+    assert bad.place.line == 3
     assert "what follows was not read" in bad.reason
 
 
@@ -99,7 +113,7 @@ def test_a_document_without_a_list_is_named() -> None:
 
 def test_a_document_that_nests_too_deeply_is_named() -> None:
     for data in (b"[" * 200_000, b'{"a": 1}\n' + b"[" * 200_000):
-        assert isinstance(read(data)[-1], BadLine)
+        assert isinstance(read(data)[-1], BadLine | NotWhole)
 
 
 @given(
@@ -116,4 +130,4 @@ def test_a_file_holds_what_was_written(values: list[dict[str, Value]], indented:
 @given(st.binary(max_size=80))
 def test_any_bytes_are_read_or_named(data: bytes) -> None:
     for item in read(data):
-        assert item[0] if isinstance(item, tuple) else item.number
+        assert item[0] if isinstance(item, tuple) else item.place.line

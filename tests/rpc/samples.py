@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
+from hummock.core.learning import LoggedEvent, Switched
 from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted
 from hummock.core.memory import (
     CodeFragment,
@@ -45,7 +46,7 @@ from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
 from hummock.core.tools import ToolDefinition
-from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenMemory, GivenMessage, Imported
+from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenEvent, GivenMemory, GivenMessage, Imported
 from hummock.memories import forget, review
 from hummock.ports.writes import Written
 
@@ -294,6 +295,12 @@ class Exported:
         kept = ExportedMemory(memory=MEMORY, session_position=3, embeddings=embeddings)
         yield ExportPage(memories=(kept,), removed_ids=("gone",), next_after=None, seq=project.seq)
 
+    def events(self, project: str) -> Iterator[GivenEvent]:
+        yield GivenEvent(logged=LoggedEvent(number=1, time=1_700_000_000.0, event=Switched(enabled=True)))
+
+    def held_count(self, project: str) -> int:
+        return 2
+
     def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
         yield Session(id="s-1", title="还款", create_time=1_700_000_000.0, update_time=1_700_000_000.0)
         message = SessionMessage(
@@ -313,6 +320,9 @@ def imported(project: str, parts: Sequence[Given]) -> Imported:
         embedded=memories,
         sessions=0,
         messages=0,
+        expired=0,
+        events=0,
+        left_events=0,
         failures=(),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import struct
 from pathlib import Path
@@ -16,7 +17,7 @@ from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory
 from hummock.v1 import project_service_pb2 as projects
 from hummock.v1.admin_service_pb2 import GetStatusRequest
-from tests.service.calls import ask, chat, learn
+from tests.service.calls import ask, await_vectors, chat, learn
 from tests.service.inputs import domain, fragment, note
 from tests.service.running import Stubs
 
@@ -32,12 +33,17 @@ def taken_in(service: Stubs, *arguments: str, stdin: bytes | None = None) -> dic
     """The outcome of an import."""
     result = hummock(service, "import", *arguments, "--json", stdin=stdin)
     outcome: dict[str, Any] = json.loads(result.stdout)
-    assert result.exit_code == (1 if outcome["failures"] else 0), result.stderr
+    assert result.exit_code == (1 if outcome["failures"] or not outcome["whole"] else 0), result.stderr
     return outcome
 
 
 def lines(*values: object) -> bytes:
     return b"".join(json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values)
+
+
+def _some(counts: dict[str, Any]) -> dict[str, Any]:
+    """Those that are not 0."""
+    return {name: count for name, count in counts.items() if count}
 
 
 def memories(service: Stubs, project: str) -> dict[str, pb.Memory]:
@@ -67,27 +73,71 @@ def test_a_project_goes_to_a_file_and_back_byte_by_byte(
     assert taken_in(service, f"{project}-moved", "-", stdin=exported.stdout_bytes)["unchanged"] == 3
 
 
-def test_a_file_that_was_cut_off_is_said_to_be(service: Stubs, project: str) -> None:
-    learn(service, project, note("one", id="a"), note("two", id="b"))
-    whole = hummock(service, "export", project).stdout_bytes.splitlines(keepends=True)
-    assert "cut off" not in hummock(service, "import", f"{project}-moved", "-", stdin=b"".join(whole)).stderr
-    assert "it has no end" in hummock(service, "import", f"{project}-moved", "-", stdin=b"".join(whole[:-1])).stderr
-    missing = b"".join(whole[:1] + whole[2:])
-    assert "it says 2 memories" in hummock(service, "import", f"{project}-moved", "-", stdin=missing).stderr
+HEADER = {"header": {"version": 2}}
+ONE = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "content": "one"}}}
+TWO = {"memory": {"memory": {"id": "b", "kind": "MEMORY_KIND_NOTE", "content": "two"}}}
+THREE = {"memory": {"memory": {"id": "c", "kind": "MEMORY_KIND_NOTE", "content": "three"}}}
+END = {"end": {"memoryCount": 2, "recordCount": 3}}
+NOT_WHOLE: dict[str, tuple[list[Any], str]] = {
+    "an empty file": ([], "is empty"),
+    "nothing but a header": ([HEADER], "it has no end"),
+    "cut between two lines": ([HEADER, ONE], "it has no end"),
+    "a memory that is missing": ([HEADER, ONE, {"end": {"memoryCount": 2}}], "it says 2 memories, and holds 1"),
+    "a memory too many": ([HEADER, ONE, TWO, THREE, {"end": {"memoryCount": 2}}], "it says 2 memories, and holds 3"),
+    "a beginning that is missing": ([ONE, TWO, END], "it says 3 records, and holds 2"),
+    "two exports": ([HEADER, ONE, TWO, END, HEADER], "another one begins on line 5"),
+    "an export behind one that was cut off": ([HEADER, ONE, HEADER, ONE, TWO, END], "another one begins on line 3"),
+    "something behind the end": ([HEADER, ONE, TWO, END, {"oops": 1}], "line 5 was not read"),
+}  # fmt: skip # a table
+
+
+@pytest.mark.parametrize("name", NOT_WHOLE)
+def test_a_file_that_is_not_whole_is_said_not_to_be(service: Stubs, project: str, name: str) -> None:
+    records, why = NOT_WHOLE[name]
+    result = hummock(service, "import", project, "-", "--json", stdin=lines(*records))
+    outcome = json.loads(result.stdout)
+    assert (result.exit_code, outcome["whole"]) == (1, False)
+    assert why in outcome["why"]
+    assert why in " ".join(result.stderr.split())
+    assert set(memories(service, project)) <= {"a", "b", "c"}
+
+
+def test_a_whole_file_is_said_to_be_whole(service: Stubs, project: str) -> None:
+    for data in (lines(HEADER, ONE, TWO, END), lines(HEADER, ONE, TWO, {"end": {"memoryCount": 2}}) + b"\n \n"):
+        outcome = taken_in(service, project, "-", stdin=data)
+        assert (outcome["whole"], "why" in outcome) == (True, False)
+
+
+def test_an_export_that_is_cut_anywhere_is_not_whole_and_keeps_what_was_read(service: Stubs, project: str) -> None:
+    learn(service, project, note("one", id="a"), note("潮汐", id="b"))
+    whole = hummock(service, "export", project).stdout_bytes
+    told = {one.id: one.content for one in memories(service, project).values()}
+    line_ends = [at for at in range(len(whole) - 1) if whole[at : at + 1] == b"\n"]
+    for end in {*range(0, len(whole) - 1, 101), *line_ends, *(at + 1 for at in line_ends)}:
+        result = hummock(service, "import", f"{project}-moved", "-", "--json", stdin=whole[:end])
+        assert (result.exit_code, json.loads(result.stdout)["whole"]) == (1, False), whole[:end]
+        kept = {one.id: one.content for one in memories(service, f"{project}-moved").values()}
+        assert kept.items() <= told.items()
+    for data in (whole[:-1], whole):
+        assert taken_in(service, f"{project}-moved", "-", stdin=data)["whole"]
 
 
 def test_wrong_lines_are_said_with_their_number_and_the_rest_is_stored(service: Stubs, project: str) -> None:
     good = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "好"}}}}
     bad = {"memory": {"memory": {"id": "b", "kind": "MEMORY_KIND_NOTE", "payload": {"content": " "}}}}
-    data = lines(good, bad) + b"{oops\n" + lines({"memory": {"memory": {**good["memory"]["memory"], "id": "c"}}})
+    data = (
+        lines(HEADER, good, bad) + b"{oops\n" + lines({"memory": {"memory": {**good["memory"]["memory"], "id": "c"}}})
+    )
+    data += lines({"end": {"memoryCount": 3, "recordCount": 5}})
     result = hummock(service, "import", project, "-", stdin=data)
     assert result.exit_code == 1
-    assert "stdin, line 2: memory.memory.content:" in result.stderr
-    assert "stdin, line 3: " in result.stderr
-    assert "2 created, 2 being embedded, 2 lines not taken in" in " ".join(result.stderr.split())
+    assert "stdin, line 3: memory.memory.content:" in result.stderr
+    assert "stdin, line 4: " in result.stderr
+    assert "2 created, 2 being embedded, 2 records not taken in" in " ".join(result.stderr.split())
     assert set(memories(service, project)) == {"a", "c"}
     outcome = taken_in(service, project, "-", stdin=data)
-    assert [failure["line"] for failure in outcome["failures"]] == [2, 3]
+    assert [failure["line"] for failure in outcome["failures"]] == [3, 4]
+    assert outcome["whole"]
     assert outcome["unchanged"] == 2
 
 
@@ -116,10 +166,10 @@ def test_domain_knowledge_comes_with_its_base64_vector_where_it_is_of_the_model(
     short = {**knowledge, "id": "s", "embedding": base64.b64encode(struct.pack("<3f", 1, 0, 0)).decode()}
     left_out = taken_in(service, project, "-", "--format", "legacy", stdin=lines(knowledge, other))
     assert (left_out["created"], left_out["embedded"]) == (1, 1)
-    assert left_out["leftOut"] == {"otherProjects": {"shop": 1}, "vectors": 1}
+    assert _some(left_out["leftOut"]) == {"otherProjects": {"shop": 1}, "vectors": 1}
     used = taken_in(service, f"{project}-b", "-", "--format", "legacy", "--vectors", "--project-key", project,
                     stdin=lines(knowledge, short))  # fmt: skip
-    assert (used["created"], used["embedded"], used["leftOut"]) == (1, 0, {"otherProjects": {}, "vectors": 0})
+    assert (used["created"], used["embedded"], _some(used["leftOut"])) == (1, 0, {})
     assert used["failures"][0]["line"] == 2
     assert f"has 3 components; the space has {dim}" in used["failures"][0]["reason"]
     assert [hit.memory.id for hit in ask(service, f"{project}-b", "还款").hits] == ["k"]
@@ -130,9 +180,35 @@ def test_memories_of_mem0_are_taken_in_from_the_list_that_it_returns(service: St
     data = json.dumps(answer, indent=2, ensure_ascii=False).encode()
     outcome = taken_in(service, project, "-", "--format", "mem0", stdin=data)
     assert outcome["created"] == 1
-    assert outcome["failures"] == [{"line": 9, "reason": "memory is missing"}]
+    assert outcome["failures"] == [{"line": 9, "record": 2, "reason": "memory is missing"}]
     (kept,) = memories(service, project).values()
-    assert (kept.origin, list(kept.tags)) == (pb.ORIGIN_SUMMARY, ["user_id:u"])
+    assert (kept.origin, dict(kept.metadata)) == (pb.ORIGIN_SUMMARY, {"user_id": "u"})
+
+
+def test_every_record_of_a_backup_of_mem0_is_stored_or_counted(service: Stubs, project: str, tmp_path: Path) -> None:
+    states = ["active", "deleted", "paused", "archived", "active", "", None]
+    records = [{"id": str(at), "content": f"content {at}", "state": state, "created_at": "2024-01-02T03:04:05+00:00",
+                "categories": ["work"], "metadata": {"user_id": "ada"}} for at, state in enumerate(states)]  # fmt: skip
+    records += [
+        {"id": "wrong", "content": "", "state": "active"},
+        {"id": "x" * 300, "content": "long", "state": "active"},
+    ]
+    data = json.dumps({"user": {"id": "u"}, "memories": records}).encode()
+    packed = tmp_path / "memories.jsonl.gz"
+    packed.write_bytes(gzip.compress(lines(*records)))
+    for place, outcome in (
+        ("record", taken_in(service, project, "-", "--format", "mem0", stdin=data)),
+        ("line", taken_in(service, f"{project}-packed", str(packed), "--format", "mem0")),
+    ):
+        assert (outcome["created"], outcome["leftOut"]["states"]) == (5, {"deleted": 1, "archived": 1})
+        assert [failure[place] for failure in outcome["failures"]] == [8, 9]
+    await_vectors(service, project)
+    await_vectors(service, f"{project}-packed")
+    kept = memories(service, project)
+    assert kept == memories(service, f"{project}-packed")
+    assert set(kept) == {"0", "2", "4", "5", "6"}
+    assert (list(kept["0"].tags), dict(kept["0"].metadata)) == (["work"], {"user_id": "ada"})
+    assert kept["0"].create_time.ToJsonString() == kept["0"].update_time.ToJsonString() == "2024-01-02T03:04:05Z"
 
 
 def test_what_cannot_be_done_is_said_in_one_line(service: Stubs, project: str, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from hummock.cli.output import (
     warn,
 )
 from hummock.cli.secrets import HOW_TO_KEEP, secret_sums
-from hummock.importing import BadLine, messages
+from hummock.importing import BadFile, BadLine, lines_of, messages
 from hummock.v1 import context_service_pb2, memory_pb2
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import describe, status_error
@@ -153,17 +153,19 @@ def _memories_of(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.Memor
     memories: list[memory_pb2.Memory] = []
     bad_lines: list[BadLine] = []
     try:
-        with sys.stdin.buffer if name == "stdin" else file.open("rb") as lines:
-            for parsed in messages(lines, memory_pb2.Memory):
+        with sys.stdin.buffer if name == "stdin" else file.open("rb") as opened:
+            for parsed in messages(lines_of(opened), memory_pb2.Memory):
                 if not isinstance(parsed, BadLine):
                     memories.append(parsed[1])
                 elif keep_going:
                     bad_lines.append(parsed)
-                    warn(f"{name}, line {parsed.number}: {parsed.reason}")
+                    warn(f"{name}, {parsed.place}: {parsed.reason}")
                 else:
                     raise CommandFailed(
-                        f"{name}, line {parsed.number}: {parsed.reason}; nothing was stored (--continue passes over it)"
+                        f"{name}, {parsed.place}: {parsed.reason}; nothing was stored (--continue passes over it)"
                     )
+    except BadFile as error:
+        raise CommandFailed(f"{name}, line {error.number}: {error}; nothing was stored") from error
     except OSError as error:
         raise CommandFailed(f"{name} cannot be read: {error.strerror}") from error
     return memories, bad_lines

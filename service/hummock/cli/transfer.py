@@ -17,7 +17,18 @@ from google.protobuf.json_format import MessageToJson
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock.cli.options import TargetOption, utf8
 from hummock.cli.output import Meter, note, print_line, printable, warn
-from hummock.importing import BadLine, FileFormat, Line, OtherProject, Part, read_file
+from hummock.importing import (
+    BadLine,
+    FileFormat,
+    Line,
+    NotWhole,
+    OtherProject,
+    Part,
+    Place,
+    Retired,
+    lines_of,
+    read_file,
+)
 from hummock.v1 import project_service_pb2 as pb
 from hummock.v1.admin_service_pb2 import GetStatusRequest
 from hummock.v1.transfer_pb2 import TransferRecord
@@ -67,7 +78,7 @@ def import_file(
     run = _Run(name="stdin" if str(file) == "-" else str(file))
     try:
         with ExitStack() as stack:
-            lines = sys.stdin.buffer if run.name == "stdin" else stack.enter_context(file.open("rb"))
+            lines = lines_of(sys.stdin.buffer if run.name == "stdin" else stack.enter_context(file.open("rb")))
             service = stack.enter_context(connect(target))
             emb_space = _emb_space(service) if vectors else ""
             run.send(service, target, project, read_file(lines, format, project_key or project, emb_space))
@@ -76,8 +87,8 @@ def import_file(
     except KeyboardInterrupt:
         note(f"interrupted: what stands up to line {run.stored_line} is stored; the same command does the rest")
         raise typer.Exit(_INTERRUPTED) from None
-    run.report(is_export=format is FileFormat.JSONL, as_json=json)
-    if run.failures:
+    run.report(as_json=json)
+    if run.failures or run.not_whole is not None:
         raise typer.Exit(1)
 
 
@@ -88,23 +99,28 @@ class _Run:
     Attributes:
         name: Of the file, for people.
         counts: Memories by what became of them.
-        failures: Line and reason of what was not taken in.
+        failures: Place and reason of what was not taken in.
         stored_line: All lines up to it have been answered.
         others: Records of other projects by their key.
+        retired: Records that count no more, by their state.
         unused_vectors: Records whose vectors were left out.
-        memories: Memories that were read.
-        end: How many the file says that it holds.
+        unfit: Labels and facts that were left out.
+        left_events: Of the learning log, that were left out.
+        not_whole: Where the file ends before its end, and why.
     """
 
     name: str
     counts: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[int, str]] = field(default_factory=list)
+    failures: list[tuple[Place, str]] = field(default_factory=list)
     stored_line: int = 0
     others: Counter[str] = field(default_factory=Counter)
+    retired: Counter[str] = field(default_factory=Counter)
     unused_vectors: int = 0
-    memories: int = 0
-    end: int | None = None
-    _sent: deque[int] = field(default_factory=deque)
+    unfit: int = 0
+    left_events: int = 0
+    not_whole: NotWhole | None = None
+    _sent: deque[dict[int, Place]] = field(default_factory=deque)
+    _places: dict[int, Place] = field(default_factory=dict)
     _shown: int = 0
 
     def send(self, service: Service, target: str, project: str, parts: Iterable[Part]) -> None:
@@ -121,50 +137,74 @@ class _Run:
             stored = f" (what stands up to line {self.stored_line} is stored)" if self.stored_line else ""
             raise CommandFailed(describe(error, target) + stored) from error
 
-    def report(self, *, is_export: bool, as_json: bool) -> None:
+    def report(self, *, as_json: bool) -> None:
         """What became of the file."""
         if as_json:
-            failures = [{"line": number, "reason": reason} for number, reason in sorted(self.failures)]
-            left_out = {"otherProjects": dict(self.others), "vectors": self.unused_vectors}
-            found = {**self.counts, "failures": failures, "leftOut": left_out}
-            print_line(printable(json_lib.dumps(found, ensure_ascii=False)))
+            print_line(printable(json_lib.dumps(self._in_json(), ensure_ascii=False)))
         # They are found by words already.
         said = [f"{count} {_IN_WORDS.get(name, name)}" for name, count in self.counts.items() if count]
+        said += [f"{count} left out as {printable(state)}" for state, count in self.retired.items()]
         if self.failures:
-            said.append(f"{len(self.failures)} lines not taken in")
+            said.append(f"{len(self.failures)} records not taken in")
         note(", ".join(said) or "nothing to import")
         if len(self.failures) > self._shown:
-            warn(f"and {len(self.failures) - self._shown} more lines are wrong")
+            warn(f"and {len(self.failures) - self._shown} more records are wrong")
         for key, count in self.others.items():
             warn(f"{count} records of projectKey {printable(key)} were left out; --project-key takes them")
         if self.unused_vectors:
             note(f"{self.unused_vectors} vectors were left out; --vectors takes them, if the service's model made them")
-        if is_export and self.end != self.memories:
-            warn(
-                f"{self.name} was cut off: " + ("it has no end" if self.end is None else f"it says {self.end} memories")
-            )
+        if self.unfit:
+            warn(f"{self.unfit} tags and facts were left out: too long or too many, or their names hold what none may")
+        if self.left_events:
+            warn(f"{self.left_events} learning events were left out: the project has a history of its own")
+        if self.not_whole is not None:
+            warn(f"{self.name} {printable(self.not_whole.reason)} ({self.not_whole.place})")
+            warn("what was read is stored and stays; import the whole file: what is there already is not stored twice")
+
+    def _in_json(self) -> dict[str, object]:
+        failures = sorted(self.failures, key=lambda failure: (failure[0].line, failure[0].record))
+        left_out = {
+            "otherProjects": dict(self.others),
+            "states": dict(self.retired),
+            "vectors": self.unused_vectors,
+            "tagsAndFacts": self.unfit,
+            "events": self.left_events,
+        }
+        found = {
+            **self.counts,
+            "failures": [{**_in_fields(place), "reason": reason} for place, reason in failures],
+            "leftOut": left_out,
+            "whole": self.not_whole is None,
+        }
+        if self.not_whole is not None:
+            found["why"] = f"{self.not_whole.reason} ({self.not_whole.place})"
+        return found
 
     def _messages(self, project: str, parts: Iterable[Part]) -> Iterator[pb.ImportProjectRequest]:
         for message in import_messages(project, self._records(parts)):
-            self._sent.append(message.lines[-1].number if message.lines else 0)
+            self._sent.append({line.number: self._places.pop(line.number) for line in message.lines})
             yield message
 
     def _records(self, parts: Iterable[Part]) -> Iterator[tuple[int, TransferRecord]]:
-        for part in parts:
+        for number, part in enumerate(parts, start=1):
             match part:
-                case BadLine(number=number, reason=reason):
-                    self.failures.append((number, reason))
+                case BadLine(place=place, reason=reason):
+                    self.failures.append((place, reason))
+                case NotWhole():
+                    self.not_whole = part
                 case OtherProject(key=key):
                     self.others[key] += 1
-                case Line(number=number, record=record):
+                case Retired(state=state):
+                    self.retired[state] += 1
+                case Line(place=place, record=record):
                     self.unused_vectors += part.has_unused_vector
-                    self.memories += record.HasField("memory")
-                    if record.HasField("end"):
-                        self.end = record.end.memory_count
+                    self.unfit += part.unfit
+                    self._places[number] = place
                     yield number, record
 
     def _count(self, reply: pb.ImportProjectResponse) -> None:
-        self.stored_line = max(self.stored_line, self._sent.popleft())
+        places = self._sent.popleft()
+        self.stored_line = max(self.stored_line, *(place.line for place in places.values()), 0)
         self.counts["created"] += reply.created_count
         self.counts["updated"] += reply.updated_count
         self.counts["unchanged"] += reply.unchanged_count
@@ -172,17 +212,24 @@ class _Run:
         self.counts["embedded"] += reply.embedded_count
         self.counts["sessions"] += reply.session_count
         self.counts["messages"] += reply.message_count
+        self.counts["events"] += reply.event_count
+        self.counts["expired"] += reply.expired_count
+        self.left_events += reply.left_event_count
         for failure in reply.failures:
-            self.failures.append((failure.number, describe(status_error(failure.status), "")))
+            self.failures.append((places[failure.number], describe(status_error(failure.status), "")))
 
     def _show_failures(self, meter: Meter) -> None:
         while self._shown < min(len(self.failures), _SHOWN_FAILURES):
-            number, reason = self.failures[self._shown]
-            meter.say(f"{self.name}, line {number}: {printable(reason)}")
+            place, reason = self.failures[self._shown]
+            meter.say(f"{self.name}, {place}: {printable(reason)}")
             self._shown += 1
 
 
-_IN_WORDS = {"embedded": "being embedded"}
+def _in_fields(place: Place) -> dict[str, int]:
+    return {"line": place.line} | ({"record": place.record} if place.record else {})
+
+
+_IN_WORDS = {"embedded": "being embedded", "events": "learning events", "expired": "left out as expired"}
 
 
 def _emb_space(service: Service) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
+from hummock.core.learning import LoggedEvent
 from hummock.core.memory import Draft, Memory
 from hummock.core.project import ProjectInfo
 from hummock.core.session import Session, SessionMessage
@@ -93,7 +94,14 @@ class GivenMessage(Struct, frozen=True, kw_only=True):
     message: SessionMessage
 
 
-Given = GivenMemory | GivenRemoval | GivenProject | Session | GivenMessage
+class GivenEvent(Struct, frozen=True, kw_only=True):
+    """An event of the learning log, and the time of the one before it in Unix seconds; None of the first one."""
+
+    logged: LoggedEvent
+    previous_time: float | None = None
+
+
+Given = GivenMemory | GivenRemoval | GivenProject | Session | GivenMessage | GivenEvent
 """A part of a project that is taken in."""
 
 
@@ -101,7 +109,8 @@ Given = GivenMemory | GivenRemoval | GivenProject | Session | GivenMessage
 class Imported:
     """What became of some parts: the project's seq, counts, and what was wrong by its place.
 
-    All counts are of memories, but for `sessions` and `messages`, which count those that were not there.
+    All counts are of memories, but for `sessions`, `messages` and `events`, which count those that were not there, and
+    `left_events`, which could not be taken in.
     """
 
     seq: int
@@ -112,4 +121,7 @@ class Imported:
     embedded: int
     sessions: int
     messages: int
+    expired: int
+    events: int
+    left_events: int
     failures: tuple[tuple[int, InvalidRequest], ...]

@@ -25,19 +25,49 @@ _FIRST_MILLISECONDS = 1e11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A record; `number` counts from 1. `has_unused_vector` means that it came with one that was not asked for."""
+class Place:
+    """Where a record begins.
 
-    number: int
+    Attributes:
+        line: Counts from 1.
+        record: Its place among the records of a list, from 1; 0 where each record has a line of its own.
+    """
+
+    line: int
+    record: int = 0
+
+    def __str__(self) -> str:
+        return f"line {self.line}, record {self.record}" if self.record else f"line {self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A record.
+
+    Attributes:
+        has_unused_vector: Whether it came with a vector that was not asked for.
+        unfit: Labels and facts of it that are left out, for they break the limits of the contract.
+    """
+
+    place: Place
     record: TransferRecord
     has_unused_vector: bool = False
+    unfit: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadLine:
     """A part of the file that is no record, and why."""
 
-    number: int
+    place: Place
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotWhole:
+    """The last part of a file that is not whole, and why: nothing behind it was read."""
+
+    place: Place
     reason: str
 
 
@@ -45,8 +75,19 @@ class BadLine:
 class OtherProject:
     """A record of another project than the one that is asked for."""
 
-    number: int
+    place: Place
     key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retired:
+    """A record whose state says that it counts no more."""
+
+    place: Place
+    state: str
+
+
+Part = Line | BadLine | NotWhole | OtherProject | Retired
 
 
 class BadRecord(Exception):

@@ -1,18 +1,18 @@
-"""JSON of a file with its line numbers: messages, one a line; or objects, one a line or the elements of lists."""
+"""JSON of a file and where it stands: messages, one a line; or objects, one a line or the elements of lists."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from google.protobuf.json_format import Parse, ParseDict, ParseError
 from google.protobuf.message import Message
 
-from hummock.importing.fields import BadLine, Value
+from hummock.importing.fields import BadLine, Fields, NotWhole, Place, Value
+from hummock.importing.lines import MOST_BYTES, BadFile
 
-Item = tuple[int, Value]
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 _LISTS = ("results", "memories", "items", "data")
@@ -21,9 +21,17 @@ _LISTS = ("results", "memories", "items", "data")
 _SPACE = " \t\r\n"
 
 
+class Item(NamedTuple):
+    """A value and where it begins; `beside` is what the object that holds its list says before it."""
+
+    place: Place
+    value: Value
+    beside: Fields
+
+
 def messages(
     lines: Iterable[bytes], type_: type[AnyMessage], upgraded: Callable[[Value], Value] | None = None
-) -> Iterator[tuple[int, AnyMessage] | BadLine]:
+) -> Iterator[tuple[Place, AnyMessage] | BadLine]:
     """A message in protobuf's JSON mapping from each line that is not empty.
 
     Args:
@@ -34,11 +42,14 @@ def messages(
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        text = _decoded(number, line)
-        try:
-            yield text if isinstance(text, BadLine) else (number, _message(text, type_, upgraded))
-        except (ParseError, RecursionError) as error:
-            yield BadLine(number=number, reason=" ".join(str(error).split()))
+        place, text = Place(line=number), _decoded(number, line)
+        if isinstance(text, BadLine):
+            yield text
+        elif text.strip():
+            try:
+                yield place, _message(text, type_, upgraded)
+            except (ParseError, RecursionError) as error:
+                yield BadLine(place=place, reason=" ".join(str(error).split()))
 
 
 def _message(text: str, type_: type[AnyMessage], upgraded: Callable[[Value], Value] | None) -> AnyMessage:
@@ -53,11 +64,13 @@ def _message(text: str, type_: type[AnyMessage], upgraded: Callable[[Value], Val
         return ParseDict(older, type_())
 
 
-def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine]:
+def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine | NotWhole]:
     """The values of the file: one a line, or those of its lists.
 
     It is of lists where its first line is one, holds one, or is no whole value. Such lists, or objects that hold some,
     may stand one behind the other, as pages do that were fetched one by one; nothing else may stand between them.
+
+    Raises: BadFile.
     """
     numbered = enumerate(lines, start=1)
     for number, line in numbered:
@@ -67,11 +80,21 @@ def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine]:
         elif text.strip(_SPACE):
             whole = _value(text)
             if whole is None or isinstance(whole[0], list) or _list_name(whole[0]):
-                rest = b"".join(line for _, line in numbered)
-                yield from _of_documents(number, line + rest)
+                yield from _of_documents(number, _joined(line, numbered))
             else:
                 yield from _one_a_line(chain([(number, line)], numbered))
             return
+    yield NotWhole(place=Place(line=1), reason="is empty")
+
+
+def _joined(first: bytes, rest: Iterable[tuple[int, bytes]]) -> bytes:
+    lines, size = [first], len(first)
+    for number, line in rest:
+        size += len(line)
+        if size > MOST_BYTES:
+            raise BadFile(number, f"is a list of more than {MOST_BYTES >> 20} MiB; write its records one a line")
+        lines.append(line)
+    return b"".join(lines)
 
 
 def _one_a_line(numbered: Iterable[tuple[int, bytes]]) -> Iterator[Item | BadLine]:
@@ -80,31 +103,34 @@ def _one_a_line(numbered: Iterable[tuple[int, bytes]]) -> Iterator[Item | BadLin
         if isinstance(text, BadLine):
             yield text
         elif text.strip(_SPACE):
+            place = Place(line=number)
             try:
-                yield number, json.loads(text)
+                yield Item(place, json.loads(text), {})
             except (ValueError, RecursionError) as error:
-                yield BadLine(number=number, reason=f"is no JSON: {_said(error)}")
+                yield BadLine(place=place, reason=f"is no JSON: {_said(error)}")
 
 
-def _of_documents(first: int, data: bytes) -> Iterator[Item | BadLine]:
+def _of_documents(first: int, data: bytes) -> Iterator[Item | BadLine | NotWhole]:
     """The elements of the lists that are, or are held by, the documents in the text; it begins on the line `first`."""
     text = _decoded(first, data)
     if isinstance(text, BadLine):
-        yield text
+        yield NotWhole(place=text.place, reason=text.reason)
         return
     documents = _Documents(text, first)
     try:
         while documents.peek():
-            yield from documents.elements() if documents.peek() == "[" else documents.elements_of_object()
+            yield from documents.elements({}) if documents.peek() == "[" else documents.elements_of_object()
     except (ValueError, RecursionError) as error:
-        yield BadLine(number=documents.line(), reason=f"is no JSON: {_said(error)}; what follows was not read")
+        reason = f"is no JSON: {_said(error)}; what follows was not read"
+        yield NotWhole(place=Place(line=documents.line()), reason=reason)
 
 
 class _Documents:
-    """A walk through a JSON text that knows its line."""
+    """A walk through a JSON text that knows its line, and counts the elements of lists."""
 
     def __init__(self, text: str, first: int) -> None:
         self._text = text
+        self._record = 0
         self._at = 0
         self._counted = 0
         self._line = first
@@ -126,27 +152,29 @@ class _Documents:
     def elements_of_object(self) -> Iterator[Item | BadLine]:
         """Those of the lists that the object holds that comes next; names it when it holds none. Raises: ValueError."""
         first, has_list = self.line(), False
+        beside: Fields = {}
         self._take("{")
         while self.peek() != "}":
             name = self._next()
             self._take(":")
             if name in _LISTS and self.peek() == "[":
                 has_list = True
-                yield from self.elements()
+                yield from self.elements(beside)
             else:
-                self._next()
+                beside[str(name)] = self._next()
             if self.peek() != "}":
                 self._take(",")
         self._take("}")
         if not has_list:
-            yield BadLine(number=first, reason=f"holds no list named {', '.join(_LISTS)}")
+            yield BadLine(place=Place(line=first), reason=f"holds no list named {', '.join(_LISTS)}")
 
-    def elements(self) -> Iterator[Item]:
-        """The elements of the list that comes next. Raises: ValueError."""
+    def elements(self, beside: Fields) -> Iterator[Item]:
+        """The elements of the list that comes next; `beside` stands before it. Raises: ValueError."""
         self._take("[")
         while self.peek() != "]":
-            line = self.line()
-            yield line, self._next()
+            self._record += 1
+            place = Place(line=self.line(), record=self._record)
+            yield Item(place, self._next(), beside)
             if self.peek() != "]":
                 self._take(",")
         self._take("]")
@@ -183,7 +211,7 @@ def _decoded(number: int, data: bytes) -> str | BadLine:
     except UnicodeDecodeError as error:
         line = number + data.count(b"\n", 0, error.start)
         at = error.start - data.rfind(b"\n", 0, error.start) - 1
-        return BadLine(number=line, reason=f"is not UTF-8 (byte {at})")
+        return BadLine(place=Place(line=line), reason=f"is not UTF-8 (byte {at})")
 
 
 def _said(error: ValueError | RecursionError) -> str:

@@ -158,9 +158,9 @@ def _switched(state: LearningState, *, enabled: bool) -> LearningState:
     return replace(state, enabled=enabled, missed_turns=0 if enabled else state.missed_turns)
 
 
-def record(learning: LearningUnit, event: LearningEvent) -> None:
-    """Logs the event and stores what it changes. What it names must exist in the project."""
-    learning.append(event, fold(learning, event))
+def record(learning: LearningUnit, event: LearningEvent, time: float | None = None) -> None:
+    """Logs the event and stores what it changes; `time` is when it happened, in Unix seconds, unless that is now."""
+    learning.append(event, fold(learning, event), time)
 
 
 class Rebuilt:

@@ -62,8 +62,8 @@ class LearningReader(LearningRows, Protocol):
 class LearningUnit(LearningRows, Protocol):
     """The learning of a unit of work: what it reads, it has written itself or found when it began."""
 
-    def append(self, event: LearningEvent, changes: LearningChanges) -> None:
-        """Logs an event and stores what it changes; `changes.state.events` is its number.
+    def append(self, event: LearningEvent, changes: LearningChanges, time: float | None = None) -> None:
+        """Logs an event and stores what it changes; `changes.state.events` is its number, None for its time means now.
 
         `log.record` is the way to do it: it folds the event.
         """

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from hummock.core.claims import Claim
 from hummock.core.embedding import Embedding
+from hummock.core.learning import Profile
 from hummock.core.memory import Memory, MemoryKind, Origin, Terms
 from hummock.core.project import ProjectInfo
 from hummock.core.settings import ProjectSettings
@@ -53,11 +54,13 @@ class UnitOfWork(Protocol):
         terms: Terms,
         embeddings: Sequence[Embedding],
         session_position: int | None = None,
+        profile: Profile | None = None,
     ) -> None:
         """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text.
 
         None puts it behind the memories of its session, or where the one that it replaces was. What was learnt of it
-        stays, unless it was an ENTRY and is none any more. Without embeddings it is found by its words alone, and is
+        stays, unless it was an ENTRY and is none any more; `profile` is what was learnt of one that is not there yet.
+        Without embeddings it is found by its words alone, and is
         among what `Store.pending` gives until `embed` brings them.
         """
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import InvalidRequest, SessionNotFound, Unavailable
+from hummock.core.learning import FeedbackGiven, LoggedEvent, TurnObserved
 from hummock.core.memory import Memory
 from hummock.core.project import Project
 from hummock.core.secrets import SecretPolicy
@@ -21,14 +23,17 @@ from hummock.core.transfer import (
     ExportPage,
     Given,
     GivenChunk,
+    GivenEvent,
     GivenMemory,
     GivenMessage,
     GivenProject,
     GivenRemoval,
     Imported,
 )
+from hummock.learning.log import record
 from hummock.memories.learn import require_past
 from hummock.memories.preparation import Preparation, Prepared, make_memory
+from hummock.ports.learning import LearningReader, LearningUnit
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
@@ -37,6 +42,9 @@ from hummock.text.template import left_open
 
 _MESSAGE_BYTES = 256 * 1024
 """Of messages that are read at once."""
+
+_EVENTS_AT_ONCE = 256
+_HELD_AT_ONCE = 1000
 
 _MAX_TOKENS = 128
 """Token vectors of a chunk."""
@@ -80,6 +88,26 @@ class Export:
                 return
             after, seq = page.next_after, page.seq
 
+    def events(self, project: str) -> Iterator[GivenEvent]:
+        """The learning log as it is when this begins, numbered without gaps: an event that is damaged is left out."""
+        count = self._store.read_learning(project, lambda learning: learning.state().events)
+        number, previous = 0, None
+        for after in range(0, count, _EVENTS_AT_ONCE):
+            limit = min(_EVENTS_AT_ONCE, count - after)
+            for logged in self._store.read_learning(project, partial(_events, after=after, limit=limit)):
+                number += 1
+                yield GivenEvent(logged=replace(logged, number=number), previous_time=previous)
+                previous = logged.time
+
+    def held_count(self, project: str) -> int:
+        """Memories that are held for review, which are not given out."""
+        count, after = 0, ""
+        while True:
+            page = self._store.review.page(project, after, _HELD_AT_ONCE)
+            count, after = count + len(page.held), page.next_after
+            if not after:
+                return count
+
     def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
         """The sessions that a project has when this begins, each before its messages.
 
@@ -101,6 +129,10 @@ class Export:
                 position = messages[-1].position
 
 
+def _events(learning: LearningReader, *, after: int, limit: int) -> list[LoggedEvent]:
+    return learning.events(after, limit)
+
+
 class _Outcome(IntEnum):
     """What became of a part."""
 
@@ -112,6 +144,9 @@ class _Outcome(IntEnum):
     SESSION = 5
     MESSAGE = 6
     NO_SESSION = 7
+    EXPIRED = 8
+    EVENT = 9
+    LEFT_EVENT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +221,9 @@ class Import:
             embedded=embedded,
             sessions=counts[_Outcome.SESSION],
             messages=counts[_Outcome.MESSAGE],
+            expired=counts[_Outcome.EXPIRED],
+            events=counts[_Outcome.EVENT],
+            left_events=counts[_Outcome.LEFT_EVENT],
             failures=(*failures, *_without_session(outcomes, accepted)),
         )
 
@@ -220,16 +258,24 @@ def _check_times(part: Given, now: float) -> None:
             require_past("session.create_time", part.create_time, now)
         case GivenMessage():
             require_past("message.send_time", part.message.send_time, now)
+        case GivenEvent():
+            require_past("event.event.event_time", part.logged.time, now)
 
 
 def _screened(part: Given, policy: SecretPolicy) -> Given:
-    """A part of a conversation as it is stored; memories are made so when they are prepared."""
+    """A part of a conversation or of the log as it is stored; memories are made so when they are prepared."""
     match part:
         case Session():
             return replace(part, title=as_stored(part.title, policy))
         case GivenMessage(message=message):
             content, raw = as_stored(message.content, policy), as_stored(message.raw, policy)
             return replace(part, message=replace(message, content=content, raw=raw))
+        case GivenEvent(logged=LoggedEvent(event=TurnObserved() as event) as logged):
+            event = replace(event, user_text=as_stored(event.user_text, policy))
+            return replace(part, logged=replace(logged, event=event))
+        case GivenEvent(logged=LoggedEvent(event=FeedbackGiven() as said) as logged):
+            said = replace(said, query_text=as_stored(said.query_text, policy), note=as_stored(said.note, policy))
+            return replace(part, logged=replace(logged, event=said))
     return part
 
 
@@ -274,18 +320,22 @@ def _take_in(work: UnitOfWork, part: Given, arrivals: Iterator[_Arrival], now: f
             return _begin(work, part)
         case GivenMessage():
             return _append(work, part)
+        case GivenEvent():
+            return _log(work, part)
 
 
 def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
     one, given = arrival.prepared, arrival.given
     if given.draft.expire_time is not None and given.draft.expire_time <= now:
-        return _Outcome.NOTHING
+        return _Outcome.EXPIRED
     existing = work.get(one.memory_id)
     if existing is not None and _is_as_given(existing, given, one):
         return _Outcome.UNCHANGED
     update_time = now if given.update_time is None else given.update_time
     memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=update_time)
-    work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position)
+    # The log comes before the memories: what it says of one that was not there is in its profile.
+    profile = work.learning.profile(memory.id) if existing is None else None
+    work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position, profile)
     return _Outcome.CREATED if existing is None else _Outcome.UPDATED
 
 
@@ -325,6 +375,26 @@ def _append(work: UnitOfWork, given: GivenMessage) -> _Outcome:
     send_time = max(given.message.send_time, session.update_time)
     work.sessions.append(replace(session, update_time=send_time), replace(given.message, send_time=send_time))
     return _Outcome.MESSAGE
+
+
+def _log(work: UnitOfWork, given: GivenEvent) -> _Outcome:
+    """Appends an event where all before it are there; one that is there already stays as it is."""
+    learning, logged = work.learning, given.logged
+    known = learning.state().events
+    if logged.number <= known:
+        is_there = _is_at(learning, logged.number, logged.time)
+        return _Outcome.NOTHING if is_there else _Outcome.LEFT_EVENT
+    follows = logged.number == known + 1 and (not known or _is_at(learning, known, given.previous_time))
+    if not follows:
+        return _Outcome.LEFT_EVENT
+    record(learning, logged.event, logged.time)
+    return _Outcome.EVENT
+
+
+def _is_at(learning: LearningUnit, number: int, time: float | None) -> bool:
+    """Whether the event of this number happened at this time, in the precision of the wire."""
+    found = learning.events(number - 1, 1)
+    return time is not None and bool(found) and round(found[0].time * 1e6) == round(time * 1e6)
 
 
 def _without_vectors(outcomes: Iterable[_Outcome], parts: Iterable[Given], arrivals: Iterable[_Arrival]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -54,7 +54,8 @@ class Method:
     Attributes:
         lane: Where they run, and whether they are streams.
         answer: The servicer's method. It takes a request and returns the reply, or a future of it where it waits for
-            the disk, or what the second half goes on with; in a lane of replies it yields steps.
+            the disk, or what the second half goes on with; in a lane of replies it yields steps. For MESSAGES it takes
+            nothing and returns what answers those of one stream.
         takes_deadline: Whether it takes the deadline as well: `until_s`, on the monotonic clock, None without one.
         takes_patience: Whether it takes the caller's patience as well, for it looks between its parts whether anybody
             still waits.
@@ -223,7 +224,8 @@ def _stream_handler(
         await replies.answer(data, _Guarded(context, visit), caller_of(context))
 
     async def answer_messages(_: object, context: Context, visit: Visit, __: Patience) -> None:
-        answer = partial(_admitted, method, visit)
+        # What answers the messages of one stream knows those before.
+        answer = partial(_admitted, replace(method, answer=method.answer()), visit)
         await answer_each(partial(_answer, request_type, answer), project_of, queue, context, feed)
 
     async def learn_batches(_: object, context: Context, visit: Visit, patience: Patience) -> None:

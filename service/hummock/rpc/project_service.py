@@ -6,7 +6,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.project import EmbeddingStatus, Project
 from hummock.rpc import values
-from hummock.rpc.project_transfer import export_project, import_lines
+from hummock.rpc.project_transfer import ImportStream, export_project
 from hummock.rpc.settings_messages import (
     default_settings,
     effective_settings,
@@ -119,9 +119,9 @@ class ProjectServicer:
         """Gives out all of a project."""
         return export_project(self._use_cases, request)
 
-    def ImportProject(self, request: pb.ImportProjectRequest) -> pb.ImportProjectResponse:
-        """Takes in the records of one message of a stream."""
-        return import_lines(self._use_cases, request)
+    def ImportProject(self) -> ImportStream:
+        """Takes in the records of a stream, message by message."""
+        return ImportStream(self._use_cases)
 
 
 def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:

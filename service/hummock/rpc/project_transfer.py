@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from hummock.core.transfer import (
     Imported,
 )
 from hummock.rpc import values
+from hummock.rpc.learning_transfer import event_record, given_event
 from hummock.rpc.memory_messages import draft, fill_payload
 from hummock.rpc.settings_messages import own_settings, project_settings
 from hummock.rpc.status import to_proto
@@ -49,18 +51,21 @@ def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Ste
     """The messages of one export."""
     project = use_cases.projects.get(values.project_name("project", request.project))
     settings = use_cases.settings.get(project.name).own
-    yield _export_response([_header(project.info, settings)], project.memory_count)
-    sent = 0
-    for page in use_cases.export(project, with_vectors=request.with_vectors):
-        sent += len(page.memories)
-        for records in _chunks(_records(page, project.emb_space)):
-            yield _export_response(records, project.memory_count)
-    conversations = map(_conversation, use_cases.export.conversations(project.name))
-    for records in _chunks(conversations):
-        yield _export_response(records, project.memory_count)
-    yield _export_response(
-        [transfer_pb2.TransferRecord(end=transfer_pb2.TransferEnd(memory_count=sent))], project.memory_count
+    export = use_cases.export
+    end = transfer_pb2.TransferEnd(held_count=export.held_count(project.name))
+    pages = export(project, with_vectors=request.with_vectors)
+    parts = chain(
+        [[_header(project.info, settings)]],
+        # Before the memories: they are stored with what was learnt of them, and keep their order.
+        _chunks(map(event_record, export.events(project.name))),
+        chain.from_iterable(_chunks(_records(page, project.emb_space)) for page in pages),
+        _chunks(map(_conversation, export.conversations(project.name))),
     )
+    for records in parts:
+        end.record_count += len(records)
+        end.memory_count += sum(record.HasField("memory") for record in records)
+        yield _export_response(records, project.memory_count)
+    yield _export_response([transfer_pb2.TransferRecord(end=end)], project.memory_count)
 
 
 def _records(page: ExportPage, emb_space: str) -> Iterator[transfer_pb2.TransferRecord]:
@@ -88,6 +93,28 @@ def _chunks(records: Iterable[transfer_pb2.TransferRecord]) -> Iterator[list[tra
 
 def _export_response(records: list[transfer_pb2.TransferRecord], memory_count: int) -> pb.ExportProjectResponse:
     return pb.ExportProjectResponse(records=records, memory_count=memory_count)
+
+
+class ImportStream:
+    """One import, message by message, and whether it has held a whole export by now."""
+
+    def __init__(self, use_cases: UseCases) -> None:
+        self._use_cases = use_cases
+        self._records = 0
+        self._memories = 0
+        self._is_whole = False
+
+    def __call__(self, request: pb.ImportProjectRequest) -> pb.ImportProjectResponse:
+        """Takes in what is right and names what is wrong."""
+        response = import_lines(self._use_cases, request)
+        for line in request.lines:
+            end, is_end = line.record.end, line.record.HasField("end")
+            counts = end.record_count or self._records, end.memory_count
+            self._is_whole = is_end and counts == (self._records, self._memories)
+            self._records += 1
+            self._memories += line.record.HasField("memory")
+        response.whole = self._is_whole
+        return response
 
 
 def import_lines(use_cases: UseCases, request: pb.ImportProjectRequest) -> pb.ImportProjectResponse:
@@ -125,6 +152,8 @@ def _given(record: transfer_pb2.TransferRecord) -> Given | None:
             return _given_session(record.session)
         case "message":
             return _given_message(record.message)
+        case "event":
+            return given_event(record.event)
         case "end":
             return None
     raise InvalidRequest("", "is no record of a kind that is known here")
@@ -248,6 +277,9 @@ def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ImportPro
         embedded_count=imported.embedded,
         session_count=imported.sessions,
         message_count=imported.messages,
+        expired_count=imported.expired,
+        event_count=imported.events,
+        left_event_count=imported.left_events,
         failures=[_import_failure(numbers[place], error) for place, error in imported.failures],
     )
 

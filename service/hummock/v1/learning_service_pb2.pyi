@@ -757,12 +757,15 @@ class TurnObserved(_message.Message):
     TURN_FIELD_NUMBER: _builtins.int
     USER_TEXT_FIELD_NUMBER: _builtins.int
     USED_IDS_FIELD_NUMBER: _builtins.int
+    ASSISTANT_HASH_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
     """As in RenderTurnRequest."""
     turn: _builtins.int
     """As in RenderTurnRequest."""
     user_text: _builtins.str
     """What the user said."""
+    assistant_hash: _builtins.bytes
+    """Hash of the answer. In exports alone."""
     @_builtins.property
     def used_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories that the answer rests on."""
@@ -774,10 +777,11 @@ class TurnObserved(_message.Message):
         turn: _builtins.int = ...,
         user_text: _builtins.str = ...,
         used_ids: _abc.Iterable[_builtins.str] | None = ...,
+        assistant_hash: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope", "turn", b"turn", "used_ids", b"used_ids", "user_text", b"user_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_hash", b"assistant_hash", "scope", b"scope", "turn", b"turn", "used_ids", b"used_ids", "user_text", b"user_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -886,18 +890,24 @@ class Forgotten(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Their ids."""
+
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Scopes that were forgotten with their turns. In exports alone."""
 
     def __init__(
         self,
         *,
         memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_ids", b"memory_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_ids", b"memory_ids", "scopes", b"scopes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -915,12 +925,16 @@ class FeedbackGiven(_message.Message):
     WRONG_IDS_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    VOICE_FIELD_NUMBER: _builtins.int
+    JUDGED_TEXTS_FIELD_NUMBER: _builtins.int
     query_text: _builtins.str
     """The query."""
     note: _builtins.str
     """In somebody's own words."""
     session_id: _builtins.str
     """The session in which it was asked; empty when it was not said."""
+    voice: _builtins.int
+    """64 bits that tell apart who says it; 0 where that was not noted. In exports alone."""
     @_builtins.property
     def useful_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories that were of use."""
@@ -933,6 +947,12 @@ class FeedbackGiven(_message.Message):
     def wrong_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories that are wrong."""
 
+    @_builtins.property
+    def judged_texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """64 bits of each memory's text as it was judged, in the order of the useful, the useless and the wrong ones; 0 where
+        that was not noted. In exports alone.
+        """
+
     def __init__(
         self,
         *,
@@ -942,10 +962,12 @@ class FeedbackGiven(_message.Message):
         wrong_ids: _abc.Iterable[_builtins.str] | None = ...,
         note: _builtins.str = ...,
         session_id: _builtins.str = ...,
+        voice: _builtins.int = ...,
+        judged_texts: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "query_text", b"query_text", "session_id", b"session_id", "useful_ids", b"useful_ids", "useless_ids", b"useless_ids", "wrong_ids", b"wrong_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["judged_texts", b"judged_texts", "note", b"note", "query_text", b"query_text", "session_id", b"session_id", "useful_ids", b"useful_ids", "useless_ids", b"useless_ids", "voice", b"voice", "wrong_ids", b"wrong_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

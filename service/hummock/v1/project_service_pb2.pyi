@@ -746,6 +746,10 @@ class ImportProjectResponse(_message.Message):
     FAILURES_FIELD_NUMBER: _builtins.int
     SESSION_COUNT_FIELD_NUMBER: _builtins.int
     MESSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    EXPIRED_COUNT_FIELD_NUMBER: _builtins.int
+    EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    LEFT_EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    WHOLE_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write."""
     created_count: _builtins.int
@@ -762,6 +766,17 @@ class ImportProjectResponse(_message.Message):
     """Sessions that were not there."""
     message_count: _builtins.int
     """Messages that were not there."""
+    expired_count: _builtins.int
+    """Memories that had expired, and were left out."""
+    event_count: _builtins.int
+    """Events of the learning log that were not there."""
+    left_event_count: _builtins.int
+    """Events that were left out: the project has a learning log of its own, or an event before them is missing."""
+    whole: _builtins.bool
+    """Whether the stream has held a whole export by now: its end, the last of all records, with as many records before it
+    as it says. Where it is false in the last reply, what was sent was cut off or is no export; what was taken in stays,
+    and all of it may be sent again.
+    """
     @_builtins.property
     def failures(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportFailure]:
         """Records that were not taken in. The others were."""
@@ -778,10 +793,14 @@ class ImportProjectResponse(_message.Message):
         failures: _abc.Iterable[Global___ImportFailure] | None = ...,
         session_count: _builtins.int = ...,
         message_count: _builtins.int = ...,
+        expired_count: _builtins.int = ...,
+        event_count: _builtins.int = ...,
+        left_event_count: _builtins.int = ...,
+        whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_count", b"created_count", "embedded_count", b"embedded_count", "failures", b"failures", "message_count", b"message_count", "removed_count", b"removed_count", "seq", b"seq", "session_count", b"session_count", "unchanged_count", b"unchanged_count", "updated_count", b"updated_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_count", b"created_count", "embedded_count", b"embedded_count", "event_count", b"event_count", "expired_count", b"expired_count", "failures", b"failures", "left_event_count", b"left_event_count", "message_count", b"message_count", "removed_count", b"removed_count", "seq", b"seq", "session_count", b"session_count", "unchanged_count", b"unchanged_count", "updated_count", b"updated_count", "whole", b"whole"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

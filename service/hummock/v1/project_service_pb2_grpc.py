@@ -142,10 +142,11 @@ class ProjectServiceServicer:
 
     def ExportProject(self, request, context):
         """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
-        in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+        in the order in which they moved, what it has learnt as the log of its events, an end. Taken in their order they make its memories as they were when the last one
         was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
-        cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
-        that were learnt are not among the records. An unknown project is NOT_FOUND.
+        cannot be kept up, the stream ends with UNAVAILABLE. Conversations and the log are as they are when their turn
+        comes. Not among the records are memories that are held for review, answers kept for repeats of a request_id, tokens
+        and the audit log. An unknown project is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,7 +156,8 @@ class ProjectServiceServicer:
         """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
         record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
         Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-        embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
+        embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The
+        first message creates the project. Whether the records were a whole export says `whole` of the last answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

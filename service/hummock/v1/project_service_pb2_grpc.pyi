@@ -57,16 +57,18 @@ class ProjectServiceStub:
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
     ExportProject: _grpc.UnaryStreamMultiCallable[_project_service_pb2.ExportProjectRequest, _project_service_pb2.ExportProjectResponse]
     """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
-    in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+    in the order in which they moved, what it has learnt as the log of its events, an end. Taken in their order they make its memories as they were when the last one
     was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
-    cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
-    that were learnt are not among the records. An unknown project is NOT_FOUND.
+    cannot be kept up, the stream ends with UNAVAILABLE. Conversations and the log are as they are when their turn
+    comes. Not among the records are memories that are held for review, answers kept for repeats of a request_id, tokens
+    and the audit log. An unknown project is NOT_FOUND.
     """
     ImportProject: _grpc.StreamStreamMultiCallable[_project_service_pb2.ImportProjectRequest, _project_service_pb2.ImportProjectResponse]
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
     record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
     Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-    embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
+    embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The
+    first message creates the project. Whether the records were a whole export says `whole` of the last answer.
     """
 
 @_typing.type_check_only
@@ -98,16 +100,18 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
     ExportProject: _aio.UnaryStreamMultiCallable[_project_service_pb2.ExportProjectRequest, _project_service_pb2.ExportProjectResponse]  # type: ignore[assignment]
     """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
-    in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+    in the order in which they moved, what it has learnt as the log of its events, an end. Taken in their order they make its memories as they were when the last one
     was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
-    cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
-    that were learnt are not among the records. An unknown project is NOT_FOUND.
+    cannot be kept up, the stream ends with UNAVAILABLE. Conversations and the log are as they are when their turn
+    comes. Not among the records are memories that are held for review, answers kept for repeats of a request_id, tokens
+    and the audit log. An unknown project is NOT_FOUND.
     """
     ImportProject: _aio.StreamStreamMultiCallable[_project_service_pb2.ImportProjectRequest, _project_service_pb2.ImportProjectResponse]  # type: ignore[assignment]
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
     record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
     Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-    embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
+    embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The
+    first message creates the project. Whether the records were a whole export says `whole` of the last answer.
     """
 
 class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -184,10 +188,11 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ExportProjectResponse], _abc.AsyncIterator[_project_service_pb2.ExportProjectResponse]]:
         """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
-        in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+        in the order in which they moved, what it has learnt as the log of its events, an end. Taken in their order they make its memories as they were when the last one
         was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
-        cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
-        that were learnt are not among the records. An unknown project is NOT_FOUND.
+        cannot be kept up, the stream ends with UNAVAILABLE. Conversations and the log are as they are when their turn
+        comes. Not among the records are memories that are held for review, answers kept for repeats of a request_id, tokens
+        and the audit log. An unknown project is NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -199,7 +204,8 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
         record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
         Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-        embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
+        embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The
+        first message creates the project. Whether the records were a whole export says `whole` of the last answer.
         """
 
 def add_ProjectServiceServicer_to_server(servicer: ProjectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -24,11 +24,12 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from hummock.v1 import context_service_pb2 as hummock_dot_v1_dot_context__service__pb2
+from hummock.v1 import learning_service_pb2 as hummock_dot_v1_dot_learning__service__pb2
 from hummock.v1 import memory_pb2 as hummock_dot_v1_dot_memory__pb2
 from hummock.v1 import settings_pb2 as hummock_dot_v1_dot_settings__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/transfer.proto\x12\nhummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\"\xd2\x02\n\x0eTransferRecord\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32\x1a.hummock.v1.TransferHeaderH\x00R\x06header\x12\x34\n\x06memory\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferMemoryH\x00R\x06memory\x12+\n\nremoved_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02H\x00R\tremovedId\x12+\n\x03\x65nd\x18\x04 \x01(\x0b\x32\x17.hummock.v1.TransferEndH\x00R\x03\x65nd\x12\x37\n\x07session\x18\x05 \x01(\x0b\x32\x1b.hummock.v1.TransferSessionH\x00R\x07session\x12\x37\n\x07message\x18\x06 \x01(\x0b\x32\x1b.hummock.v1.TransferMessageH\x00R\x07messageB\x08\n\x06record\"\xc5\x02\n\x0eTransferHeader\x12!\n\x07version\x18\x01 \x01(\rB\x07\xbaH\x04*\x02\x08\x02R\x07version\x12\x30\n\ntech_stack\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01R\ttechStack\x12\x1c\n\x04path\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x04path\x12H\n\x11tech_stack_origin\x18\x04 \x01(\x0e\x32\x12.hummock.v1.OriginB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x0ftechStackOrigin\x12=\n\x0bpath_origin\x18\x05 \x01(\x0e\x32\x12.hummock.v1.OriginB\x08\xbaH\x05\x82\x01\x02\x10\x01R\npathOrigin\x12\x37\n\x08settings\x18\x06 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettingsR\x08settings\"\xb8\x02\n\x0eTransferMemory\x12\x32\n\x06memory\x18\x01 \x01(\x0b\x32\x12.hummock.v1.MemoryB\x06\xbaH\x03\xc8\x01\x01R\x06memory\x12;\n\x0bupdate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12;\n\x10session_position\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\x80\x94\xeb\xdc\x03H\x00R\x0fsessionPosition\x88\x01\x01\x12$\n\temb_space\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x08\x65mbSpace\x12=\n\x06\x63hunks\x18\x05 \x03(\x0b\x32\x19.hummock.v1.TransferChunkB\n\xbaH\x07\x92\x01\x04\x10\xff\xff\x03R\x06\x63hunksB\x13\n\x11_session_position\"?\n\rTransferChunk\x12\x16\n\x06values\x18\x01 \x01(\x0cR\x06values\x12\x16\n\x06tokens\x18\x02 \x01(\x0cR\x06tokens\"\xae\x01\n\x0fTransferSession\x12\x1a\n\x02id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\x02id\x12\x1e\n\x05title\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x05title\x12\x43\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\ncreateTime\x12\x1a\n\x08\x61rchived\x18\x04 \x01(\x08R\x08\x61rchived\"\xbc\x02\n\x0fTransferMessage\x12)\n\nsession_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\tsessionId\x12\x1a\n\x02id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\x02id\x12\x36\n\x04role\x18\x03 \x01(\x0e\x32\x16.hummock.v1.PromptRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04role\x12%\n\x07\x63ontent\x18\x04 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x10R\x07\x63ontent\x12\x1b\n\x03raw\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10R\x03raw\x12?\n\tsend_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\x08sendTime\x12%\n\tmemory_id\x18\x07 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02R\x08memoryId\"0\n\x0bTransferEnd\x12!\n\x0cmemory_count\x18\x01 \x01(\rR\x0bmemoryCountBF\n\x0e\x64\x65v.hummock.v1B\rTransferProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/transfer.proto\x12\nhummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\x1a!hummock/v1/learning_service.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\"\x85\x03\n\x0eTransferRecord\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32\x1a.hummock.v1.TransferHeaderH\x00R\x06header\x12\x34\n\x06memory\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferMemoryH\x00R\x06memory\x12+\n\nremoved_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02H\x00R\tremovedId\x12+\n\x03\x65nd\x18\x04 \x01(\x0b\x32\x17.hummock.v1.TransferEndH\x00R\x03\x65nd\x12\x37\n\x07session\x18\x05 \x01(\x0b\x32\x1b.hummock.v1.TransferSessionH\x00R\x07session\x12\x37\n\x07message\x18\x06 \x01(\x0b\x32\x1b.hummock.v1.TransferMessageH\x00R\x07message\x12\x31\n\x05\x65vent\x18\x07 \x01(\x0b\x32\x19.hummock.v1.TransferEventH\x00R\x05\x65ventB\x08\n\x06record\"\xc5\x02\n\x0eTransferHeader\x12!\n\x07version\x18\x01 \x01(\rB\x07\xbaH\x04*\x02\x08\x02R\x07version\x12\x30\n\ntech_stack\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01R\ttechStack\x12\x1c\n\x04path\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\x04path\x12H\n\x11tech_stack_origin\x18\x04 \x01(\x0e\x32\x12.hummock.v1.OriginB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x0ftechStackOrigin\x12=\n\x0bpath_origin\x18\x05 \x01(\x0e\x32\x12.hummock.v1.OriginB\x08\xbaH\x05\x82\x01\x02\x10\x01R\npathOrigin\x12\x37\n\x08settings\x18\x06 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettingsR\x08settings\"\xb8\x02\n\x0eTransferMemory\x12\x32\n\x06memory\x18\x01 \x01(\x0b\x32\x12.hummock.v1.MemoryB\x06\xbaH\x03\xc8\x01\x01R\x06memory\x12;\n\x0bupdate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12;\n\x10session_position\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\x80\x94\xeb\xdc\x03H\x00R\x0fsessionPosition\x88\x01\x01\x12$\n\temb_space\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x08\x65mbSpace\x12=\n\x06\x63hunks\x18\x05 \x03(\x0b\x32\x19.hummock.v1.TransferChunkB\n\xbaH\x07\x92\x01\x04\x10\xff\xff\x03R\x06\x63hunksB\x13\n\x11_session_position\"?\n\rTransferChunk\x12\x16\n\x06values\x18\x01 \x01(\x0cR\x06values\x12\x16\n\x06tokens\x18\x02 \x01(\x0cR\x06tokens\"\xae\x01\n\x0fTransferSession\x12\x1a\n\x02id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\x02id\x12\x1e\n\x05title\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x05title\x12\x43\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\ncreateTime\x12\x1a\n\x08\x61rchived\x18\x04 \x01(\x08R\x08\x61rchived\"\xbc\x02\n\x0fTransferMessage\x12)\n\nsession_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\tsessionId\x12\x1a\n\x02id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\x02id\x12\x36\n\x04role\x18\x03 \x01(\x0e\x32\x16.hummock.v1.PromptRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04role\x12%\n\x07\x63ontent\x18\x04 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x10R\x07\x63ontent\x12\x1b\n\x03raw\x18\x05 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10R\x03raw\x12?\n\tsend_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\x08sendTime\x12%\n\tmemory_id\x18\x07 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02R\x08memoryId\"\x89\x01\n\rTransferEvent\x12\x37\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x19.hummock.v1.LearningEventB\x06\xbaH\x03\xd8\x01\x03R\x05\x65vent\x12?\n\rprevious_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0cpreviousTime\"r\n\x0bTransferEnd\x12!\n\x0cmemory_count\x18\x01 \x01(\rR\x0bmemoryCount\x12!\n\x0crecord_count\x18\x02 \x01(\rR\x0brecordCount\x12\x1d\n\nheld_count\x18\x03 \x01(\rR\theldCountBF\n\x0e\x64\x65v.hummock.v1B\rTransferProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -76,18 +77,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSFERMESSAGE'].fields_by_name['send_time']._serialized_options = b'\272H\003\310\001\001'
   _globals['_TRANSFERMESSAGE'].fields_by_name['memory_id']._loaded_options = None
   _globals['_TRANSFERMESSAGE'].fields_by_name['memory_id']._serialized_options = b'\272H\005r\003(\200\002'
-  _globals['_TRANSFERRECORD']._serialized_start=161
-  _globals['_TRANSFERRECORD']._serialized_end=499
-  _globals['_TRANSFERHEADER']._serialized_start=502
-  _globals['_TRANSFERHEADER']._serialized_end=827
-  _globals['_TRANSFERMEMORY']._serialized_start=830
-  _globals['_TRANSFERMEMORY']._serialized_end=1142
-  _globals['_TRANSFERCHUNK']._serialized_start=1144
-  _globals['_TRANSFERCHUNK']._serialized_end=1207
-  _globals['_TRANSFERSESSION']._serialized_start=1210
-  _globals['_TRANSFERSESSION']._serialized_end=1384
-  _globals['_TRANSFERMESSAGE']._serialized_start=1387
-  _globals['_TRANSFERMESSAGE']._serialized_end=1703
-  _globals['_TRANSFEREND']._serialized_start=1705
-  _globals['_TRANSFEREND']._serialized_end=1753
+  _globals['_TRANSFEREVENT'].fields_by_name['event']._loaded_options = None
+  _globals['_TRANSFEREVENT'].fields_by_name['event']._serialized_options = b'\272H\003\330\001\003'
+  _globals['_TRANSFERRECORD']._serialized_start=196
+  _globals['_TRANSFERRECORD']._serialized_end=585
+  _globals['_TRANSFERHEADER']._serialized_start=588
+  _globals['_TRANSFERHEADER']._serialized_end=913
+  _globals['_TRANSFERMEMORY']._serialized_start=916
+  _globals['_TRANSFERMEMORY']._serialized_end=1228
+  _globals['_TRANSFERCHUNK']._serialized_start=1230
+  _globals['_TRANSFERCHUNK']._serialized_end=1293
+  _globals['_TRANSFERSESSION']._serialized_start=1296
+  _globals['_TRANSFERSESSION']._serialized_end=1470
+  _globals['_TRANSFERMESSAGE']._serialized_start=1473
+  _globals['_TRANSFERMESSAGE']._serialized_end=1789
+  _globals['_TRANSFEREVENT']._serialized_start=1792
+  _globals['_TRANSFEREVENT']._serialized_end=1929
+  _globals['_TRANSFEREND']._serialized_start=1931
+  _globals['_TRANSFEREND']._serialized_end=2045
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from hummock.v1 import context_service_pb2 as _context_service_pb2
+from hummock.v1 import learning_service_pb2 as _learning_service_pb2
 from hummock.v1 import memory_pb2 as _memory_pb2
 from hummock.v1 import settings_pb2 as _settings_pb2
 import builtins as _builtins
@@ -34,6 +35,7 @@ class TransferRecord(_message.Message):
     END_FIELD_NUMBER: _builtins.int
     SESSION_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
     removed_id: _builtins.str
     """The id of a memory that came before and was removed while the project was exported."""
     @_builtins.property
@@ -56,6 +58,10 @@ class TransferRecord(_message.Message):
     def message(self) -> Global___TransferMessage:
         """A message of a conversation that came before, behind its messages. One whose id is there stays."""
 
+    @_builtins.property
+    def event(self) -> Global___TransferEvent:
+        """An event of the learning log, in its order. It is taken in where the log of the project is the same up to it."""
+
     def __init__(
         self,
         *,
@@ -65,12 +71,13 @@ class TransferRecord(_message.Message):
         end: Global___TransferEnd | None = ...,
         session: Global___TransferSession | None = ...,
         message: Global___TransferMessage | None = ...,
+        event: Global___TransferEvent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "header", b"header", "memory", b"memory", "message", b"message", "record", b"record", "removed_id", b"removed_id", "session", b"session"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "event", b"event", "header", b"header", "memory", b"memory", "message", b"message", "record", b"record", "removed_id", b"removed_id", "session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "header", b"header", "memory", b"memory", "message", b"message", "record", b"record", "removed_id", b"removed_id", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "event", b"event", "header", b"header", "memory", b"memory", "message", b"message", "record", b"record", "removed_id", b"removed_id", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_record: _TypeAlias = _typing.Literal["header", "memory", "removed_id", "end", "session", "message"]  # noqa: Y015
+    _WhichOneofReturnType_record: _TypeAlias = _typing.Literal["header", "memory", "removed_id", "end", "session", "message", "event"]  # noqa: Y015
     _WhichOneofArgType_record: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_record) -> _WhichOneofReturnType_record | None: ...
 
@@ -285,22 +292,60 @@ class TransferMessage(_message.Message):
 Global___TransferMessage: _TypeAlias = TransferMessage  # noqa: Y015
 
 @_typing.final
+class TransferEvent(_message.Message):
+    """An event of the learning log: keywords that were learnt, how entries were used, verdicts, whether learning is on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    PREVIOUS_TIME_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def event(self) -> _learning_service_pb2.LearningEvent:
+        """The event with its number and its time, which are required, and what happened. Numbers have no gaps."""
+
+    @_builtins.property
+    def previous_time(self) -> _timestamp_pb2.Timestamp:
+        """The time of the event before it. Unset in the first one."""
+
+    def __init__(
+        self,
+        *,
+        event: _learning_service_pb2.LearningEvent | None = ...,
+        previous_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "previous_time", b"previous_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "previous_time", b"previous_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferEvent: _TypeAlias = TransferEvent  # noqa: Y015
+
+@_typing.final
 class TransferEnd(_message.Message):
     """The end of an export."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    RECORD_COUNT_FIELD_NUMBER: _builtins.int
+    HELD_COUNT_FIELD_NUMBER: _builtins.int
     memory_count: _builtins.int
     """Records before it that hold a memory."""
+    record_count: _builtins.int
+    """All records before it. Unset in exports of before it was counted."""
+    held_count: _builtins.int
+    """Memories of the project that are held for review. They are not among the records."""
     def __init__(
         self,
         *,
         memory_count: _builtins.int = ...,
+        record_count: _builtins.int = ...,
+        held_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_count", b"memory_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held_count", b"held_count", "memory_count", b"memory_count", "record_count", b"record_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

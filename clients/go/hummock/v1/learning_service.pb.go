@@ -1531,7 +1531,9 @@ type TurnObserved struct {
 	// What the user said.
 	UserText string `protobuf:"bytes,3,opt,name=user_text,json=userText,proto3" json:"user_text,omitempty"`
 	// Memories that the answer rests on.
-	UsedIds       []string `protobuf:"bytes,4,rep,name=used_ids,json=usedIds,proto3" json:"used_ids,omitempty"`
+	UsedIds []string `protobuf:"bytes,4,rep,name=used_ids,json=usedIds,proto3" json:"used_ids,omitempty"`
+	// Hash of the answer. In exports alone.
+	AssistantHash []byte `protobuf:"bytes,5,opt,name=assistant_hash,json=assistantHash,proto3" json:"assistant_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1590,6 +1592,13 @@ func (x *TurnObserved) GetUserText() string {
 func (x *TurnObserved) GetUsedIds() []string {
 	if x != nil {
 		return x.UsedIds
+	}
+	return nil
+}
+
+func (x *TurnObserved) GetAssistantHash() []byte {
+	if x != nil {
+		return x.AssistantHash
 	}
 	return nil
 }
@@ -1780,7 +1789,9 @@ func (x *Injected) GetDroppedIds() []string {
 type Forgotten struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Their ids.
-	MemoryIds     []string `protobuf:"bytes,1,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
+	MemoryIds []string `protobuf:"bytes,1,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
+	// Scopes that were forgotten with their turns. In exports alone.
+	Scopes        []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1822,6 +1833,13 @@ func (x *Forgotten) GetMemoryIds() []string {
 	return nil
 }
 
+func (x *Forgotten) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
 // What was of use for a query.
 type FeedbackGiven struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1836,7 +1854,12 @@ type FeedbackGiven struct {
 	// In somebody's own words.
 	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	// The session in which it was asked; empty when it was not said.
-	SessionId     string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// 64 bits that tell apart who says it; 0 where that was not noted. In exports alone.
+	Voice uint64 `protobuf:"fixed64,7,opt,name=voice,proto3" json:"voice,omitempty"`
+	// 64 bits of each memory's text as it was judged, in the order of the useful, the useless and the wrong ones; 0 where
+	// that was not noted. In exports alone.
+	JudgedTexts   []uint64 `protobuf:"fixed64,8,rep,packed,name=judged_texts,json=judgedTexts,proto3" json:"judged_texts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1911,6 +1934,20 @@ func (x *FeedbackGiven) GetSessionId() string {
 		return x.SessionId
 	}
 	return ""
+}
+
+func (x *FeedbackGiven) GetVoice() uint64 {
+	if x != nil {
+		return x.Voice
+	}
+	return 0
+}
+
+func (x *FeedbackGiven) GetJudgedTexts() []uint64 {
+	if x != nil {
+		return x.JudgedTexts
+	}
+	return nil
 }
 
 // A page of the log.
@@ -2455,12 +2492,13 @@ const file_hummock_v1_learning_service_proto_rawDesc = "" +
 	"\tforgotten\x18\t \x01(\v2\x15.hummock.v1.ForgottenH\x00R\tforgotten\x12B\n" +
 	"\x0efeedback_given\x18\n" +
 	" \x01(\v2\x19.hummock.v1.FeedbackGivenH\x00R\rfeedbackGivenB\a\n" +
-	"\x05event\"p\n" +
+	"\x05event\"\x97\x01\n" +
 	"\fTurnObserved\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x12\n" +
 	"\x04turn\x18\x02 \x01(\rR\x04turn\x12\x1b\n" +
 	"\tuser_text\x18\x03 \x01(\tR\buserText\x12\x19\n" +
-	"\bused_ids\x18\x04 \x03(\tR\ausedIds\"\xf1\x01\n" +
+	"\bused_ids\x18\x04 \x03(\tR\ausedIds\x12%\n" +
+	"\x0eassistant_hash\x18\x05 \x01(\fR\rassistantHash\"\xf1\x01\n" +
 	"\x0fKeywordsLearned\x12-\n" +
 	"\alearner\x18\x01 \x01(\x0e2\x13.hummock.v1.LearnerR\alearner\x12\x12\n" +
 	"\x04turn\x18\x02 \x01(\x04R\x04turn\x123\n" +
@@ -2476,10 +2514,11 @@ const file_hummock_v1_learning_service_proto_rawDesc = "" +
 	"\x0ereferenced_ids\x18\x04 \x03(\tR\rreferencedIds\x12!\n" +
 	"\finjected_ids\x18\x05 \x03(\tR\vinjectedIds\x12\x1f\n" +
 	"\vdropped_ids\x18\x06 \x03(\tR\n" +
-	"droppedIds\"*\n" +
+	"droppedIds\"B\n" +
 	"\tForgotten\x12\x1d\n" +
 	"\n" +
-	"memory_ids\x18\x01 \x03(\tR\tmemoryIds\"\xbe\x01\n" +
+	"memory_ids\x18\x01 \x03(\tR\tmemoryIds\x12\x16\n" +
+	"\x06scopes\x18\x02 \x03(\tR\x06scopes\"\xf7\x01\n" +
 	"\rFeedbackGiven\x12\x1d\n" +
 	"\n" +
 	"query_text\x18\x01 \x01(\tR\tqueryText\x12\x1d\n" +
@@ -2490,7 +2529,9 @@ const file_hummock_v1_learning_service_proto_rawDesc = "" +
 	"\twrong_ids\x18\x04 \x03(\tR\bwrongIds\x12\x12\n" +
 	"\x04note\x18\x05 \x01(\tR\x04note\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x06 \x01(\tR\tsessionId\"w\n" +
+	"session_id\x18\x06 \x01(\tR\tsessionId\x12\x14\n" +
+	"\x05voice\x18\a \x01(\x06R\x05voice\x12!\n" +
+	"\fjudged_texts\x18\b \x03(\x06R\vjudgedTexts\"w\n" +
 	"\x1aListLearningEventsResponse\x121\n" +
 	"\x06events\x18\x01 \x03(\v2\x19.hummock.v1.LearningEventR\x06events\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe3\x01\n" +

@@ -1449,7 +1449,17 @@ type ImportProjectResponse struct {
 	// Sessions that were not there.
 	SessionCount uint32 `protobuf:"varint,8,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
 	// Messages that were not there.
-	MessageCount  uint32 `protobuf:"varint,9,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	MessageCount uint32 `protobuf:"varint,9,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	// Memories that had expired, and were left out.
+	ExpiredCount uint32 `protobuf:"varint,10,opt,name=expired_count,json=expiredCount,proto3" json:"expired_count,omitempty"`
+	// Events of the learning log that were not there.
+	EventCount uint32 `protobuf:"varint,11,opt,name=event_count,json=eventCount,proto3" json:"event_count,omitempty"`
+	// Events that were left out: the project has a learning log of its own, or an event before them is missing.
+	LeftEventCount uint32 `protobuf:"varint,12,opt,name=left_event_count,json=leftEventCount,proto3" json:"left_event_count,omitempty"`
+	// Whether the stream has held a whole export by now: its end, the last of all records, with as many records before it
+	// as it says. Where it is false in the last reply, what was sent was cut off or is no export; what was taken in stays,
+	// and all of it may be sent again.
+	Whole         bool `protobuf:"varint,13,opt,name=whole,proto3" json:"whole,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1545,6 +1555,34 @@ func (x *ImportProjectResponse) GetMessageCount() uint32 {
 		return x.MessageCount
 	}
 	return 0
+}
+
+func (x *ImportProjectResponse) GetExpiredCount() uint32 {
+	if x != nil {
+		return x.ExpiredCount
+	}
+	return 0
+}
+
+func (x *ImportProjectResponse) GetEventCount() uint32 {
+	if x != nil {
+		return x.EventCount
+	}
+	return 0
+}
+
+func (x *ImportProjectResponse) GetLeftEventCount() uint32 {
+	if x != nil {
+		return x.LeftEventCount
+	}
+	return 0
+}
+
+func (x *ImportProjectResponse) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
 }
 
 // A record that was not taken in.
@@ -1711,7 +1749,7 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"\n" +
 	"ImportLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x122\n" +
-	"\x06record\x18\x02 \x01(\v2\x1a.hummock.v1.TransferRecordR\x06record\"\xe9\x02\n" +
+	"\x06record\x18\x02 \x01(\v2\x1a.hummock.v1.TransferRecordR\x06record\"\xef\x03\n" +
 	"\x15ImportProjectResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12#\n" +
 	"\rcreated_count\x18\x02 \x01(\rR\fcreatedCount\x12#\n" +
@@ -1721,7 +1759,13 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"\x0eembedded_count\x18\x06 \x01(\rR\rembeddedCount\x125\n" +
 	"\bfailures\x18\a \x03(\v2\x19.hummock.v1.ImportFailureR\bfailures\x12#\n" +
 	"\rsession_count\x18\b \x01(\rR\fsessionCount\x12#\n" +
-	"\rmessage_count\x18\t \x01(\rR\fmessageCount\"S\n" +
+	"\rmessage_count\x18\t \x01(\rR\fmessageCount\x12#\n" +
+	"\rexpired_count\x18\n" +
+	" \x01(\rR\fexpiredCount\x12\x1f\n" +
+	"\vevent_count\x18\v \x01(\rR\n" +
+	"eventCount\x12(\n" +
+	"\x10left_event_count\x18\f \x01(\rR\x0eleftEventCount\x12\x14\n" +
+	"\x05whole\x18\r \x01(\bR\x05whole\"S\n" +
 	"\rImportFailure\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12*\n" +
 	"\x06status\x18\x02 \x01(\v2\x12.google.rpc.StatusR\x06status2\xcf\x06\n" +

@@ -58,15 +58,17 @@ type ProjectServiceClient interface {
 	// Changes the named settings of a project; creates the project when it does not exist. The next recall follows them.
 	UpdateProjectSettings(ctx context.Context, in *UpdateProjectSettingsRequest, opts ...grpc.CallOption) (*UpdateProjectSettingsResponse, error)
 	// Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
-	// in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+	// in the order in which they moved, what it has learnt as the log of its events, an end. Taken in their order they make its memories as they were when the last one
 	// was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
-	// cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
-	// that were learnt are not among the records. An unknown project is NOT_FOUND.
+	// cannot be kept up, the stream ends with UNAVAILABLE. Conversations and the log are as they are when their turn
+	// comes. Not among the records are memories that are held for review, answers kept for repeats of a request_id, tokens
+	// and the audit log. An unknown project is NOT_FOUND.
 	ExportProject(ctx context.Context, in *ExportProjectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportProjectResponse], error)
 	// Takes in records, message by message in their order, and answers each message once what it holds is durable. A
 	// record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
 	// Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-	// embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
+	// embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The
+	// first message creates the project. Whether the records were a whole export says `whole` of the last answer.
 	ImportProject(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportProjectRequest, ImportProjectResponse], error)
 }
 
@@ -215,15 +217,17 @@ type ProjectServiceServer interface {
 	// Changes the named settings of a project; creates the project when it does not exist. The next recall follows them.
 	UpdateProjectSettings(context.Context, *UpdateProjectSettingsRequest) (*UpdateProjectSettingsResponse, error)
 	// Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
-	// in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+	// in the order in which they moved, what it has learnt as the log of its events, an end. Taken in their order they make its memories as they were when the last one
 	// was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
-	// cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
-	// that were learnt are not among the records. An unknown project is NOT_FOUND.
+	// cannot be kept up, the stream ends with UNAVAILABLE. Conversations and the log are as they are when their turn
+	// comes. Not among the records are memories that are held for review, answers kept for repeats of a request_id, tokens
+	// and the audit log. An unknown project is NOT_FOUND.
 	ExportProject(*ExportProjectRequest, grpc.ServerStreamingServer[ExportProjectResponse]) error
 	// Takes in records, message by message in their order, and answers each message once what it holds is durable. A
 	// record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
 	// Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-	// embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
+	// embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The
+	// first message creates the project. Whether the records were a whole export says `whole` of the last answer.
 	ImportProject(grpc.BidiStreamingServer[ImportProjectRequest, ImportProjectResponse]) error
 	mustEmbedUnimplementedProjectServiceServer()
 }

@@ -37,6 +37,7 @@ type TransferRecord struct {
 	//	*TransferRecord_End
 	//	*TransferRecord_Session
 	//	*TransferRecord_Message
+	//	*TransferRecord_Event
 	Record        isTransferRecord_Record `protobuf_oneof:"record"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -133,6 +134,15 @@ func (x *TransferRecord) GetMessage() *TransferMessage {
 	return nil
 }
 
+func (x *TransferRecord) GetEvent() *TransferEvent {
+	if x != nil {
+		if x, ok := x.Record.(*TransferRecord_Event); ok {
+			return x.Event
+		}
+	}
+	return nil
+}
+
 type isTransferRecord_Record interface {
 	isTransferRecord_Record()
 }
@@ -167,6 +177,11 @@ type TransferRecord_Message struct {
 	Message *TransferMessage `protobuf:"bytes,6,opt,name=message,proto3,oneof"`
 }
 
+type TransferRecord_Event struct {
+	// An event of the learning log, in its order. It is taken in where the log of the project is the same up to it.
+	Event *TransferEvent `protobuf:"bytes,7,opt,name=event,proto3,oneof"`
+}
+
 func (*TransferRecord_Header) isTransferRecord_Record() {}
 
 func (*TransferRecord_Memory) isTransferRecord_Record() {}
@@ -178,6 +193,8 @@ func (*TransferRecord_End) isTransferRecord_Record() {}
 func (*TransferRecord_Session) isTransferRecord_Record() {}
 
 func (*TransferRecord_Message) isTransferRecord_Record() {}
+
+func (*TransferRecord_Event) isTransferRecord_Record() {}
 
 // The beginning of an export: what is known of the project itself. It replaces what the importing project says.
 type TransferHeader struct {
@@ -583,18 +600,77 @@ func (x *TransferMessage) GetMemoryId() string {
 	return ""
 }
 
+// An event of the learning log: keywords that were learnt, how entries were used, verdicts, whether learning is on.
+type TransferEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The event with its number and its time, which are required, and what happened. Numbers have no gaps.
+	Event *LearningEvent `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// The time of the event before it. Unset in the first one.
+	PreviousTime  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=previous_time,json=previousTime,proto3" json:"previous_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferEvent) Reset() {
+	*x = TransferEvent{}
+	mi := &file_hummock_v1_transfer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferEvent) ProtoMessage() {}
+
+func (x *TransferEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_transfer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferEvent.ProtoReflect.Descriptor instead.
+func (*TransferEvent) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_transfer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TransferEvent) GetEvent() *LearningEvent {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *TransferEvent) GetPreviousTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PreviousTime
+	}
+	return nil
+}
+
 // The end of an export.
 type TransferEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Records before it that hold a memory.
-	MemoryCount   uint32 `protobuf:"varint,1,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
+	MemoryCount uint32 `protobuf:"varint,1,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
+	// All records before it. Unset in exports of before it was counted.
+	RecordCount uint32 `protobuf:"varint,2,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
+	// Memories of the project that are held for review. They are not among the records.
+	HeldCount     uint32 `protobuf:"varint,3,opt,name=held_count,json=heldCount,proto3" json:"held_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TransferEnd) Reset() {
 	*x = TransferEnd{}
-	mi := &file_hummock_v1_transfer_proto_msgTypes[6]
+	mi := &file_hummock_v1_transfer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +682,7 @@ func (x *TransferEnd) String() string {
 func (*TransferEnd) ProtoMessage() {}
 
 func (x *TransferEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_transfer_proto_msgTypes[6]
+	mi := &file_hummock_v1_transfer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +695,7 @@ func (x *TransferEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferEnd.ProtoReflect.Descriptor instead.
 func (*TransferEnd) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_transfer_proto_rawDescGZIP(), []int{6}
+	return file_hummock_v1_transfer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TransferEnd) GetMemoryCount() uint32 {
@@ -629,12 +705,26 @@ func (x *TransferEnd) GetMemoryCount() uint32 {
 	return 0
 }
 
+func (x *TransferEnd) GetRecordCount() uint32 {
+	if x != nil {
+		return x.RecordCount
+	}
+	return 0
+}
+
+func (x *TransferEnd) GetHeldCount() uint32 {
+	if x != nil {
+		return x.HeldCount
+	}
+	return 0
+}
+
 var File_hummock_v1_transfer_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_transfer_proto_rawDesc = "" +
 	"\n" +
 	"\x19hummock/v1/transfer.proto\x12\n" +
-	"hummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\"\xc6\x02\n" +
+	"hummock.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a hummock/v1/context_service.proto\x1a!hummock/v1/learning_service.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\"\xf9\x02\n" +
 	"\x0eTransferRecord\x124\n" +
 	"\x06header\x18\x01 \x01(\v2\x1a.hummock.v1.TransferHeaderH\x00R\x06header\x124\n" +
 	"\x06memory\x18\x02 \x01(\v2\x1a.hummock.v1.TransferMemoryH\x00R\x06memory\x12\x1f\n" +
@@ -642,7 +732,8 @@ const file_hummock_v1_transfer_proto_rawDesc = "" +
 	"removed_id\x18\x03 \x01(\tH\x00R\tremovedId\x12+\n" +
 	"\x03end\x18\x04 \x01(\v2\x17.hummock.v1.TransferEndH\x00R\x03end\x127\n" +
 	"\asession\x18\x05 \x01(\v2\x1b.hummock.v1.TransferSessionH\x00R\asession\x127\n" +
-	"\amessage\x18\x06 \x01(\v2\x1b.hummock.v1.TransferMessageH\x00R\amessageB\b\n" +
+	"\amessage\x18\x06 \x01(\v2\x1b.hummock.v1.TransferMessageH\x00R\amessage\x121\n" +
+	"\x05event\x18\a \x01(\v2\x19.hummock.v1.TransferEventH\x00R\x05eventB\b\n" +
 	"\x06record\"\x8b\x02\n" +
 	"\x0eTransferHeader\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
@@ -678,9 +769,15 @@ const file_hummock_v1_transfer_proto_rawDesc = "" +
 	"\acontent\x18\x04 \x01(\tR\acontent\x12\x10\n" +
 	"\x03raw\x18\x05 \x01(\tR\x03raw\x127\n" +
 	"\tsend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bsendTime\x12\x1b\n" +
-	"\tmemory_id\x18\a \x01(\tR\bmemoryId\"0\n" +
+	"\tmemory_id\x18\a \x01(\tR\bmemoryId\"\x81\x01\n" +
+	"\rTransferEvent\x12/\n" +
+	"\x05event\x18\x01 \x01(\v2\x19.hummock.v1.LearningEventR\x05event\x12?\n" +
+	"\rprevious_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\fpreviousTime\"r\n" +
 	"\vTransferEnd\x12!\n" +
-	"\fmemory_count\x18\x01 \x01(\rR\vmemoryCountBF\n" +
+	"\fmemory_count\x18\x01 \x01(\rR\vmemoryCount\x12!\n" +
+	"\frecord_count\x18\x02 \x01(\rR\vrecordCount\x12\x1d\n" +
+	"\n" +
+	"held_count\x18\x03 \x01(\rR\theldCountBF\n" +
 	"\x0edev.hummock.v1B\rTransferProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (
@@ -695,7 +792,7 @@ func file_hummock_v1_transfer_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_transfer_proto_rawDescData
 }
 
-var file_hummock_v1_transfer_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_hummock_v1_transfer_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_hummock_v1_transfer_proto_goTypes = []any{
 	(*TransferRecord)(nil),        // 0: hummock.v1.TransferRecord
 	(*TransferHeader)(nil),        // 1: hummock.v1.TransferHeader
@@ -703,33 +800,38 @@ var file_hummock_v1_transfer_proto_goTypes = []any{
 	(*TransferChunk)(nil),         // 3: hummock.v1.TransferChunk
 	(*TransferSession)(nil),       // 4: hummock.v1.TransferSession
 	(*TransferMessage)(nil),       // 5: hummock.v1.TransferMessage
-	(*TransferEnd)(nil),           // 6: hummock.v1.TransferEnd
-	(Origin)(0),                   // 7: hummock.v1.Origin
-	(*ProjectSettings)(nil),       // 8: hummock.v1.ProjectSettings
-	(*Memory)(nil),                // 9: hummock.v1.Memory
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(PromptRole)(0),               // 11: hummock.v1.PromptRole
+	(*TransferEvent)(nil),         // 6: hummock.v1.TransferEvent
+	(*TransferEnd)(nil),           // 7: hummock.v1.TransferEnd
+	(Origin)(0),                   // 8: hummock.v1.Origin
+	(*ProjectSettings)(nil),       // 9: hummock.v1.ProjectSettings
+	(*Memory)(nil),                // 10: hummock.v1.Memory
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(PromptRole)(0),               // 12: hummock.v1.PromptRole
+	(*LearningEvent)(nil),         // 13: hummock.v1.LearningEvent
 }
 var file_hummock_v1_transfer_proto_depIdxs = []int32{
 	1,  // 0: hummock.v1.TransferRecord.header:type_name -> hummock.v1.TransferHeader
 	2,  // 1: hummock.v1.TransferRecord.memory:type_name -> hummock.v1.TransferMemory
-	6,  // 2: hummock.v1.TransferRecord.end:type_name -> hummock.v1.TransferEnd
+	7,  // 2: hummock.v1.TransferRecord.end:type_name -> hummock.v1.TransferEnd
 	4,  // 3: hummock.v1.TransferRecord.session:type_name -> hummock.v1.TransferSession
 	5,  // 4: hummock.v1.TransferRecord.message:type_name -> hummock.v1.TransferMessage
-	7,  // 5: hummock.v1.TransferHeader.tech_stack_origin:type_name -> hummock.v1.Origin
-	7,  // 6: hummock.v1.TransferHeader.path_origin:type_name -> hummock.v1.Origin
-	8,  // 7: hummock.v1.TransferHeader.settings:type_name -> hummock.v1.ProjectSettings
-	9,  // 8: hummock.v1.TransferMemory.memory:type_name -> hummock.v1.Memory
-	10, // 9: hummock.v1.TransferMemory.update_time:type_name -> google.protobuf.Timestamp
-	3,  // 10: hummock.v1.TransferMemory.chunks:type_name -> hummock.v1.TransferChunk
-	10, // 11: hummock.v1.TransferSession.create_time:type_name -> google.protobuf.Timestamp
-	11, // 12: hummock.v1.TransferMessage.role:type_name -> hummock.v1.PromptRole
-	10, // 13: hummock.v1.TransferMessage.send_time:type_name -> google.protobuf.Timestamp
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	6,  // 5: hummock.v1.TransferRecord.event:type_name -> hummock.v1.TransferEvent
+	8,  // 6: hummock.v1.TransferHeader.tech_stack_origin:type_name -> hummock.v1.Origin
+	8,  // 7: hummock.v1.TransferHeader.path_origin:type_name -> hummock.v1.Origin
+	9,  // 8: hummock.v1.TransferHeader.settings:type_name -> hummock.v1.ProjectSettings
+	10, // 9: hummock.v1.TransferMemory.memory:type_name -> hummock.v1.Memory
+	11, // 10: hummock.v1.TransferMemory.update_time:type_name -> google.protobuf.Timestamp
+	3,  // 11: hummock.v1.TransferMemory.chunks:type_name -> hummock.v1.TransferChunk
+	11, // 12: hummock.v1.TransferSession.create_time:type_name -> google.protobuf.Timestamp
+	12, // 13: hummock.v1.TransferMessage.role:type_name -> hummock.v1.PromptRole
+	11, // 14: hummock.v1.TransferMessage.send_time:type_name -> google.protobuf.Timestamp
+	13, // 15: hummock.v1.TransferEvent.event:type_name -> hummock.v1.LearningEvent
+	11, // 16: hummock.v1.TransferEvent.previous_time:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_transfer_proto_init() }
@@ -738,6 +840,7 @@ func file_hummock_v1_transfer_proto_init() {
 		return
 	}
 	file_hummock_v1_context_service_proto_init()
+	file_hummock_v1_learning_service_proto_init()
 	file_hummock_v1_memory_proto_init()
 	file_hummock_v1_settings_proto_init()
 	file_hummock_v1_transfer_proto_msgTypes[0].OneofWrappers = []any{
@@ -747,6 +850,7 @@ func file_hummock_v1_transfer_proto_init() {
 		(*TransferRecord_End)(nil),
 		(*TransferRecord_Session)(nil),
 		(*TransferRecord_Message)(nil),
+		(*TransferRecord_Event)(nil),
 	}
 	file_hummock_v1_transfer_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
@@ -755,7 +859,7 @@ func file_hummock_v1_transfer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_transfer_proto_rawDesc), len(file_hummock_v1_transfer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

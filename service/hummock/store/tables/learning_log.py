@@ -250,11 +250,11 @@ class LearningWriting(StoredRows):
         self._set_verdicts = set_verdicts
         self.has_grown = False
 
-    def append(self, event: LearningEvent, changes: LearningChanges) -> None:
-        """Logs an event and stores what it changes."""
+    def append(self, event: LearningEvent, changes: LearningChanges, time: float | None = None) -> None:
+        """Logs an event and stores what it changes; without a time it happens now."""
         self.has_grown |= not isinstance(event, Forgotten)
         number = self._number
-        logged = encode_event(self._now, event)
+        logged = encode_event(self._now if time is None else time, event)
         self._put(self._tables.event, keys.event_key(number, changes.state.events), logged)
         self._put(self._tables.learning, keys.project_prefix(number), encode_state(changes.state))
         for scope, turn in changes.turns.items():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from hummock.core.embedding import Embedding
+from hummock.core.learning import Profile
 from hummock.core.memory import Memory, MemoryKind, Terms
 from hummock.core.project import ProjectInfo
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
@@ -93,10 +94,12 @@ class Unit:
         terms_of: Terms,
         embeddings: Sequence[Embedding],
         session_position: int | None = None,
+        profile: Profile | None = None,
     ) -> None:
         """Stores a memory; one with its id is replaced and, where no other is given, keeps its place in its session.
 
-        Without embeddings it waits for them, and is found by its words alone.
+        `profile` is what was learnt of a memory before it came. Without embeddings it waits for them, and is found by
+        its words alone.
         """
         if memory.payload is None or memory.chunk_count != len(embeddings):
             raise ValueError(f"a memory of {memory.chunk_count} chunks came with {len(embeddings)} embeddings")
@@ -111,6 +114,9 @@ class Unit:
         text = b"" if key is None else keys.text_bytes(key)
         payload = record_codec.encode(memory.payload)
         verdicts = NOBODY if old_doc is None else self._verdicts(memory)
+        if old_doc is None and profile is not None:
+            learned = self._batch.forward_lists([learned_terms(profile.words)], self._record)[0]
+            verdicts = profile.said_of(short_hash(memory.content_hash))
         self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, verdicts, embeddings))
         self._count(memory.kind, 1)
         self._note(op_log.pack_put(doc))

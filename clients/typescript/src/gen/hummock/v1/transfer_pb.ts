@@ -10,6 +10,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { PromptRole } from "./context_service_pb.js";
 import { file_hummock_v1_context_service } from "./context_service_pb.js";
+import type { LearningEvent } from "./learning_service_pb.js";
+import { file_hummock_v1_learning_service } from "./learning_service_pb.js";
 import type { Memory, Origin } from "./memory_pb.js";
 import { file_hummock_v1_memory } from "./memory_pb.js";
 import type { ProjectSettings } from "./settings_pb.js";
@@ -20,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/transfer.proto.
  */
 export const file_hummock_v1_transfer: GenFile = /*@__PURE__*/
-  fileDesc("ChlodW1tb2NrL3YxL3RyYW5zZmVyLnByb3RvEgpodW1tb2NrLnYxIpQCCg5UcmFuc2ZlclJlY29yZBIsCgZoZWFkZXIYASABKAsyGi5odW1tb2NrLnYxLlRyYW5zZmVySGVhZGVySAASLAoGbWVtb3J5GAIgASgLMhouaHVtbW9jay52MS5UcmFuc2Zlck1lbW9yeUgAEhQKCnJlbW92ZWRfaWQYAyABKAlIABImCgNlbmQYBCABKAsyFy5odW1tb2NrLnYxLlRyYW5zZmVyRW5kSAASLgoHc2Vzc2lvbhgFIAEoCzIbLmh1bW1vY2sudjEuVHJhbnNmZXJTZXNzaW9uSAASLgoHbWVzc2FnZRgGIAEoCzIbLmh1bW1vY2sudjEuVHJhbnNmZXJNZXNzYWdlSABCCAoGcmVjb3JkIsoBCg5UcmFuc2ZlckhlYWRlchIPCgd2ZXJzaW9uGAEgASgNEhIKCnRlY2hfc3RhY2sYAiADKAkSDAoEcGF0aBgDIAEoCRItChF0ZWNoX3N0YWNrX29yaWdpbhgEIAEoDjISLmh1bW1vY2sudjEuT3JpZ2luEicKC3BhdGhfb3JpZ2luGAUgASgOMhIuaHVtbW9jay52MS5PcmlnaW4SLQoIc2V0dGluZ3MYBiABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncyLXAQoOVHJhbnNmZXJNZW1vcnkSIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSLwoLdXBkYXRlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh0KEHNlc3Npb25fcG9zaXRpb24YAyABKA1IAIgBARIRCgllbWJfc3BhY2UYBCABKAkSKQoGY2h1bmtzGAUgAygLMhkuaHVtbW9jay52MS5UcmFuc2ZlckNodW5rQhMKEV9zZXNzaW9uX3Bvc2l0aW9uIi8KDVRyYW5zZmVyQ2h1bmsSDgoGdmFsdWVzGAEgASgMEg4KBnRva2VucxgCIAEoDCJvCg9UcmFuc2ZlclNlc3Npb24SCgoCaWQYASABKAkSDQoFdGl0bGUYAiABKAkSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFyY2hpdmVkGAQgASgIIrcBCg9UcmFuc2Zlck1lc3NhZ2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIKCgJpZBgCIAEoCRIkCgRyb2xlGAMgASgOMhYuaHVtbW9jay52MS5Qcm9tcHRSb2xlEg8KB2NvbnRlbnQYBCABKAkSCwoDcmF3GAUgASgJEi0KCXNlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJbWVtb3J5X2lkGAcgASgJIiMKC1RyYW5zZmVyRW5kEhQKDG1lbW9yeV9jb3VudBgBIAEoDUJGCg5kZXYuaHVtbW9jay52MUINVHJhbnNmZXJQcm90b1ABWiNodW1tb2NrLmRldi9nby9odW1tb2NrL3YxO2h1bW1vY2t2MWIGcHJvdG8z", [file_google_protobuf_timestamp, file_hummock_v1_context_service, file_hummock_v1_memory, file_hummock_v1_settings]);
+  fileDesc("ChlodW1tb2NrL3YxL3RyYW5zZmVyLnByb3RvEgpodW1tb2NrLnYxIsACCg5UcmFuc2ZlclJlY29yZBIsCgZoZWFkZXIYASABKAsyGi5odW1tb2NrLnYxLlRyYW5zZmVySGVhZGVySAASLAoGbWVtb3J5GAIgASgLMhouaHVtbW9jay52MS5UcmFuc2Zlck1lbW9yeUgAEhQKCnJlbW92ZWRfaWQYAyABKAlIABImCgNlbmQYBCABKAsyFy5odW1tb2NrLnYxLlRyYW5zZmVyRW5kSAASLgoHc2Vzc2lvbhgFIAEoCzIbLmh1bW1vY2sudjEuVHJhbnNmZXJTZXNzaW9uSAASLgoHbWVzc2FnZRgGIAEoCzIbLmh1bW1vY2sudjEuVHJhbnNmZXJNZXNzYWdlSAASKgoFZXZlbnQYByABKAsyGS5odW1tb2NrLnYxLlRyYW5zZmVyRXZlbnRIAEIICgZyZWNvcmQiygEKDlRyYW5zZmVySGVhZGVyEg8KB3ZlcnNpb24YASABKA0SEgoKdGVjaF9zdGFjaxgCIAMoCRIMCgRwYXRoGAMgASgJEi0KEXRlY2hfc3RhY2tfb3JpZ2luGAQgASgOMhIuaHVtbW9jay52MS5PcmlnaW4SJwoLcGF0aF9vcmlnaW4YBSABKA4yEi5odW1tb2NrLnYxLk9yaWdpbhItCghzZXR0aW5ncxgGIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzItcBCg5UcmFuc2Zlck1lbW9yeRIiCgZtZW1vcnkYASABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIvCgt1cGRhdGVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoQc2Vzc2lvbl9wb3NpdGlvbhgDIAEoDUgAiAEBEhEKCWVtYl9zcGFjZRgEIAEoCRIpCgZjaHVua3MYBSADKAsyGS5odW1tb2NrLnYxLlRyYW5zZmVyQ2h1bmtCEwoRX3Nlc3Npb25fcG9zaXRpb24iLwoNVHJhbnNmZXJDaHVuaxIOCgZ2YWx1ZXMYASABKAwSDgoGdG9rZW5zGAIgASgMIm8KD1RyYW5zZmVyU2Vzc2lvbhIKCgJpZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIYXJjaGl2ZWQYBCABKAgitwEKD1RyYW5zZmVyTWVzc2FnZRISCgpzZXNzaW9uX2lkGAEgASgJEgoKAmlkGAIgASgJEiQKBHJvbGUYAyABKA4yFi5odW1tb2NrLnYxLlByb21wdFJvbGUSDwoHY29udGVudBgEIAEoCRILCgNyYXcYBSABKAkSLQoJc2VuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgltZW1vcnlfaWQYByABKAkibAoNVHJhbnNmZXJFdmVudBIoCgVldmVudBgBIAEoCzIZLmh1bW1vY2sudjEuTGVhcm5pbmdFdmVudBIxCg1wcmV2aW91c190aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJNCgtUcmFuc2ZlckVuZBIUCgxtZW1vcnlfY291bnQYASABKA0SFAoMcmVjb3JkX2NvdW50GAIgASgNEhIKCmhlbGRfY291bnQYAyABKA1CRgoOZGV2Lmh1bW1vY2sudjFCDVRyYW5zZmVyUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_hummock_v1_context_service, file_hummock_v1_learning_service, file_hummock_v1_memory, file_hummock_v1_settings]);
 
 /**
  * A part of a project. A file of exported records holds one a line, in protobuf's JSON mapping.
@@ -81,6 +83,14 @@ export type TransferRecord = Message<"hummock.v1.TransferRecord"> & {
      */
     value: TransferMessage;
     case: "message";
+  } | {
+    /**
+     * An event of the learning log, in its order. It is taken in where the log of the project is the same up to it.
+     *
+     * @generated from field: hummock.v1.TransferEvent event = 7;
+     */
+    value: TransferEvent;
+    case: "event";
   } | { case: undefined; value?: undefined };
 };
 
@@ -333,6 +343,34 @@ export const TransferMessageSchema: GenMessage<TransferMessage> = /*@__PURE__*/
   messageDesc(file_hummock_v1_transfer, 5);
 
 /**
+ * An event of the learning log: keywords that were learnt, how entries were used, verdicts, whether learning is on.
+ *
+ * @generated from message hummock.v1.TransferEvent
+ */
+export type TransferEvent = Message<"hummock.v1.TransferEvent"> & {
+  /**
+   * The event with its number and its time, which are required, and what happened. Numbers have no gaps.
+   *
+   * @generated from field: hummock.v1.LearningEvent event = 1;
+   */
+  event?: LearningEvent | undefined;
+
+  /**
+   * The time of the event before it. Unset in the first one.
+   *
+   * @generated from field: google.protobuf.Timestamp previous_time = 2;
+   */
+  previousTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message hummock.v1.TransferEvent.
+ * Use `create(TransferEventSchema)` to create a new message.
+ */
+export const TransferEventSchema: GenMessage<TransferEvent> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_transfer, 6);
+
+/**
  * The end of an export.
  *
  * @generated from message hummock.v1.TransferEnd
@@ -344,6 +382,20 @@ export type TransferEnd = Message<"hummock.v1.TransferEnd"> & {
    * @generated from field: uint32 memory_count = 1;
    */
   memoryCount: number;
+
+  /**
+   * All records before it. Unset in exports of before it was counted.
+   *
+   * @generated from field: uint32 record_count = 2;
+   */
+  recordCount: number;
+
+  /**
+   * Memories of the project that are held for review. They are not among the records.
+   *
+   * @generated from field: uint32 held_count = 3;
+   */
+  heldCount: number;
 };
 
 /**
@@ -351,5 +403,5 @@ export type TransferEnd = Message<"hummock.v1.TransferEnd"> & {
  * Use `create(TransferEndSchema)` to create a new message.
  */
 export const TransferEndSchema: GenMessage<TransferEnd> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_transfer, 6);
+  messageDesc(file_hummock_v1_transfer, 7);
 
