@@ -211,6 +211,30 @@ def test_every_record_of_a_backup_of_mem0_is_stored_or_counted(service: Stubs, p
     assert kept["0"].create_time.ToJsonString() == kept["0"].update_time.ToJsonString() == "2024-01-02T03:04:05Z"
 
 
+OLD = {
+    "jsonl": lines(HEADER, {"memory": {"memory": {"id": "a", "content": "the tide is low", "createTime": "2023-02-01T00:00:00Z"}}},
+                   {"end": {"memoryCount": 1}}),
+    "mem0": lines({"id": "a", "content": "the tide is low", "created_at": "2023-02-01T00:00:00+00:00"}),
+    "legacy": lines({"id": "a", "text": "the tide is low", "tag": "manual", "timestamp": 1_675_209_600}),
+}  # fmt: skip # records of files
+
+
+@pytest.mark.parametrize("door", [*OLD, "learn"])
+def test_what_was_taken_in_as_old_is_shown_as_old(service: Stubs, project: str, door: str) -> None:
+    """S2-26: by when it was told first, whatever day it came here."""
+    if door == "learn":
+        told = note("the tide is low", id="a")
+        told.create_time.FromJsonString("2023-02-01T00:00:00Z")
+        learn(service, project, told)
+    else:
+        assert taken_in(service, project, "-", "--format", door, stdin=OLD[door])["created"] == 1
+    (hit,) = ask(service, project, "tide", min_similarity=0.0).hits
+    assert hit.age_days > 365
+    assert hit.memory.update_time.ToJsonString() == "2023-02-01T00:00:00Z"
+    shown = hummock(service, "render", "--project", project, "tide", "--form", "index")
+    assert "(Warning: Old)" in shown.stdout, shown.stderr
+
+
 def test_what_cannot_be_done_is_said_in_one_line(service: Stubs, project: str, tmp_path: Path) -> None:
     missing = hummock(service, "import", project, str(tmp_path / "nothing"))
     assert (missing.exit_code, "cannot be read: No such file" in missing.stderr) == (1, True)

@@ -135,9 +135,13 @@ def chunks_of(embedder: Embedder, draft: Draft) -> list[str]:
 
 
 def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now: float) -> Memory:
-    """The memory to store; one that is overwritten keeps the time at which it was first learnt."""
+    """The memory to store; one that is overwritten keeps the time at which it was first learnt.
+
+    One that is new and comes with such a time has not changed since: what was told long ago is old.
+    """
     draft = one.draft
     first = existing.create_time if existing is not None else now
+    told = draft.create_time if draft.create_time is not None else first
     return Memory(
         id=one.memory_id,
         kind=draft.kind,
@@ -154,8 +158,8 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         metadata=draft.metadata,
         expire_time=draft.expire_time,
         writer=draft.writer,
-        create_time=draft.create_time if draft.create_time is not None else first,
-        update_time=now,
+        create_time=told,
+        update_time=told if existing is None else now,
         content_hash=one.content_hash,
         fingerprint=one.fingerprint,
         token_count=one.words.analysed().token_count,

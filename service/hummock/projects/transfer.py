@@ -331,8 +331,9 @@ def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
     existing = work.get(one.memory_id)
     if existing is not None and _is_as_given(existing, given, one):
         return _Outcome.UNCHANGED
-    update_time = now if given.update_time is None else given.update_time
-    memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=update_time)
+    memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=now)
+    if given.update_time is not None:
+        memory = replace(memory, update_time=given.update_time)
     # The log comes before the memories: what it says of one that was not there is in its profile.
     profile = work.learning.profile(memory.id) if existing is None else None
     work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position, profile)

@@ -402,7 +402,9 @@ class Memory(_message.Message):
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """Output only. When it last changed."""
+        """Output only. When it last changed; its create_time where it has not changed since it was stored. By it prompts call a
+        memory old.
+        """
 
     @_builtins.property
     def superseded_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

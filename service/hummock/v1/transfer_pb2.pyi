@@ -154,7 +154,9 @@ class TransferMemory(_message.Message):
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When it last changed. Unset means that it is not known: then it changes now, if it is not there already."""
+        """When it last changed. Unset means that it is not known: its create_time where it is not there yet; otherwise it
+        changes now, if it differs.
+        """
 
     @_builtins.property
     def chunks(self) -> _containers.RepeatedCompositeFieldContainer[Global___TransferChunk]:

@@ -544,7 +544,8 @@ type Memory struct {
 	// Output only. What it says as one text, whatever its kind: the content, or the question and its answer, or the domain
 	// and its summary. Not in the INDEX view.
 	Text string `protobuf:"bytes,21,opt,name=text,proto3" json:"text,omitempty"`
-	// Output only. When it last changed.
+	// Output only. When it last changed; its create_time where it has not changed since it was stored. By it prompts call a
+	// memory old.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Output only. Hash of its normalised text, 32 hexadecimal digits: equal texts have equal hashes.
 	ContentHash string `protobuf:"bytes,23,opt,name=content_hash,json=contentHash,proto3" json:"content_hash,omitempty"`

@@ -293,7 +293,8 @@ type TransferMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The memory. Its id is required; its vector and what is output only are not looked at, but for its writer.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
-	// When it last changed. Unset means that it is not known: then it changes now, if it is not there already.
+	// When it last changed. Unset means that it is not known: its create_time where it is not there yet; otherwise it
+	// changes now, if it differs.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Its place among the memories of its session, counted from 0, at most 1000000000. Unset means behind those that are
 	// there.

@@ -346,7 +346,8 @@ export type Memory = Message<"hummock.v1.Memory"> & {
   text: string;
 
   /**
-   * Output only. When it last changed.
+   * Output only. When it last changed; its create_time where it has not changed since it was stored. By it prompts call a
+   * memory old.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 22;
    */

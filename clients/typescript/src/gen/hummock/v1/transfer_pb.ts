@@ -172,7 +172,8 @@ export type TransferMemory = Message<"hummock.v1.TransferMemory"> & {
   memory?: Memory | undefined;
 
   /**
-   * When it last changed. Unset means that it is not known: then it changes now, if it is not there already.
+   * When it last changed. Unset means that it is not known: its create_time where it is not there yet; otherwise it
+   * changes now, if it differs.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 2;
    */
