@@ -212,8 +212,10 @@ def test_every_record_of_a_backup_of_mem0_is_stored_or_counted(service: Stubs, p
 
 
 OLD = {
-    "jsonl": lines(HEADER, {"memory": {"memory": {"id": "a", "content": "the tide is low", "createTime": "2023-02-01T00:00:00Z"}}},
-                   {"end": {"memoryCount": 1}}),
+    "jsonl": lines(
+        {"memory": {"memory": {"id": "a", "content": "the tide is low", "createTime": "2023-02-01T00:00:00Z"}}},
+        {"end": {"memoryCount": 1}},
+    ),
     "mem0": lines({"id": "a", "content": "the tide is low", "created_at": "2023-02-01T00:00:00+00:00"}),
     "legacy": lines({"id": "a", "text": "the tide is low", "tag": "manual", "timestamp": 1_675_209_600}),
 }  # fmt: skip # records of files

@@ -45,17 +45,24 @@ def export(
     vectors: Annotated[bool, typer.Option("--vectors", help="With vectors, for a service of the same model.")] = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
-    """Write all memories of a project to stdout, a line of JSON each, for `hummock import`."""
+    """Write a project to stdout, for `hummock import`: settings, what was learnt, memories, conversations.
+
+    Not in it: memories held for review, whose number is said; tokens, the audit log, answers for repeated requests.
+    """
     request = pb.ExportProjectRequest(project=project, with_vectors=vectors)
-    done = 0
+    done = held = 0
     with connect(target) as service, Meter() as meter:
         for message in service.projects.ExportProject(request):
             for record in message.records:
                 # UTF-8 whatever the terminal speaks.
                 sys.stdout.buffer.write(MessageToJson(record, ensure_ascii=False, indent=None).encode() + b"\n")
                 done += record.HasField("memory")
+                held = record.end.held_count
             meter.show("exporting", done, max(message.memory_count, done))
     sys.stdout.buffer.flush()
+    if held:
+        is_one = "memory that is held for review is" if held == 1 else "memories that are held for review are"
+        note(printable(f"{held} {is_one} not in it; `hummock review ls --project {project}` shows them"))
 
 
 def import_file(
@@ -72,7 +79,11 @@ def import_file(
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
-    """Take memories into a project. Doing it again changes nothing, so what was cut off can be done again."""
+    """Take a file of memories, plain or gzip, into a project. Doing it again changes nothing.
+
+    An export that was cut off or is not whole otherwise ends with 1; what was read is stored and stays. Files of other
+    formats have no end: where one was cut between two lines nobody can tell.
+    """
     if format is not FileFormat.LEGACY and (vectors or project_key):
         raise typer.BadParameter("--vectors and --project-key go with --format legacy")
     run = _Run(name="stdin" if str(file) == "-" else str(file))
