@@ -48,7 +48,9 @@ def answer(method: str, data: bytes) -> Message | HummockError:
     request_type, answered = METHODS[method]
     until: list[Any] = [None] if answered.takes_deadline else [ENDLESS] if answered.takes_patience else []
     try:
-        heard: Message | HummockError = _first(answered, answered.answer(parse(request_type, data), *until))
+        # Messages of a stream are answered by what knows those before.
+        asked = answered.answer() if answered.lane is Lane.MESSAGES else answered.answer
+        heard: Message | HummockError = _first(answered, asked(parse(request_type, data), *until))
     except HummockError as error:
         heard = error
     assert isinstance(heard, Message) or to_proto(heard).code != grpc.StatusCode.INTERNAL.value[0]

@@ -107,3 +107,21 @@ def test_an_unknown_project_cannot_be_exported(service: Stubs) -> None:
     with pytest.raises(grpc.RpcError) as error:
         export(service, "nobody's")
     assert error.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_the_last_answer_says_whether_a_whole_export_has_come(service: Stubs, project: str) -> None:
+    records = export_of_notes(service, project, 130)
+    moved = f"{project}-moved"
+    assert [reply.whole for reply in take_in(service, moved, records)] == [False, False, True]
+    for sent in (
+        records[:-1],
+        records[1:],
+        [*records, *records],
+        records[:1],
+        records[-1:],
+        [*records, records[0]],
+        [],
+    ):
+        assert not take_in(service, moved, sent)[-1].whole
+    records[-1].end.ClearField("record_count")
+    assert not take_in(service, moved, [*records[:5], *records[6:]])[-1].whole
