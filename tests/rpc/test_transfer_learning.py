@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from random import Random
+from typing import get_args
 
 import pytest
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from hummock.core.learning import (
     FeedbackGiven,
+    Forgotten,
     Injected,
     Judgement,
     KeywordsLearned,
     KeywordsSet,
+    KeywordUpdate,
+    Learner,
+    LearningEvent,
+    LearningSettings,
     LoggedEvent,
+    SettingsChanged,
+    Switched,
     TurnObserved,
     Verdict,
 )
 from hummock.core.memory import Filter
+from hummock.core.transfer import GivenEvent
 from hummock.learning.log import digest, record
 from hummock.ports.writes import UnitOfWork
+from hummock.rpc.learning_transfer import event_record, given_event
 from hummock.text.normalise import short_hash
 from hummock.v1 import learning_pb2, learning_service_pb2, transfer_pb2
 from tests.failures import field_of
@@ -156,6 +167,54 @@ def test_what_was_redacted_is_taken_in_as_it_is() -> None:
         redacted = [one.event for one in events(here) if not isinstance(one.event, KeywordsLearned)]
         assert [one.event for one in events(there) if not isinstance(one.event, KeywordsLearned)] == redacted
         assert bench(there).replay().matches
+
+
+EVENTS: dict[type[Struct], LearningEvent] = {
+    type(event): event
+    for event in (
+        TurnObserved(scope="s", turn=3, user_text="hi", assistant_hash=b"\1\2", used_ids=("a",)),
+        KeywordsLearned(
+            learner=Learner.OFFLINE,
+            turn=9,
+            updates=(
+                KeywordUpdate(memory_id="a", keywords=("木",), hints=("灯",)),
+                KeywordUpdate(memory_id="b", keywords=(), hints=("wood",)),
+            ),
+            analyzed_ids=("a", "c"),
+            rule=2,
+        ),
+        Injected(
+            scope="s",
+            turn=3,
+            request_id="r",
+            referenced_ids=("a", "b"),
+            injected_ids=("a", "b", "c"),
+            dropped_ids=("c",),
+            counted_ids=("b",),
+        ),
+        KeywordsSet(memory_id="a", keywords=("x", "y")),
+        Switched(enabled=True),
+        SettingsChanged(settings=LearningSettings(high_above=7, cold_start_pause_s=0.1, min_similarity=0.3)),
+        Forgotten(memory_ids=("a", ""), scopes=("\x005.0",)),
+        FeedbackGiven(
+            query_text="q",
+            verdicts=tuple(Verdict(memory_id=str(one), judgement=one, text=2**64 - one) for one in Judgement),
+            note="n",
+            session_id="s",
+            voice=2**64 - 1,
+        ),
+    )
+}
+
+
+def test_every_field_of_every_event_goes_out_and_comes_in() -> None:
+    assert set(EVENTS) == set(get_args(LearningEvent))
+    for kind, event in EVENTS.items():
+        bare = {field.name: field.default for field in fields(kind)}
+        assert all(getattr(event, name) != default for name, default in bare.items()), kind
+        given = GivenEvent(logged=LoggedEvent(number=2, time=1.5, event=event), previous_time=0.25)
+        sent = transfer_pb2.TransferRecord.FromString(event_record(given).SerializeToString())
+        assert given_event(sent.event) == given
 
 
 def wrong_events() -> dict[str, learning_service_pb2.LearningEvent]:

@@ -58,8 +58,16 @@ def full(project: str, service: Stubs) -> None:
     )
     said = settings.ProjectSettings()
     said.chat.top_k, said.retention.max_memories, said.history.max_messages = 7, 1000, 12
+    said.times.zone = "Asia/Shanghai"
     said.secrets.policy, said.review.policy = settings.SECRET_POLICY_WARN, settings.REVIEW_POLICY_HOLD
-    names = ["chat.top_k", "retention.max_memories", "history.max_messages", "secrets.policy", "review.policy"]
+    names = [
+        "chat.top_k",
+        "retention.max_memories",
+        "history.max_messages",
+        "secrets.policy",
+        "review.policy",
+        "times.zone",
+    ]
     request = projects.UpdateProjectSettingsRequest(project=project, settings=said)
     request.update_mask.paths.extend(names)
     service.project.UpdateProjectSettings(request)

@@ -47,6 +47,8 @@ def event_record(given: GivenEvent) -> transfer_pb2.TransferRecord:
     match given.logged.event:
         case TurnObserved(assistant_hash=assistant_hash):
             sent.event.turn_observed.assistant_hash = assistant_hash
+        case Injected(counted_ids=counted_ids):
+            sent.event.injected.counted_ids.extend(counted_ids)
         case Forgotten(scopes=scopes):
             sent.event.forgotten.scopes.extend(scopes)
         case FeedbackGiven(voice=voice, verdicts=verdicts):
@@ -90,6 +92,7 @@ def _event(sent: pb.LearningEvent) -> LearningEvent:
                 referenced_ids=_names(injected.referenced_ids),
                 injected_ids=_names(injected.injected_ids),
                 dropped_ids=_names(injected.dropped_ids),
+                counted_ids=_names(injected.counted_ids),
             )
         case "keywords_set":
             return KeywordsSet(memory_id=_name(sent.keywords_set.memory_id), keywords=_words(sent.keywords_set))

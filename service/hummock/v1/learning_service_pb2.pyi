@@ -847,6 +847,7 @@ class Injected(_message.Message):
     REFERENCED_IDS_FIELD_NUMBER: _builtins.int
     INJECTED_IDS_FIELD_NUMBER: _builtins.int
     DROPPED_IDS_FIELD_NUMBER: _builtins.int
+    COUNTED_IDS_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
     """As in RenderTurnRequest."""
     turn: _builtins.int
@@ -865,6 +866,10 @@ class Injected(_message.Message):
     def dropped_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Of these, those that the budget had no room for."""
 
+    @_builtins.property
+    def counted_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of the referenced ones, those that the same turn had counted before it was rendered again. In exports alone."""
+
     def __init__(
         self,
         *,
@@ -874,10 +879,11 @@ class Injected(_message.Message):
         referenced_ids: _abc.Iterable[_builtins.str] | None = ...,
         injected_ids: _abc.Iterable[_builtins.str] | None = ...,
         dropped_ids: _abc.Iterable[_builtins.str] | None = ...,
+        counted_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped_ids", b"dropped_ids", "injected_ids", b"injected_ids", "referenced_ids", b"referenced_ids", "request_id", b"request_id", "scope", b"scope", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["counted_ids", b"counted_ids", "dropped_ids", b"dropped_ids", "injected_ids", b"injected_ids", "referenced_ids", b"referenced_ids", "request_id", b"request_id", "scope", b"scope", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

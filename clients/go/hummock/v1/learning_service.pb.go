@@ -1708,7 +1708,9 @@ type Injected struct {
 	// Entries that were decided on, the referenced ones among them.
 	InjectedIds []string `protobuf:"bytes,5,rep,name=injected_ids,json=injectedIds,proto3" json:"injected_ids,omitempty"`
 	// Of these, those that the budget had no room for.
-	DroppedIds    []string `protobuf:"bytes,6,rep,name=dropped_ids,json=droppedIds,proto3" json:"dropped_ids,omitempty"`
+	DroppedIds []string `protobuf:"bytes,6,rep,name=dropped_ids,json=droppedIds,proto3" json:"dropped_ids,omitempty"`
+	// Of the referenced ones, those that the same turn had counted before it was rendered again. In exports alone.
+	CountedIds    []string `protobuf:"bytes,7,rep,name=counted_ids,json=countedIds,proto3" json:"counted_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1781,6 +1783,13 @@ func (x *Injected) GetInjectedIds() []string {
 func (x *Injected) GetDroppedIds() []string {
 	if x != nil {
 		return x.DroppedIds
+	}
+	return nil
+}
+
+func (x *Injected) GetCountedIds() []string {
+	if x != nil {
+		return x.CountedIds
 	}
 	return nil
 }
@@ -2505,7 +2514,7 @@ const file_hummock_v1_learning_service_proto_rawDesc = "" +
 	"\aupdates\x18\x03 \x03(\v2\x19.hummock.v1.EntryKeywordsR\aupdates\x12!\n" +
 	"\fanalyzed_ids\x18\x04 \x03(\tR\vanalyzedIds\x12/\n" +
 	"\x05hints\x18\x05 \x03(\v2\x19.hummock.v1.EntryKeywordsR\x05hints\x12\x12\n" +
-	"\x04rule\x18\x06 \x01(\rR\x04rule\"\xbe\x01\n" +
+	"\x04rule\x18\x06 \x01(\rR\x04rule\"\xdf\x01\n" +
 	"\bInjected\x12\x14\n" +
 	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x12\n" +
 	"\x04turn\x18\x02 \x01(\rR\x04turn\x12\x1d\n" +
@@ -2514,7 +2523,9 @@ const file_hummock_v1_learning_service_proto_rawDesc = "" +
 	"\x0ereferenced_ids\x18\x04 \x03(\tR\rreferencedIds\x12!\n" +
 	"\finjected_ids\x18\x05 \x03(\tR\vinjectedIds\x12\x1f\n" +
 	"\vdropped_ids\x18\x06 \x03(\tR\n" +
-	"droppedIds\"B\n" +
+	"droppedIds\x12\x1f\n" +
+	"\vcounted_ids\x18\a \x03(\tR\n" +
+	"countedIds\"B\n" +
 	"\tForgotten\x12\x1d\n" +
 	"\n" +
 	"memory_ids\x18\x01 \x03(\tR\tmemoryIds\x12\x16\n" +
