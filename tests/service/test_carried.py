@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -116,7 +116,7 @@ def lived(service: Stubs, project: str) -> None:
     service.learning.ObserveTurn(learning.ObserveTurnRequest(project=project, turn=9, user_text="missed"))
 
 
-def told(service: Stubs, project: str) -> Iterator[tuple[str, Message | list[Message]]]:
+def told(service: Stubs, project: str) -> Iterator[tuple[str, Message | Sequence[Message]]]:
     """All that a service tells of a project, but for how often it was written to."""
     for view in (pb.MEMORY_VIEW_INDEX, pb.MEMORY_VIEW_FULL, pb.MEMORY_VIEW_RAW):
         listed = service.memory.ListMemories(memory.ListMemoriesRequest(project=project, view=view))
