@@ -65,7 +65,7 @@ def test_a_wrong_line_is_named_and_nothing_is_stored(run: Run, fake: FakeService
 
 def test_wrong_lines_can_be_passed_over_aloud(run: Run, fake: FakeService, tmp_path: Path) -> None:
     file = tmp_path / "records.jsonl"
-    file.write_bytes(b"\xff\xfe\n" + GOOD.encode() + b"\nnot json\n")
+    file.write_bytes(b"\xff\xff\n" + GOOD.encode() + b"\nnot json\n")
     result = run("learn", "--file", str(file), "--continue")
     assert result.exit_code == 1
     assert streamed(fake) == ["a"]
