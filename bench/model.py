@@ -225,7 +225,7 @@ def _functions(path: Path) -> list[memory_pb2.Memory]:
 def _fragments() -> list[memory_pb2.Memory]:
     """Some of those into which the indexer cuts this repository's files, documents left out."""
     files = (file for file in walk(_REPOSITORY, lambda path, reason: None) if file.suffix not in MARKDOWN_SUFFIXES)
-    found = [memory_input(fragment, "") for file in files for fragment in fragments(file)]
+    found = [memory_input(fragment, "", "") for file in files for fragment in fragments(file)]
     taken = drawn((memory.id for memory in found), _FRAGMENTS)
     return [memory for memory in found if memory.id in taken]
 

@@ -41,7 +41,7 @@ class Indexed:
 
     def memories(self) -> tuple[pb.Memory, ...]:
         """As they are sent."""
-        return tuple(memory_input(each, "") for each in self.fragments)
+        return tuple(memory_input(each, "", "") for each in self.fragments)
 
     def of_file(self, path: str) -> frozenset[str]:
         """Ids of a file's fragments."""

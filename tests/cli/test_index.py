@@ -30,11 +30,13 @@ def repository(tmp_path: Path) -> Path:
 def test_index_tells_what_was_sent_deleted_and_left_out(run: Run, fake: FakeService, repository: Path) -> None:
     result = run("index", str(repository))
     assert result.exit_code == 0, result.stderr
-    assert "1 files: 1 code fragments, 0 domain entries; 1 sent, 0 unchanged, 1 deleted" in result.stdout
+    assert "1 files: 1 code fragments, 0 domain entries; 1 sent, 0 unchanged, 0 deleted" in result.stdout
     assert "1 paths left out: 1 binary" in result.stdout
     sent = [asked for asked in fake.asked if isinstance(asked, context_pb.LearnStreamRequest)]
-    assert [memory.code_fragment.path for request in sent for memory in request.learn.memories] == ["loan.py"]
-    assert any(isinstance(asked, memory_pb.DeleteMemoriesRequest) for asked in fake.asked)
+    (memory,) = [memory for request in sent for memory in request.learn.memories]
+    assert memory.code_fragment.path.endswith("/loan.py")
+    assert dict(memory.metadata) == {"root": str(repository)}
+    assert not any(isinstance(asked, memory_pb.DeleteMemoriesRequest) for asked in fake.asked)
 
 
 def test_index_says_what_the_project_is_made_with(run: Run, fake: FakeService, repository: Path) -> None:
@@ -44,9 +46,12 @@ def test_index_says_what_the_project_is_made_with(run: Run, fake: FakeService, r
     result = run("index", str(repository))
     assert "tech stack: Spring Boot, MyBatis (as somebody said)" in result.stdout
     assert "not read for the tech stack: package.json (not JSON)" in result.stderr
-    assert "kept what somebody said: tech_stack, path; `hummock projects set` changes it" in result.stderr
+    assert "kept what somebody said: tech_stack; `hummock projects set` changes it" in result.stderr
     (update,) = [asked for asked in fake.asked if isinstance(asked, project_pb.UpdateProjectRequest)]
-    assert (list(update.info.tech_stack), update.origin) == (["Java"], memory_pb2.ORIGIN_INDEXER)
+    assert (list(update.info.tech_stack), update.origin) == (
+        ["Spring Boot", "MyBatis", "Java"],
+        memory_pb2.ORIGIN_INDEXER,
+    )
 
 
 def test_index_reports_as_json(run: Run, repository: Path) -> None:
@@ -74,6 +79,39 @@ def test_rules_that_cannot_be_read_are_an_error_of_one_line(run: Run, repository
     (repository / ".hummockignore").write_text("!\n", encoding="utf-8")
     result = run("index", str(repository), *more)
     assert (result.exit_code, result.stderr) == (1, "error: .hummockignore: Invalid git pattern: '!'\n")
+
+
+def test_nested_repositories_are_named_with_the_command_for_each(run: Run, repository: Path) -> None:
+    for turn in range(12):
+        (repository / f"clone {turn:02}" / ".git").mkdir(parents=True)
+    lines = run("index", str(repository)).stdout.splitlines()
+    first = lines.index("12 nested repositories are not indexed; each has an index of its own by:") + 1
+    assert lines[first] == f"  hummock index '{repository}/clone 00' -p '还款'"
+    assert lines[first + 9 : first + 11] == [
+        f"  hummock index '{repository}/clone 09' -p '还款'",
+        "  and 2 more (--json has all)",
+    ]
+    report = json.loads(run("index", str(repository), "--json").stdout)
+    assert report["nested"] == [f"{repository}/clone {turn:02}" for turn in range(12)]
+
+
+def test_a_root_without_an_index_cannot_be_removed(run: Run, repository: Path) -> None:
+    result = run("index", str(repository), "--remove")
+    said = f"error: {repository} is no root that 还款 has an index of; indexed is nothing\n"
+    assert (result.exit_code, result.stderr) == (1, said)
+    assert run("index", str(repository), "--remove", "--watch").exit_code == 2
+
+
+def test_a_folder_with_nothing_to_index_is_said(run: Run, tmp_path: Path) -> None:
+    result = run("index", str(tmp_path))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("0 files: ")
+    assert f"nothing in {tmp_path} is indexed" in result.stderr
+
+
+def test_a_file_is_no_folder(run: Run, repository: Path) -> None:
+    result = run("index", str(repository / "loan.py"))
+    assert (result.exit_code, result.stderr) == (1, f"error: {repository / 'loan.py'}: Not a directory\n")
 
 
 def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:

@@ -54,7 +54,14 @@ class KeptMemories:
         rest = first + len(page) < len(wanted)
         return memory_pb.ListMemoriesResponse(
             memories=[
-                pb.Memory(id=each.id, kind=each.kind, title=each.title, tags=each.tags, source_hash=each.source_hash)
+                pb.Memory(
+                    id=each.id,
+                    kind=each.kind,
+                    title=each.title,
+                    tags=each.tags,
+                    source_hash=each.source_hash,
+                    metadata=each.metadata,
+                )
                 for each in page
             ],
             next_page_token=str(first + len(page)) if rest else "",

@@ -16,8 +16,8 @@ import grpc
 import pytest
 
 from hummock.indexing import SourceFile
+from hummock.indexing.folder import Folder, Indexed
 from hummock.indexing.ignores import Rules
-from hummock.indexing.tree import Tree
 from hummock.indexing.walk import source_file
 from hummock.indexing.watch import Batch, Dial, Follower, Told, Wait, changes_of
 from hummock.v1 import memory_service_pb2 as memory_pb
@@ -34,6 +34,10 @@ NOTHING: frozenset[str] = frozenset()
 
 def forbidden(seconds: float) -> None:
     raise AssertionError(f"waits {seconds} s")
+
+
+def folder_at(path: Path) -> Folder:
+    return Folder(path, on_file=lambda files: None, on_skip=lambda path, reason: None)
 
 
 class Desk:
@@ -54,9 +58,8 @@ class Desk:
             on_away=lambda error: self.absences.append(error.code()),
             on_trouble=lambda error: self.troubles.append(str(error)),
             on_progress=lambda progress: None,
-            on_skip=lambda path, reason: None,
         )
-        return Follower(Tree(self.root), self.project, dial or self.dial, told, wait)
+        return Follower(folder_at(self.root), self.project, dial or self.dial, told, wait)
 
     @property
     def ids(self) -> set[str]:
@@ -148,7 +151,7 @@ def test_a_switched_branch_is_one_batch(desk: Desk) -> None:
     git(desk.root, "switch", "main")
     follower = desk.follower()
     follower.take(NOTHING)
-    changes = changes_of(Tree(desk.root))
+    changes = changes_of(folder_at(desk.root))
     assert follower.take(next(changes)) is None
     git(desk.root, "switch", "other")
     assert told(follower.take(next(changes))) == (61, 60, 1, 1)
@@ -164,7 +167,7 @@ def test_a_batch_waits_for_git_to_end(desk: Desk) -> None:
         if len(waited) == 3:
             lock.unlink()
 
-    assert next(changes_of(Tree(desk.root), wait)) == NOTHING
+    assert next(changes_of(folder_at(desk.root), wait)) == NOTHING
     assert len(waited) == 3
 
 
@@ -172,11 +175,13 @@ def test_a_lock_that_was_left_behind_holds_nothing_up(desk: Desk) -> None:
     lock = desk.root / ".git" / "index.lock"
     lock.touch()
     os.utime(lock, (0, 0))
-    assert next(changes_of(Tree(desk.root), forbidden)) == NOTHING
+    assert next(changes_of(folder_at(desk.root), forbidden)) == NOTHING
 
 
 def test_what_lies_aside_wakes_nobody(desk: Desk) -> None:
-    changes = changes_of(Tree(desk.root))
+    folder = folder_at(desk.root)
+    folder.settle(Indexed((), ""))
+    changes = changes_of(folder)
     next(changes)
     write(desk.root, {"node_modules/a/a.js": "a()\n", ".git/x": "x\n", "src/c.py": "c = 1\n"})
     seen: set[str] = set()

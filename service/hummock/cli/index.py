@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as json_lib
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,12 +28,18 @@ _JsonFlag = Annotated[
 ]
 STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
 _SHOWN_FAILURES = 5
+_SHOWN_LINES = 10
 
 
 def index(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The repository, or a folder of one.")],
     project: ProjectOption,
-    name: Annotated[str, typer.Option("--name", help="Keeps several repositories of one project apart.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="Names its index: clones of it on other machines share that by the name.")
+    ] = "",
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Delete the index of PATH, which need not be there any more.")
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Go on: follow what changes, until Ctrl-C.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until all is found by meaning, too.")] = False,
@@ -43,12 +50,20 @@ def index(
 
     When it ends, all is found by words and names. Vectors follow in the service, whoever waits for them.
 
+    Each folder of a project has an index of its own; a folder inside an indexed one renews its part of that. A folder \
+that was moved is another one: --remove the old path first, or give both one --name.
+
     Left out are what git ignores, what may hold secrets, and what nobody asks about: generated files, lock files, \
 data, licences, vendored folders. A file .hummockignore in PATH, written as a .gitignore is, leaves out more; lines \
 with ! bring something back.
     """
     if watch and wait:
         raise typer.BadParameter("--watch never ends: leave out --wait, or run it once with --wait first")
+    if remove and (watch or wait):
+        raise typer.BadParameter("--remove goes without --watch and --wait")
+    if remove:
+        _remove(path, project, target, name=name, json=json)
+        return
     if watch:
         from hummock.cli.watch import watch_repository
 
@@ -64,6 +79,23 @@ with ! bring something back.
         print_report(report)
     if report.failures:
         raise typer.Exit(1)
+
+
+def _remove(path: Path, project: str, target: str, *, name: str, json: bool) -> None:
+    with packages_of("code"):
+        from hummock.indexing.sync import remove
+    with connect(target) as service, Meter() as meter:
+        try:
+            deleted = remove(
+                path,
+                project,
+                service.channel,
+                name=name,
+                on_progress=lambda progress: meter.show(STAGES[progress.stage], progress.done, progress.total),
+            )
+        except ValueError as error:
+            raise CommandFailed(printable(str(error))) from error
+    print_line(json_lib.dumps({"deleted": deleted}) if json else f"{deleted} deleted")
 
 
 def index_repository(
@@ -125,12 +157,38 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
     if report.walked.skipped:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.walked.skipped.items())
         say(f"{report.walked.skipped_total} paths left out: {reasons}")
+    if not report.walked.files:
+        note(printable(f"nothing in {Path(report.root, report.part)} is indexed"))
+    _say_where(report, say)
     say_secrets(report, say)
     if report.info:
         _print_info(report.info, say)
     if report.without_grammar:
         note(f"cut by lines, for want of `pip install 'hummock[code]'`: {', '.join(report.without_grammar)}")
     warn_of_failures(report)
+
+
+def _say_where(report: SyncReport, say: Callable[[str], None]) -> None:
+    """Which index that was, if not the project's first; what is in none; and those of folders that are gone."""
+    project = shlex.quote(report.project)
+    if report.part:
+        say(printable(f"{report.part} is a part of {report.root}, which is indexed: only that part was compared"))
+    if report.name:
+        say(printable(f"kept apart from other folders of the project: paths begin with {report.name}/"))
+    if report.nested:
+        say(f"{len(report.nested)} nested repositories are not indexed; each has an index of its own by:")
+        _say_first([f"hummock index {shlex.quote(path)} -p {project}" for path in report.nested], say)
+    gone = [each for each in report.others if each.root.startswith("/") and not Path(each.root).is_dir()]
+    if gone:
+        say("indexed in the project, and not on this machine; if they are gone for good, delete their indexes by:")
+        _say_first([f"hummock index {shlex.quote(each.root)} -p {project} --remove" for each in gone], say)
+
+
+def _say_first(lines: Sequence[str], say: Callable[[str], None]) -> None:
+    for line in lines[:_SHOWN_LINES]:
+        say(printable(f"  {line}"))
+    if len(lines) > _SHOWN_LINES:
+        say(f"  and {len(lines) - _SHOWN_LINES} more (--json has all)")
 
 
 def say_secrets(report: SyncReport, say: Callable[[str], None]) -> None:

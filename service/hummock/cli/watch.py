@@ -73,7 +73,8 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
     """Index the folder and follow it for ever. Raises: CommandFailed."""
     _require_watchfiles()
     from hummock.indexing import MissingExtra
-    from hummock.indexing.tree import Tree
+    from hummock.indexing.folder import Folder
+    from hummock.indexing.sync import counting
     from hummock.indexing.watch import CannotWatch, Follower, Told, changes_of
 
     resolved = resolved_target(target)
@@ -101,15 +102,15 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
             meter.say(f"left out: {printable(path)} ({reason})")
 
     try:
-        told = Told(on_away=away, on_trouble=trouble, on_progress=show, on_skip=skip)
-        tree = Tree(root, name)
-        follower = Follower(tree, project, dial, told)
+        told = Told(on_away=away, on_trouble=trouble, on_progress=show)
+        folder = Folder(root, name, on_file=counting(show), on_skip=skip)
+        follower = Follower(folder, project, dial, told)
         with meter:
             first = follower.take(frozenset())
         is_first = False
         if first is not None:
             on_batch(first, True)
-        for batch in follower.follow(changes_of(tree)):
+        for batch in follower.follow(changes_of(folder)):
             on_batch(batch, False)
     except grpc.RpcError as error:
         said = describe(call_error(error), resolved) if isinstance(error, grpc.Call) else str(error)

@@ -79,13 +79,18 @@ def located_id(path: str, place: str) -> str:
 
     Two places never share an id: `#` in a path is escaped, and an id that had to be cut ends in a digest of the whole.
     """
-    whole = f"{path.replace('%', '%25').replace('#', '%23')}#{place}"
+    whole = f"{escaped(path)}#{place}"
     raw = whole.encode()
     if len(raw) <= MAX_ID_BYTES:
         return whole
     digest = blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
     kept = raw[: MAX_ID_BYTES - len(digest) - 1].decode(errors="ignore")
     return f"{kept}~{digest}"
+
+
+def escaped(path: str) -> str:
+    """A path as ids begin with it."""
+    return path.replace("%", "%25").replace("#", "%23")
 
 
 def distinct(place: str, taken: set[str]) -> str:

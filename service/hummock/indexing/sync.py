@@ -1,4 +1,4 @@
-"""Bringing a project of the service to hold exactly what a repository has.
+"""Bringing a project of the service to hold exactly what a folder has, and nothing of another root's less.
 
 The service is spoken to as any client does. What it lists decides what is sent: a run that was cut short, or that
 another machine made, costs nothing twice, and an unchanged repository sends nothing.
@@ -6,8 +6,7 @@ another machine made, costs nothing twice, and an unchanged repository sends not
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,10 +14,11 @@ from typing import Literal, TypeAlias
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
+from hummock.indexing.folder import Folder, Held, Indexed, OtherIndex, root_of
 from hummock.indexing.project_info import MOST_NAMED, Made
-from hummock.indexing.skips import OnSkip, WalkCounts
-from hummock.indexing.tree import Tree, shown_root
-from hummock.indexing.wire import REPOSITORY_TAG, changes, is_of_repository
+from hummock.indexing.skips import OnSkip, SkipReason, WalkCounts
+from hummock.indexing.tree import OnFile, Tree, shown_root
+from hummock.indexing.wire import ROOT, index_name
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2, project_service_pb2
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
@@ -71,11 +71,26 @@ class InfoReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a run did. `without_grammar` names languages that were cut by lines for want of the extra `code`.
+    """What a run did.
 
-    `info` is None where nothing was found to index; `secrets` are those of what was sent, a kind each.
+    Attributes:
+        project: Where it is indexed.
+        root: The root that the folder belongs to, and `part`, the folder below it; empty for all of the root.
+        part: See there.
+        name: What the root's index is called in the project; its first one has no name.
+        others: The other indexes of the project.
+        nested: Paths of repositories inside the folder that it leaves out, and that are not indexed in the project.
+        secrets: Those of what was sent, a kind each.
+        without_grammar: Languages that were cut by lines for want of the extra `code`.
+        info: None where nothing was found to index.
     """
 
+    project: str
+    root: str
+    part: str
+    name: str
+    others: tuple[OtherIndex, ...]
+    nested: tuple[str, ...]
     walked: WalkCounts
     fragments: int
     domain_entries: int
@@ -92,55 +107,96 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 def sync(
-    root: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress, on_skip: OnSkip
+    path: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress, on_skip: OnSkip
 ) -> SyncReport:
-    """Index the repository below `root` into the project: send what changed, then delete what vanished.
+    """Index a folder into the project: send what changed, then delete what vanished.
 
     What the manifests say it is made with, and where it lies, becomes the project's information, unless a person has
-    said otherwise. Several repositories of one project are told apart by `name`: their technologies add up.
+    said otherwise. The technologies of several roots of one project add up.
 
     Args:
-        root: The repository, or a folder of one.
+        path: A repository, or a folder of one.
         project: The project, which is created when it does not exist.
         channel: To the service, with its credentials.
-        name: Keeps several repositories of one project apart: it is put before all paths, and a run leaves those of
-            other names alone. Empty for a project's only repository.
+        name: Of the folder's index, put before all paths. Empty for the one that it has; further roots get one each.
         on_progress: Called as each stage goes on.
         on_skip: Called with path and reason for each file and folder that is left out; not for what git ignores.
 
     Raises:
-        ValueError: `name` is no single part of a path.
-        FileNotFoundError, NotADirectoryError: `root` is not a directory.
+        ValueError: `name` is no single part of a path, or another folder's.
+        FileNotFoundError, NotADirectoryError: `path` is not a directory.
         grpc.RpcError: The service cannot be reached or refuses the project. What it has acknowledged is kept, and the
             next run goes on from there.
     """
-    tree = Tree(root, name)
-    service = _Service(project=project, name=name, channel=channel)
-    # The service lists what it has while this process reads.
-    with ThreadPoolExecutor(1, "hummock-held") as beside:
-        held = beside.submit(service.held)
-        tree.look((), lambda files: on_progress(Progress(stage="read", done=files, total=None)), on_skip)
-    return _brought(tree, service, held.result(), on_progress)
+    folder = Folder(path, name, on_file=counting(on_progress), on_skip=on_skip)
+    folder.look()
+    return bring(folder, project, channel, on_progress=on_progress)
 
 
-def bring(tree: Tree, project: str, channel: grpc.Channel, *, on_progress: OnProgress) -> SyncReport:
-    """Bring the project to hold what the tree has, which has been looked at; arguments and errors as of `sync`."""
-    service = _Service(project=project, name=tree.name, channel=channel)
-    return _brought(tree, service, service.held(), on_progress)
+def counting(on_progress: OnProgress) -> OnFile:
+    """Tells of files as progress."""
+    return lambda files: on_progress(Progress(stage="read", done=files, total=None))
 
 
-def _brought(tree: Tree, service: "_Service", held: Mapping[str, str], on_progress: OnProgress) -> SyncReport:
-    local = tree.hashes()
-    plan = changes(local, held)
-    memories = tree.memories(plan.send)
+def bring(folder: Folder, project: str, channel: grpc.Channel, *, on_progress: OnProgress) -> SyncReport:
+    """Bring the project to hold what the folder had when it was last looked at; errors as of `sync`."""
+    service = _Service(project=project, channel=channel)
+    indexed = service.indexed()
+    folder.settle(indexed)
+    if folder.tree.name not in indexed.owners:
+        # Reading takes a while, in which another root may have begun an index of this name.
+        indexed = service.indexed()
+        folder.settle(indexed)
+    while True:
+        tree, begins = folder.tree, folder.tree.name not in indexed.owners
+        report = _brought(folder, indexed, service, on_progress)
+        if not begins or not report.sent:
+            return report
+        # Or it did so while this one was sent. Then the later one takes what it sent away again.
+        indexed = service.indexed()
+        folder.settle(indexed)
+        if folder.tree is tree:
+            return report
+
+
+def remove(path: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress) -> int:
+    """Delete the index of a root, which need not be there any more, or that of a name; how many memories it had.
+
+    Raises:
+        ValueError: The project has no such index.
+        grpc.RpcError: As `sync`.
+    """
+    service = _Service(project=project, channel=channel)
+    indexed = service.indexed()
+    root = root_of(path.resolve())
+    ids = [each.id for each in indexed.held if (each.name == name if name else each.root == root)]
+    if not ids:
+        roots = ", ".join(sorted(filter(None, indexed.roots))) or "nothing"
+        raise ValueError(f"{name or root} is no root that {project} has an index of; indexed is {roots}")
+    deleted = service.delete(ids, on_progress)
+    service.forget_path(root)
+    return deleted
+
+
+def _brought(folder: Folder, indexed: Indexed, service: "_Service", on_progress: OnProgress) -> SyncReport:
+    tree = folder.tree
+    plan, others = folder.plan(indexed)
+    memories = tree.memories(plan.send, root_of(tree.root))
     failures, secrets = service.send(memories, on_progress)
     deleted = service.delete(plan.delete, on_progress)
-    info = service.describe(tree.made(), shown_root(tree)) if local else None
-    domains = tree.domain_entries()
+    local, domains = len(tree.hashes()), tree.domain_entries()
+    adds_up = bool(others or tree.name)
+    info = service.describe(tree.made(), shown_root(tree), adds_up=adds_up) if local else None
     tree.release()
     return SyncReport(
+        project=service.project,
+        root=str(tree.root),
+        part=tree.part.rstrip("/"),
+        name=tree.name,
+        others=others,
+        nested=tuple(sorted(_nested(tree, others))),
         walked=tree.counts,
-        fragments=len(local) - domains,
+        fragments=local - domains,
         domain_entries=domains,
         sent=len(memories) - sum(len(failure.ids) for failure in failures),
         deleted=deleted,
@@ -152,25 +208,36 @@ def _brought(tree: Tree, service: "_Service", held: Mapping[str, str], on_progre
     )
 
 
-class _Service:
-    """The project at the service, as far as the indexer's memories of one repository go."""
+def _nested(tree: Tree, others: Sequence[OtherIndex]) -> Iterator[str]:
+    indexed = {each.root for each in others}
+    for path, reason in tree.left_out:
+        nested = tree.root / path
+        if reason == SkipReason.NESTED_REPOSITORY and root_of(nested) not in indexed:
+            yield str(nested)
 
-    def __init__(self, *, project: str, name: str, channel: grpc.Channel) -> None:
-        self._project = project
-        self._name = name
+
+class _Service:
+    """The project at the service, as far as the indexer's memories go."""
+
+    def __init__(self, *, project: str, channel: grpc.Channel) -> None:
+        self.project = project
         self._contexts = ContextServiceStub(channel)
         self._memories = MemoryServiceStub(channel)
         self._projects = ProjectServiceStub(channel)
 
-    def held(self) -> Mapping[str, str]:
-        """Source hashes by id."""
-        held: dict[str, str] = {}
+    def indexed(self) -> Indexed:
+        """What the indexer has in the project."""
+        held = list(self._listed())
+        info = self._info() if any(not each.name and not each.root for each in held) else None
+        is_indexers = info is not None and info.path_origin == memory_pb2.ORIGIN_INDEXER
+        return Indexed(held, info.path if info is not None and is_indexers else "")
+
+    def _listed(self) -> Iterator[Held]:
         request = memory_service_pb2.ListMemoriesRequest(
-            project=self._project,
+            project=self.project,
             filter=memory_pb2.MemoryFilter(
                 kinds=[memory_pb2.MEMORY_KIND_CODE_FRAGMENT, memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE],
                 origins=[memory_pb2.ORIGIN_INDEXER],
-                tags=[f"{REPOSITORY_TAG}{self._name}"] if self._name else [],
             ),
             page_size=_PAGE_MEMORIES,
             view=memory_pb2.MEMORY_VIEW_INDEX,
@@ -179,11 +246,15 @@ class _Service:
         )
         while True:
             page = self._memories.ListMemories(request, timeout=_UNARY_TIMEOUT_S)
-            held |= {
-                memory.id: memory.source_hash for memory in page.memories if is_of_repository(memory.tags, self._name)
-            }
+            for memory in page.memories:
+                yield Held(
+                    id=memory.id,
+                    source_hash=memory.source_hash,
+                    name=index_name(memory.tags),
+                    root=memory.metadata.get(ROOT, ""),
+                )
             if not page.next_page_token:
-                return held
+                return
             request.page_token = page.next_page_token
 
     def send(
@@ -214,18 +285,19 @@ class _Service:
         deleted = 0
         for first in range(0, len(ids), _DELETE_MEMORIES):
             part = ids[first : first + _DELETE_MEMORIES]
-            request = memory_service_pb2.DeleteMemoriesRequest(
-                project=self._project, request_id=_request_id(), ids=part
-            )
+            request = memory_service_pb2.DeleteMemoriesRequest(project=self.project, request_id=_request_id(), ids=part)
             deleted += self._memories.DeleteMemories(request, timeout=_UNARY_TIMEOUT_S).deleted_count
             on_progress(Progress(stage="delete", done=first + len(part), total=len(ids)))
         return deleted
 
-    def describe(self, made: Made, path: str) -> InfoReport:
-        """Say what the project is made with and where it lies, where that is new and nobody else has said it."""
+    def describe(self, made: Made, path: str, *, adds_up: bool) -> InfoReport:
+        """Say what the project is made with and where it lies, where that is new and nobody else has said it.
+
+        `adds_up` keeps the technologies of the project's other roots.
+        """
         before = self._info()
         stack = made.tech_stack
-        if self._name:
+        if adds_up:
             stack = tuple(dict.fromkeys((*before.tech_stack, *stack)))[:MOST_NAMED]
         wanted = project_service_pb2.ProjectInfo(tech_stack=stack, path=path)
         differing = [name for name in _FIELDS if getattr(wanted, name) and _differs(name, before, wanted)]
@@ -237,9 +309,15 @@ class _Service:
             kept=tuple(name for name in differing if _differs(name, now, wanted)),
         )
 
+    def forget_path(self, path: str) -> None:
+        """The project no longer lies there, where it was an indexer that said so."""
+        before = self._info()
+        if before.path == path and before.path_origin == memory_pb2.ORIGIN_INDEXER:
+            self._say(project_service_pb2.ProjectInfo(), ["path"])
+
     def _info(self) -> project_service_pb2.ProjectInfo:
         """What is known of the project; nothing of one that does not exist."""
-        request = project_service_pb2.GetProjectRequest(project=self._project)
+        request = project_service_pb2.GetProjectRequest(project=self.project)
         try:
             return self._projects.GetProject(request, timeout=_UNARY_TIMEOUT_S).project.info
         except grpc.RpcError as error:
@@ -249,7 +327,7 @@ class _Service:
 
     def _say(self, info: project_service_pb2.ProjectInfo, names: Sequence[str]) -> project_service_pb2.ProjectInfo:
         request = project_service_pb2.UpdateProjectRequest(
-            project=self._project,
+            project=self.project,
             request_id=_request_id(),
             info=info,
             update_mask=FieldMask(paths=names),
@@ -258,7 +336,7 @@ class _Service:
         return self._projects.UpdateProject(request, timeout=_UNARY_TIMEOUT_S).project.info
 
     def _learn_request(self, batch: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnStreamRequest:
-        learn = context_service_pb2.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
+        learn = context_service_pb2.LearnRequest(project=self.project, request_id=_request_id(), memories=batch)
         return context_service_pb2.LearnStreamRequest(learn=learn)
 
 

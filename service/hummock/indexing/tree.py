@@ -16,7 +16,7 @@ from hummock.indexing.ignores import OWN_RULES, Rules
 from hummock.indexing.languages import without_grammar
 from hummock.indexing.markdown import MARKDOWN_SUFFIXES, DomainEntry, domain_entries, names_of
 from hummock.indexing.project_info import Made, Manifests, is_manifest
-from hummock.indexing.skips import OnSkip, SkipReason, Tally, WalkCounts, is_presentable
+from hummock.indexing.skips import SkipReason, Tally, WalkCounts, is_presentable
 from hummock.indexing.walk import Refused, folder_reason, list_paths, open_root, own_rules, source_file
 from hummock.indexing.wire import content_hash, memory_input
 from hummock.v1 import memory_pb2
@@ -52,41 +52,47 @@ class _File:
 
 
 class Tree:
-    """The memories of the repository below `root`; `name` tells several repositories of one project apart."""
+    """The memories of the repository below `root`, or of a part of it.
 
-    def __init__(self, root: Path, name: str = "") -> None:
-        """Look at nothing yet.
+    Attributes:
+        root: Its folder, without links.
+        name: Tells several repositories of one project apart: it is put before all paths.
+        part: The folder below the root whose memories and counts are given, with `/` at its end; empty for all. All is
+            read even so: documents are cut by what the others say.
+        left_out: Path and reason of each file and folder that the last look left out in that part.
+    """
 
-        Raises:
-            ValueError: `name` is no single part of a path.
-        """
-        _check_name(name)
+    def __init__(self, root: Path, name: str = "", part: str = "") -> None:
+        """Look at nothing yet."""
         self.root = root
         self.name = name
+        self.part = part
         self.counts: WalkCounts = Tally().counts
+        self.left_out: list[tuple[str, str]] = []
         self._files: dict[str, _File] = {}
         self._own: Rules | None = None
         self._own_stamp: _Stamp = ()
         self._fresh: dict[str, Fragment | DomainEntry] = {}
         self._shared: frozenset[str] = frozenset()
 
-    def look(self, touched: Collection[str], on_file: OnFile, on_skip: OnSkip) -> int:
+    def look(self, touched: Collection[str], on_file: OnFile) -> int:
         """Bring it up to date with the disk; how many indexed files are new, different or gone.
 
         Args:
             touched: Files and folders, relative to the root, that are read again whatever the file system says of them.
             on_file: Called after each file that is indexed, with their number so far.
-            on_skip: Called for each path that is left out, as by `list_paths`.
 
         Raises:
             FileNotFoundError, NotADirectoryError: The root is not a directory.
             ValueError, MissingExtra: As `own_rules` and `list_paths`.
         """
         tally = Tally()
+        left_out: list[tuple[str, str]] = []
 
         def skip(path: str, reason: str) -> None:
-            tally.skip(path, reason)
-            on_skip(path, reason)
+            if path.startswith(self.part):
+                tally.skip(path, reason)
+                left_out.append((path, reason))
 
         before = self._files
         files: dict[str, _File] = {}
@@ -105,12 +111,18 @@ class Tree:
                 if file.reason is not None:
                     skip(path, file.reason)
                     continue
-                tally.keep(file.file_bytes)
+                if path.startswith(self.part):
+                    tally.keep(file.file_bytes)
                 kept += 1
                 on_file(kept)
-        self._files, self._own, self._own_stamp, self.counts = files, own, own_stamp, tally.counts
+        self._files, self._own, self._own_stamp = files, own, own_stamp
+        self.counts, self.left_out = tally.counts, left_out
         self._cut_documents(before)
-        return _differing(before, files)
+        return _differing(before, files, self.part)
+
+    def lists(self, folder: str) -> bool:
+        """Whether the last look met a file in a folder, relative to the root and with `/` at its end."""
+        return any(path.startswith(folder) for path in self._files)
 
     def is_aside(self, path: str) -> bool:
         """Whether a path lies in a folder that was not entered when the tree was last looked at, nor would be now."""
@@ -122,17 +134,17 @@ class Tree:
         found: dict[str, str] = {}
         for is_document in (False, True):
             for path, file in self._files.items():
-                if _is_document(path) is is_document:
+                if _is_document(path) is is_document and path.startswith(self.part):
                     found |= file.hashes
         return found
 
-    def memories(self, ids: Iterable[str]) -> list[memory_pb2.Memory]:
-        """The memories of these ids; files that were not read since the last `release` are read again for it."""
+    def memories(self, ids: Iterable[str], root: str) -> list[memory_pb2.Memory]:
+        """The memories of these ids, with `root` on record; files not read since `release` are read again for it."""
         wanted = list(ids)
         missing = {key for key in wanted if key not in self._fresh}
         if missing:
             self._read_again({path for path, file in self._files.items() if not missing.isdisjoint(file.hashes)})
-        return [memory_input(self._fresh[key], self.name) for key in wanted if key in self._fresh]
+        return [memory_input(self._fresh[key], self.name, root) for key in wanted if key in self._fresh]
 
     def release(self) -> None:
         """Let go of the memories that were read: the service has them."""
@@ -148,7 +160,9 @@ class Tree:
 
     def domain_entries(self) -> int:
         """How many of the memories are sections of documents."""
-        return sum(len(file.hashes) for path, file in self._files.items() if _is_document(path))
+        return sum(
+            len(file.hashes) for path, file in self._files.items() if _is_document(path) and path.startswith(self.part)
+        )
 
     def without_grammar(self) -> list[str]:
         """Languages that were cut by lines for want of the extra `code`."""
@@ -212,11 +226,12 @@ class Tree:
 
 def shown_root(tree: Tree) -> str:
     """Where the repository lies; empty where that cannot be said, or where the project has several."""
-    path = str(tree.root.resolve())
+    path = str(tree.root)
     return path if not tree.name and is_presentable(path) else ""
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Raises: ValueError, where an index cannot have this name."""
     is_part = name not in {".", ".."} and "/" not in name and name == name.strip() and name.isprintable()
     if not is_part or len(name) > _MAX_NAME_CHARACTERS:
         raise ValueError(f"repository name {name!r}: must be one part of a path, at most 100 characters")
@@ -252,7 +267,9 @@ def _indexed(files: Mapping[str, _File]) -> set[str]:
     return {path for path, file in files.items() if file.reason is None}
 
 
-def _differing(before: Mapping[str, _File], after: Mapping[str, _File]) -> int:
-    """How many indexed files are only in one of them, or have other bytes."""
-    digests = [{(path, files[path].digest) for path in _indexed(files)} for files in (before, after)]
+def _differing(before: Mapping[str, _File], after: Mapping[str, _File], part: str) -> int:
+    """How many indexed files of a part are only in one of them, or have other bytes."""
+    digests = [
+        {(path, files[path].digest) for path in _indexed(files) if path.startswith(part)} for files in (before, after)
+    ]
     return len({path for path, _ in digests[0] ^ digests[1]})

@@ -12,9 +12,8 @@ from typing import TypeAlias
 
 import grpc
 
-from hummock.indexing.skips import OnSkip
-from hummock.indexing.sync import OnProgress, Progress, SyncReport, bring
-from hummock.indexing.tree import Tree
+from hummock.indexing.folder import Folder
+from hummock.indexing.sync import OnProgress, SyncReport, bring
 from hummock.indexing.walk import git
 
 # Changes are gathered until none has come for as long as a step, or for as long as the whole.
@@ -48,14 +47,12 @@ class Told:
     Attributes:
         on_away: Called once for each absence of the service; it is asked again until it answers.
         on_trouble: Called when the user's rules cannot be read; what they were stays in force.
-        on_progress: As of `sync`.
-        on_skip: As of `sync`; called again for every batch.
+        on_progress: As of `sync`, but for files that are read, which the folder tells of.
     """
 
     on_away: Callable[[grpc.Call], None]
     on_trouble: Callable[[ValueError], None]
     on_progress: OnProgress
-    on_skip: OnSkip
 
 
 class CannotWatch(Exception):
@@ -63,20 +60,20 @@ class CannotWatch(Exception):
 
 
 class Follower:
-    """Keeps a project of the service in step with one repository. Several may follow the same one."""
+    """Keeps a project of the service in step with one folder. Several may follow the same one, or a part of it."""
 
-    def __init__(self, tree: Tree, project: str, dial: Dial, told: Told, wait: Wait = time.sleep) -> None:
+    def __init__(self, folder: Folder, project: str, dial: Dial, told: Told, wait: Wait = time.sleep) -> None:
         """Nothing is read or sent yet.
 
         Args:
-            tree: The repository.
+            folder: What is followed.
             project: The project.
             dial: Gives a channel for one batch: one that lost its service would wait longer and longer before it
                 tried again.
             told: Who hears of it.
             wait: Lets as many seconds pass.
         """
-        self._tree = tree
+        self._folder = folder
         self._project = project
         self._dial = dial
         self._told = told
@@ -96,18 +93,18 @@ class Follower:
         Waits for as long as the service is away.
 
         Args:
-            touched: Paths relative to the root that are read again whatever the file system says of them.
+            touched: Paths relative to the folder that are read again whatever the file system says of them.
 
         Raises:
-            FileNotFoundError, NotADirectoryError: The root is not a directory any more.
+            FileNotFoundError, NotADirectoryError: The folder is not there any more.
             grpc.RpcError: The service refuses the project. What it has acknowledged is kept.
         """
-        changed = self._look(touched)
+        self._look(touched)
         delay_s = 0.0
-        while changed or self._is_first:
+        while self._folder.changed or self._is_first:
             try:
                 with self._dial() as channel:
-                    report = bring(self._tree, self._project, channel, on_progress=self._told.on_progress)
+                    report = bring(self._folder, self._project, channel, on_progress=self._told.on_progress)
             except grpc.RpcError as error:
                 if not isinstance(error, grpc.Call) or error.code() not in _PASSING:
                     raise
@@ -115,27 +112,24 @@ class Follower:
                     self._told.on_away(error)
                 delay_s = min(delay_s * 2 or _FIRST_RETRY_S, _LAST_RETRY_S)
                 self._wait(delay_s)
-                changed += self._look(frozenset())
+                self._look(frozenset())
             else:
                 self._is_first = False
+                changed, self._folder.changed = self._folder.changed, 0
                 return Batch(files_changed=changed, report=report)
         return None
 
-    def _look(self, touched: frozenset[str]) -> int:
-        def on_file(files: int) -> None:
-            self._told.on_progress(Progress(stage="read", done=files, total=None))
-
+    def _look(self, touched: frozenset[str]) -> None:
         try:
-            return self._tree.look(touched, on_file, self._told.on_skip)
+            self._folder.look(touched)
         except ValueError as error:  # rules that somebody is just writing
             if self._is_first:
                 raise
             self._told.on_trouble(error)
-            return 0
 
 
-def changes_of(tree: Tree, wait: Wait = time.sleep) -> Iterator[frozenset[str]]:
-    """Paths below the tree's root that changed, relative to it, but for those in folders that no look enters; for ever.
+def changes_of(folder: Folder, wait: Wait = time.sleep) -> Iterator[frozenset[str]]:
+    """Paths below the folder that changed, relative to it, but for those in folders that no look enters; for ever.
 
     They are gathered until it is quiet and git is not at work.
     The first set, which may be empty, comes within a second: what changed before it was watched is looked for then.
@@ -144,12 +138,12 @@ def changes_of(tree: Tree, wait: Wait = time.sleep) -> Iterator[frozenset[str]]:
         ModuleNotFoundError: The extra `code` is not installed.
         CannotWatch: The folder is gone, or there are too many folders in it.
     """
-    root = tree.root.resolve(strict=True)
+    root = folder.path
     lock = _git_lock(root)
     is_first = True
     for paths in _told_by_the_system(root):
         relative = (os.path.relpath(path, root) for path in paths)
-        touched = frozenset(path for path in relative if not tree.is_aside(path))
+        touched = frozenset(path for path in relative if not folder.is_aside(path))
         if touched or is_first:
             is_first = False
             _await_git(lock, wait)

@@ -12,6 +12,9 @@ from hummock.indexing.markdown import DomainEntry
 from hummock.v1 import memory_pb2 as pb
 
 REPOSITORY_TAG = "repository:"
+ROOT = "root"
+"""Names the root in the metadata of what is indexed."""
+
 # Part of every hash: raise it when the same values come to be put on the wire differently.
 _RECIPE = 1
 _HASH_BYTES = 16
@@ -20,18 +23,17 @@ _MAX_TITLE_CHARACTERS = 160
 _MAX_DOCUMENT_TITLE_CHARACTERS = 1024
 
 
-def memory_input(memory: Fragment | DomainEntry, name: str) -> pb.Memory:
-    """The memory to learn; `name` is that of its repository in the project, empty for the project's only one."""
+def memory_input(memory: Fragment | DomainEntry, name: str, root: str) -> pb.Memory:
+    """The memory to learn, of the index of this name; the project's first one has none."""
     tags = [f"{REPOSITORY_TAG}{name}"] if name else []
-    if isinstance(memory, Fragment):
-        return _code(memory, tags)
-    return _domain(memory, tags)
+    message = _code(memory, tags) if isinstance(memory, Fragment) else _domain(memory, tags)
+    message.metadata[ROOT] = root
+    return message
 
 
-def is_of_repository(tags: Sequence[str], name: str) -> bool:
-    """Whether a listed memory with these tags belongs to the repository of that name."""
-    wanted = {f"{REPOSITORY_TAG}{name}"} if name else set()
-    return {tag for tag in tags if tag.startswith(REPOSITORY_TAG)} == wanted
+def index_name(tags: Sequence[str]) -> str:
+    """The name of the index that a listed memory with these tags belongs to."""
+    return next((tag.removeprefix(REPOSITORY_TAG) for tag in tags if tag.startswith(REPOSITORY_TAG)), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
