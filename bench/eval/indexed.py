@@ -12,9 +12,10 @@ from pathlib import Path
 
 from hummock.indexing.chunker import fragments
 from hummock.indexing.content import content_reason
+from hummock.indexing.decoding import decoded
 from hummock.indexing.fragment import Fragment, SourceFile
 from hummock.indexing.languages import language_of, without_grammar
-from hummock.indexing.skips import name_reason
+from hummock.indexing.skips import SkipReason, name_reason
 from hummock.indexing.walk import git, walk
 from hummock.indexing.wire import memory_input
 from hummock.v1 import memory_pb2 as pb
@@ -73,8 +74,10 @@ def at_commit(root: Path, commit: str, folders: Sequence[str]) -> list[SourceFil
 
 
 def _taken(path: str, data: bytes) -> SourceFile | None:
-    refused = name_reason(path) or content_reason(path, data)
-    return None if refused else SourceFile(path=path, data=data)
+    text = decoded(data)
+    if isinstance(text, SkipReason) or name_reason(path) or content_reason(path, text.data):
+        return None
+    return SourceFile(path=path, data=text.data)
 
 
 def on_disk(root: Path, folders: Sequence[str]) -> list[SourceFile]:

@@ -95,6 +95,16 @@ def test_nested_repositories_are_named_with_the_command_for_each(run: Run, repos
     assert report["nested"] == [f"{repository}/clone {turn:02}" for turn in range(12)]
 
 
+def test_a_guessed_encoding_is_said_and_what_cannot_be_told_is_named(run: Run, repository: Path) -> None:
+    (repository / "list.java").write_bytes("// 查询用户的订单列表\nclass A {}\n".encode("gbk"))
+    (repository / "odd.c").write_bytes(b"int main() { return 0; } // \xd7\xe9\n")
+    said = run("index", str(repository)).stdout
+    assert "it was guessed:\n  list.java (gb18030)\n1 files were left out; a line such as `coding: gbk`" in said
+    assert "what they are:\n  odd.c\n" in said
+    report = json.loads(run("index", str(repository), "--json").stdout)
+    assert (report["guessed"], report["undecided"]) == ([{"path": "list.java", "encoding": "gb18030"}], ["odd.c"])
+
+
 def test_a_root_without_an_index_cannot_be_removed(run: Run, repository: Path) -> None:
     result = run("index", str(repository), "--remove")
     said = f"error: {repository} is no root that 还款 has an index of; indexed is nothing\n"

@@ -160,6 +160,12 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
     if not report.walked.files:
         note(printable(f"nothing in {Path(report.root, report.part)} is indexed"))
     _say_where(report, say)
+    if report.guessed:
+        say(f"{len(report.guessed)} files are not UTF-8 and do not say their encoding; it was guessed:")
+        _say_first([f"{each.path} ({each.encoding})" for each in report.guessed], say)
+    if report.undecided:
+        say(f"{len(report.undecided)} files were left out; a line such as `coding: gbk` in them says what they are:")
+        _say_first(report.undecided, say)
     say_secrets(report, say)
     if report.info:
         _print_info(report.info, say)

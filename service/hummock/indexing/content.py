@@ -39,13 +39,8 @@ Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | boo
 
 
 def content_reason(path: str, data: bytes) -> SkipReason | None:
-    """Why a file with these bytes is not indexed, or None."""
-    if b"\0" in data:
-        return SkipReason.BINARY
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return SkipReason.NOT_UTF8
+    """Why a file with this text, as UTF-8, is not indexed, or None."""
+    text = data.decode("utf-8-sig")
     if data.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in data[:_HEAD_BYTES]:
         return SkipReason.PRIVATE
     return _reason_to_leave_out(path, text, data)

@@ -13,13 +13,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """A text file: its path relative to the root, with `/` between parts, and its bytes as they lie on disk.
+    """A text file: its path relative to the root, with `/` between parts, and its text as UTF-8.
 
-    Of a notebook they are the text of its cells.
+    Of a notebook that is the text of its cells. `guessed` is the encoding that was guessed for the bytes on disk; empty
+    where they are UTF-8, or say what they are.
     """
 
     path: str
     data: bytes
+    guessed: str = ""
 
     def text(self) -> str:
         r"""The decoded text without byte order mark, every line end as `\n`.

@@ -28,7 +28,7 @@ class SkipReason(StrEnum):
     OUTSIDE = "path leaves the root"
     TOO_LARGE = "larger than 1 MB"
     BINARY = "binary"
-    NOT_UTF8 = "not UTF-8 text"
+    UNDECIDED = "damaged text, or in an encoding that cannot be told"
     BAD_NAME = "name is too long or not printable UTF-8"
     PRIVATE = "may hold secrets"
     MINIFIED = "minified"

@@ -17,7 +17,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from hummock.indexing.folder import Folder, Held, Indexed, OtherIndex, root_of
 from hummock.indexing.project_info import MOST_NAMED, Made
 from hummock.indexing.skips import OnSkip, SkipReason, WalkCounts
-from hummock.indexing.tree import OnFile, Tree, shown_root
+from hummock.indexing.tree import Guessed, OnFile, Tree, shown_root
 from hummock.indexing.wire import ROOT, index_name
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2, project_service_pb2
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
@@ -80,6 +80,8 @@ class SyncReport:
         name: What the root's index is called in the project; its first one has no name.
         others: The other indexes of the project.
         nested: Paths of repositories inside the folder that it leaves out, and that are not indexed in the project.
+        guessed: Files that are not UTF-8 and do not say what they are, and the encoding in which they were read.
+        undecided: Paths of those that were left out because no encoding was likely, or several were.
         secrets: Those of what was sent, a kind each.
         without_grammar: Languages that were cut by lines for want of the extra `code`.
         info: None where nothing was found to index.
@@ -91,6 +93,8 @@ class SyncReport:
     name: str
     others: tuple[OtherIndex, ...]
     nested: tuple[str, ...]
+    guessed: tuple[Guessed, ...]
+    undecided: tuple[str, ...]
     walked: WalkCounts
     fragments: int
     domain_entries: int
@@ -195,6 +199,8 @@ def _brought(folder: Folder, indexed: Indexed, service: "_Service", on_progress:
         name=tree.name,
         others=others,
         nested=tuple(sorted(_nested(tree, others))),
+        guessed=tuple(tree.guessed()),
+        undecided=tuple(path for path, reason in tree.left_out if reason == SkipReason.UNDECIDED),
         walked=tree.counts,
         fragments=local - domains,
         domain_entries=domains,

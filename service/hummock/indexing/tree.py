@@ -39,6 +39,7 @@ class _File:
         hashes: Source hashes of its memories by their ids.
         kept: A document, which is cut again when other files come or go, or a manifest.
         names: What its sections are called, of a document.
+        guessed: The encoding that was guessed for it; empty where it is known.
     """
 
     stamp: _Stamp
@@ -49,6 +50,15 @@ class _File:
     hashes: dict[str, str] = field(default_factory=dict)
     kept: SourceFile | None = None
     names: frozenset[str] = frozenset()
+    guessed: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guessed:
+    """A file that does not say its encoding, and the one in which it was read."""
+
+    path: str
+    encoding: str
 
 
 class Tree:
@@ -164,6 +174,14 @@ class Tree:
             len(file.hashes) for path, file in self._files.items() if _is_document(path) and path.startswith(self.part)
         )
 
+    def guessed(self) -> list[Guessed]:
+        """The files whose encoding was guessed."""
+        return [
+            Guessed(path=path, encoding=file.guessed)
+            for path, file in self._files.items()
+            if file.guessed and path.startswith(self.part)
+        ]
+
     def without_grammar(self) -> list[str]:
         """Languages that were cut by lines for want of the extra `code`."""
         return without_grammar({file.language for file in self._files.values()})
@@ -180,6 +198,7 @@ class Tree:
             file_bytes=len(source.data),
             kept=source if is_document or is_manifest(path) else None,
             names=names_of(source) if is_document else frozenset(),
+            guessed=source.guessed,
         )
         if not is_document:
             cut = fragments(replace(source, path=self._shown(path)))

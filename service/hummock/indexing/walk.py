@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hummock.indexing.content import content_reason
+from hummock.indexing.decoding import decoded
 from hummock.indexing.fragment import SourceFile, suffix_of
 from hummock.indexing.ignores import GIT_RULES, OWN_RULES, Rules, is_ignored
 from hummock.indexing.notebook import NOTEBOOK_SUFFIX, cells_as_text
@@ -79,11 +80,12 @@ def source_file(root_fd: int, path: str, own: Rules | None) -> SourceFile:
         raise Refused(SkipReason.BAD_NAME)
     is_wanted = _verdict(own, path) is False
     _refuse(name_reason(path), is_wanted)
-    data = read_file(root_fd, path, MAX_FILE_BYTES)
-    if suffix_of(path) == NOTEBOOK_SUFFIX:
-        data = cells_as_text(data)
+    text = decoded(read_file(root_fd, path, MAX_FILE_BYTES))
+    if isinstance(text, SkipReason):
+        raise Refused(text)
+    data = cells_as_text(text.data) if suffix_of(path) == NOTEBOOK_SUFFIX else text.data
     _refuse(content_reason(path, data), is_wanted)
-    return SourceFile(path=path, data=data)
+    return SourceFile(path=path, data=data, guessed=text.guessed)
 
 
 def _refuse(reason: SkipReason | None, is_wanted: bool) -> None:
