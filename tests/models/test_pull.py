@@ -164,10 +164,22 @@ def test_an_interrupt_leaves_what_was_there(
 
 @pytest.mark.usefixtures("maven")
 def test_the_rest_of_a_killed_pull_is_cleared_away(toy: ModelDescription, tmp_path: Path) -> None:
-    leftover = tmp_path / "models" / ".toy-abc" / "toy"
+    leftover = tmp_path / "models" / ".hummock-staging-toy-abc" / "toy"
     leftover.mkdir(parents=True)
     pull(toy, tmp_path / "models")
     assert only_files(tmp_path / "models") == ["toy"]
+
+
+@pytest.mark.usefixtures("maven")
+def test_a_pull_leaves_what_others_keep_in_the_models_directory(toy: ModelDescription, tmp_path: Path) -> None:
+    """A folder whose name begins with a dot, and a file behind a link at the place of the lock."""
+    models, elsewhere = tmp_path / "models", tmp_path / "elsewhere"
+    (models / ".my-notes").mkdir(parents=True)
+    elsewhere.write_text("theirs")
+    (models / ".lock").symlink_to(elsewhere)
+    pull(toy, models)
+    assert only_files(models) == [".my-notes", "toy"]
+    assert elsewhere.read_text() == "theirs"
 
 
 @pytest.mark.usefixtures("maven")

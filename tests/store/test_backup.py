@@ -124,6 +124,40 @@ def test_old_backups_are_dropped_with_the_blocks_that_they_alone_had(data: Path,
     assert held(tmp_path / "new") == held(data)
 
 
+def test_what_somebody_else_keeps_where_backups_lie_is_no_backup_and_stays(data: Path, tmp_path: Path) -> None:
+    backups = Backups(tmp_path / "backups")
+    theirs = [
+        tmp_path / "backups" / place
+        for place in (
+            "manifests/deployment.json",
+            "blocks/stone/granite.png",
+            "blocks/ab/notes",
+            f"blocks/ab/{'0' * 64}",
+        )
+    ]
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("theirs")
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / f"cd{'0' * 62}").write_text("theirs")
+    (tmp_path / "backups" / "blocks" / "cd").symlink_to(tmp_path / "shared")
+    made(data, backups)
+    last = made(data, backups, now=2.0, keep=1)
+    assert backups.names() == [last.name]
+    assert [path.read_text() for path in (*theirs, tmp_path / "shared" / f"cd{'0' * 62}")] == ["theirs"] * 5
+
+
+def test_a_restore_replaces_a_link_at_the_place_of_its_file(data: Path, tmp_path: Path) -> None:
+    backups, new, elsewhere = Backups(tmp_path / "backups"), tmp_path / "new", tmp_path / "elsewhere"
+    made(data, backups)
+    new.mkdir()
+    elsewhere.write_text("theirs")
+    (new / "data.mdb.part").symlink_to(elsewhere)
+    restored(backups, new)
+    assert held(new) == held(data)
+    assert elsewhere.read_text() == "theirs"
+
+
 def test_a_backup_that_was_removed_by_hand_is_known_no_longer(data: Path, tmp_path: Path) -> None:
     backups = Backups(tmp_path / "backups")
     name = made(data, backups).name

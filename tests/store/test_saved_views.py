@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hummock.core.settings import NO_SETTINGS
 from hummock.ports.writes import ProjectRemoval
 from hummock.store import WritableStore
+from hummock.store.errors import DirectoryUnusable
 from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.lmdb import saved_views
 from hummock.store.lmdb.data_file import DATA_FILE
@@ -363,6 +364,80 @@ def test_another_directory_at_the_path_is_left_alone(tmp_path: Path, caplog: pyt
         data.mkdir()
     assert "could not be saved" in caplog.text
     assert list(data.iterdir()) == []
+
+
+STRANGERS = (
+    "notes.txt",
+    "1",
+    "1-2",
+    "1-notes",
+    "7.part.txt",
+    "x-1-0123456789abcdef",
+    "1-1-0123456789ABCDEF",
+    ".hidden",
+)
+
+
+def stand_beside(folder: Path) -> dict[str, str]:
+    """Files of somebody else, one of each name; their contents by name."""
+    for name in STRANGERS:
+        (folder / name).write_text(f"of {name}")
+    return contents(folder)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {name: (folder / name).read_text() for name in STRANGERS}
+
+
+def change_much(store: WritableStore) -> None:
+    """Enough for the view to be saved again."""
+    for number in range(SAVING.ops_kept):
+        put(store, "p", Entry(id=f"n{number}"))
+    rebuild(store)
+
+
+def test_what_somebody_else_keeps_among_the_views_stays_through_starts_saves_and_purges(saved: Path) -> None:
+    theirs = stand_beside(saved / SAVED_VIEWS)
+    (saved / SAVED_VIEWS / "9-9-0123456789abcdef").mkdir()
+    with saving(saved) as store:
+        change_much(store)
+    purge(saved, 1e9, lambda done, total: None)
+    assert contents(saved / SAVED_VIEWS) == theirs
+    assert {path.name for path in (saved / SAVED_VIEWS).iterdir()} == {*STRANGERS, "9-9-0123456789abcdef"}
+
+
+def test_a_link_in_the_place_of_the_views_has_nothing_behind_it_removed_or_written(
+    saved: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (saved / SAVED_VIEWS).rename(elsewhere)
+    (saved / SAVED_VIEWS).symlink_to(elsewhere)
+    theirs = stand_beside(elsewhere)
+    (elsewhere / "7.part").write_text("theirs")
+    before = {path.name for path in elsewhere.iterdir()}
+    with caplog.at_level(logging.WARNING), saving(saved) as store:
+        expected = answers(store)
+        change_much(store)
+        assert set(answers(store)) > set(expected)
+    assert "is a link" in caplog.text
+    assert contents(elsewhere) == theirs
+    assert {path.name for path in elsewhere.iterdir()} == before
+    with pytest.raises(DirectoryUnusable, match="remove the files of views behind it"):
+        purge(saved, 1e9, lambda done, total: None)
+    assert {path.name for path in elsewhere.iterdir()} == before
+
+
+def test_a_link_in_the_place_of_a_view_that_is_being_saved_is_replaced(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    elsewhere.write_text("theirs")
+    with saving(data) as store:
+        (data / SAVED_VIEWS).mkdir(exist_ok=True)
+        (data / SAVED_VIEWS / "1.part").symlink_to(elsewhere)
+        put(store, "p", Entry(id="m"))
+        assert answers(store)
+        rebuild(store)
+    assert file_of(data).is_file()
+    assert elsewhere.read_text() == "theirs"
 
 
 def test_a_small_project_and_a_process_that_only_reads_save_none(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from hummock.models.description import Model, ModelFile, PublishedModel
 from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDirectoryUnusable
 
 RECORD_FILE = "model.json"
+_STAGING = ".hummock-staging-"
+"""Begins the names of directories of a `turn`, by which one that was killed is known."""
 
 
 def sha256_of(path: Path) -> str:
@@ -103,7 +105,7 @@ def turn(models_directory: Path, progress: Callable[[str], None] = lambda line: 
     """
     try:
         models_directory.mkdir(parents=True, exist_ok=True)
-        lock = (models_directory / ".lock").open("w")
+        lock = (models_directory / ".lock").open("a")
     except OSError as error:
         raise ModelsDirectoryUnusable(models_directory, error) from error
     with lock:
@@ -112,7 +114,7 @@ def turn(models_directory: Path, progress: Callable[[str], None] = lambda line: 
         except BlockingIOError:
             progress("another process is adding a model; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        for leftover in models_directory.glob(".*-*"):
+        for leftover in models_directory.glob(f"{_STAGING}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
 
@@ -120,7 +122,7 @@ def turn(models_directory: Path, progress: Callable[[str], None] = lambda line: 
 @contextmanager
 def staging(name: str, models_directory: Path) -> Iterator[Path]:
     """An empty directory of that name on the file system of the models, within a `turn`; gone at the end."""
-    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=models_directory) as scratch:
+    with tempfile.TemporaryDirectory(prefix=f"{_STAGING}{name}-", dir=models_directory) as scratch:
         staged = Path(scratch) / name
         staged.mkdir()
         yield staged

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import stat
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -34,6 +36,8 @@ _RECORD_PREFIX = b"saved_view:"
 """Of the keys of their records, in the table of the directory; a project's number follows."""
 
 _DIGITS = 16
+_OURS = re.compile(rf"(?P<number>[0-9]+)(?:\.part|-[0-9]+-[0-9a-f]{{{_DIGITS}}})")
+"""What files of views are called; whatever else lies in the folder is somebody else's."""
 
 _log = logging.getLogger(__name__)
 
@@ -110,10 +114,15 @@ class SavedViewFiles:
         if environment.free_disk_bytes() < view.nbytes + self._limits.disk_reserve_bytes:
             _log.warning("the view of project number %d is not saved: the disk has no room for it", view.number)
             return
+        if self._folder.is_symlink():
+            _log.warning("the view of project number %d is not saved: %s is a link", view.number, self._folder)
+            return
         self._folder.mkdir(mode=0o700, exist_ok=True)
         part = self._folder / f"{view.number}.part"
         try:
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            part.unlink(missing_ok=True)
+            # Exclusively: through a link at its place another file would be emptied.
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 saved = write_view(view, environment.space_number, file)
                 file.flush()
@@ -144,9 +153,7 @@ class SavedViewFiles:
 
     def _remove_others(self, saved: SavedView) -> None:
         """The project's earlier files; a process that has one mapped keeps it."""
-        for path in self._folder.glob(f"{saved.number}-*"):
-            if path.name != _file_name(saved):
-                path.unlink(missing_ok=True)
+        remove_files(self._folder, but=frozenset({_file_name(saved)}), number=saved.number)
 
     def _remove_strangers(self) -> None:
         """Records of projects that are gone, and files that no record names."""
@@ -159,10 +166,26 @@ class SavedViewFiles:
                 for number in gone:
                     txn.delete(_key(number), db=environment.tables.meta)
         named = {_file_name(saved) for number, saved in recorded.items() if saved and number not in gone}
-        if self._folder.is_dir():
-            for path in self._folder.iterdir():
-                if path.name not in named:
-                    path.unlink()
+        remove_files(self._folder, but=frozenset(named))
+
+
+def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int | None = None) -> None:
+    """Removes files of views from the folder, and nothing else that lies there; nothing behind a link.
+
+    Args:
+        folder: It may be missing.
+        but: Names of files that stay.
+        number: Of the project whose files go; None removes those of all.
+
+    Raises: OSError.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        name = _OURS.fullmatch(path.name)
+        is_ours = name is not None and number in (None, int(name["number"])) and stat.S_ISREG(path.lstat().st_mode)
+        if is_ours and path.name not in but:
+            path.unlink(missing_ok=True)
 
 
 def _file_name(saved: SavedView) -> str:

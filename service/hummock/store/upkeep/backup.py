@@ -10,6 +10,7 @@ what was cut off before leaves blocks that nobody names, and the next backup rem
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,6 +30,9 @@ BLOCK_BYTES = 64 * 1024
 FORMAT = 1
 _ATTEMPTS = 64
 _NAME_DIGITS = 16
+_NAME = re.compile(rf"\d{{8}}T\d{{6}}(?:\.\d+)?Z-[0-9a-f]{{{_NAME_DIGITS}}}")
+_BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(durable.PART)})?")
+"""What is called otherwise is no file of a backup, and stays where it lies."""
 
 Progress = Callable[[int, int], None]
 """Told how many bytes are done, and of how many."""
@@ -81,7 +85,7 @@ class Backups:
 
     def names(self) -> list[str]:
         """Of all backups, the oldest first."""
-        return sorted(path.stem for path in self._manifests.glob("*.json"))
+        return sorted(path.stem for path in self._manifests.glob("*.json") if _NAME.fullmatch(path.stem))
 
     def manifest(self, name: str) -> Manifest:
         """One backup's. Raises: BackupDamaged."""
@@ -166,8 +170,11 @@ class Backups:
         durable.sync(self._manifests)
         forget_backups(data, str(self.directory.resolve()), dropped)
         wanted = {digest for name in self.names() for digest in self.manifest(name).blocks}
-        for path in self._blocks.glob("*/*"):
-            if path.name not in wanted:
+        # Behind a link may lie the blocks of backups that are nobody's here.
+        folders = () if self._blocks.is_symlink() else self._blocks.iterdir()
+        for path in (path for folder in folders if not folder.is_symlink() for path in folder.glob("*")):
+            is_ours = _BLOCK.fullmatch(path.name) and path.parent.name == path.name[:2]
+            if is_ours and path.name not in wanted:
                 path.unlink()
         return tuple(dropped)
 

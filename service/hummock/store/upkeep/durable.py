@@ -48,5 +48,6 @@ def alone(directory: Path) -> Iterator[None]:
 
 
 def created(path: Path) -> BinaryIO:
-    """An empty file, for its owner alone."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
+    """An empty file in the place of an earlier one, for its owner alone. A link there is replaced, not followed."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,8 +11,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from hummock.store.errors import DirectoryUnusable
 from hummock.store.lmdb.lock import DirectoryLock
-from hummock.store.lmdb.saved_views import SAVED_VIEWS
+from hummock.store.lmdb.saved_views import SAVED_VIEWS, remove_files
 from hummock.store.tables import keys, record_codec
 from hummock.store.upkeep import durable
 from hummock.store.upkeep.inspection import Snapshot
@@ -79,8 +79,14 @@ def _remove_saved_views(data: Path) -> None:
     """First: they hold what was removed since they were written, and a purge that is killed must not leave them."""
     lock = DirectoryLock(data)
     try:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(data / SAVED_VIEWS)
+        folder = data / SAVED_VIEWS
+        if folder.is_symlink():
+            advice = f"remove the files of views behind it, and {SAVED_VIEWS} itself"
+            raise DirectoryUnusable(data, f"{SAVED_VIEWS} is a link, and what lies behind it is not removed", advice)
+        remove_files(folder)
+        # Unless something else lies there.
+        with suppress(OSError):
+            folder.rmdir()
     finally:
         lock.release()
 
