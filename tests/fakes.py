@@ -25,6 +25,10 @@ class FakeClock:
         self._now += seconds
         self._monotonic += max(seconds, 0.0)
 
+    def leap(self, seconds: float) -> None:
+        """Sets the time, ahead or back, while none passes, as a wrong time server and a sleep of the machine do."""
+        self._now += seconds
+
 
 class CountingLock:
     """A lock that counts how often it was let go."""

@@ -18,6 +18,7 @@ from hummock.store.postgresql.opening import SharedStore
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.postgresql.schema import MIGRATIONS, Migration, SchemaNewer, bring_up, form_of
 from hummock.store.postgresql.seen_views import SeenViews
+from hummock.store.settled_clock import SettledClock
 from hummock.store.tables.recent import RecentReads
 from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
@@ -32,7 +33,7 @@ from tests.workplace import over
 @contextmanager
 def of_the_first_form(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedStore]:
     """What the version before had: it makes and knows the first form alone, and claims nothing."""
-    clock = FakeClock()
+    clock = SettledClock(FakeClock())
     with monkeypatch.context() as patch:
         patch.setattr(schema, "MIGRATIONS", MIGRATIONS[:1])
         database = Database(dsn, SPACE, 6)
@@ -42,7 +43,7 @@ def of_the_first_form(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sha
     room = DatabaseRoom(database, 1024 * MIB, clock)
     requests = RequestReads(database, clock, EAGER.request_kept_s)
     writer = start_writer(database, claims, room, views, clock, EAGER, room.look)
-    with closing(SharedStore(database, projects, views, recent, writer, requests, room, claims)) as store:
+    with closing(SharedStore(database, projects, views, recent, writer, requests, room, claims, clock)) as store:
         yield store
 
 

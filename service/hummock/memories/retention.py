@@ -112,7 +112,7 @@ class Retention:
 
     def _apply(self, project: str, settings: RetentionSettings, claim: Claim) -> None:
         if settings.max_age_days is not None:
-            self._apply_age(project, self._clock.now() - settings.max_age_days * _DAY_S, claim)
+            self._apply_age(project, self._store.settled_now() - settings.max_age_days * _DAY_S, claim)
         if settings.max_memories is not None:
             self._apply_count(project, settings.max_memories, claim)
         if settings.max_bytes is not None:

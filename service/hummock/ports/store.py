@@ -213,9 +213,15 @@ class Store(Readable, Protocol):
         """
 
     def expired(self, limit: int) -> list[tuple[str, str]]:
-        """Projects and ids of at most `limit` memories that have expired and are still to be removed.
+        """Projects and ids of at most `limit` memories that had expired at `settled_now` and are still to be removed.
 
         The one that ended first comes first. They are deleted as others are.
+        """
+
+    def settled_now(self) -> float:
+        """Unix seconds by which something may be removed for good.
+
+        Behind a leap of the wall clock it goes on from before, until the clock has gone evenly for ten minutes.
         """
 
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:

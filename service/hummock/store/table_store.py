@@ -9,6 +9,7 @@ from hummock.core.project import DeletedProject, StoreStatus
 from hummock.ports.claims import Claims
 from hummock.ports.store import LastSeen
 from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
+from hummock.store.settled_clock import SettledClock
 from hummock.store.store_reads import StoreReads
 from hummock.store.tables.engine import Engine, Health, Room
 from hummock.store.tables.expiry import expired
@@ -47,9 +48,11 @@ class WritableStore(StoreReads):
         room: Room,
         health: Health,
         claims: Claims,
+        clock: SettledClock,
     ) -> None:
         super().__init__(engine, projects, views)
         self.claims = claims
+        self._clock = clock
         self._health = health
         self._writer = writer
         self._requests = requests
@@ -75,7 +78,11 @@ class WritableStore(StoreReads):
 
     def expired(self, limit: int) -> list[tuple[str, str]]:
         """Memories that have expired and are to be removed; see `ports.Store`."""
-        return expired(self._engine, self._projects.now(), limit)
+        return expired(self._engine, self._clock.settled(), limit)
+
+    def settled_now(self) -> float:
+        """By which something may be removed for good; see `ports.Store`."""
+        return self._clock.settled()
 
     def status(self) -> StoreStatus:
         """How full the store is."""

@@ -103,6 +103,14 @@ def require_file(directory: Path) -> None:
         raise DirectoryUnusable(directory, f"{DATA_FILE} is {_kind(mode)} and no file", RESTORE)
 
 
+def written_at(directory: Path) -> float | None:
+    """When the file was written to last, Unix seconds by the clock of then; None where there is none."""
+    try:
+        return (directory / DATA_FILE).stat().st_mtime
+    except OSError:
+        return None
+
+
 def require_whole(directory: Path) -> None:
     """Raises: DirectoryUnusable: the file is no file, or lacks pages that are in use; OSError."""
     require_file(directory)

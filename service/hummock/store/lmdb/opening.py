@@ -8,10 +8,12 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.models import Clock
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb.claims import OnlyWriter
+from hummock.store.lmdb.data_file import written_at
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.room import DiskRoom
 from hummock.store.lmdb.saved_views import SavedViewFiles
 from hummock.store.lmdb.upkeep import Upkeep
+from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view_cache import FollowingViews, ViewCache
@@ -45,6 +47,7 @@ def open_store(
 
     Raises: StartError: the directory is in use, unusable, of another space, or of a newer version or analyzer.
     """
+    clock = SettledClock(clock, written_at(directory))
     environment = Environment(directory, space, map_bytes)
     try:
         claims = OnlyWriter()
@@ -55,7 +58,7 @@ def open_store(
         requests = RequestReads(environment, clock, limits.request_kept_s)
         upkeep = Upkeep(environment, room, clock)
         writer = start_writer(environment, claims, room, views, clock, limits, upkeep.look)
-        return WritableStore(environment, projects, views, writer, requests, room, upkeep, claims)
+        return WritableStore(environment, projects, views, writer, requests, room, upkeep, claims, clock)
     except BaseException:
         environment.close()
         raise

@@ -17,6 +17,7 @@ from hummock.store.postgresql.last_seen import SeenReads
 from hummock.store.postgresql.listener import Listener
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.postgresql.seen_views import SeenViews
+from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import DirectoryRecord
@@ -54,6 +55,7 @@ def open_shared_store(
 
     Raises: StartError: the database is unusable, of another space, or of a newer version or analyzer.
     """
+    clock = SettledClock(clock)
     database = Database(dsn, space, readers + _WRITERS)
     claims: LeasedClaims | None = None
     try:
@@ -65,7 +67,7 @@ def open_shared_store(
         room = DatabaseRoom(database, quota_bytes, clock)
         requests = RequestReads(database, clock, limits.request_kept_s)
         writer = start_writer(database, claims, room, views, clock, limits, room.look)
-        return SharedStore(database, projects, views, recent, writer, requests, room, claims)
+        return SharedStore(database, projects, views, recent, writer, requests, room, claims, clock)
     except BaseException:
         if claims is not None:
             claims.close()
@@ -88,8 +90,9 @@ class SharedStore(WritableStore):
         requests: RequestReads,
         room: DatabaseRoom,
         claims: Claims,
+        clock: SettledClock,
     ) -> None:
-        super().__init__(database, projects, views, writer, requests, room, room, claims)
+        super().__init__(database, projects, views, writer, requests, room, room, claims, clock)
         self.last_seen = SeenReads(database, views, recent, projects.term_numbers, self._halves, projects.now)
         self._listener = Listener(database, self._seqs)
         self._listener.follow(views.reach)

@@ -127,7 +127,7 @@ class Backups:
             stored = [self._store(block) for block in _told(pages, progress)]
             manifest = _manifest(snapshot, pages, now, version, [digest for digest, _ in stored])
             name = self._publish(data, manifest)
-            dropped = self._drop(data, keep)
+            dropped = self._drop(data, name, keep)
         new = [size for _, size in stored if size]
         return Made(name=name, manifest=manifest, new_blocks=len(new), new_bytes=sum(new), dropped=dropped)
 
@@ -161,10 +161,13 @@ class Backups:
         durable.sync(self._manifests)
         return name
 
-    def _drop(self, data: Path, keep: int | None) -> tuple[str, ...]:
-        """Removes the oldest backups but for so many, and all blocks that none has."""
-        names = self.names()
-        dropped = names[: max(len(names) - keep, 0)] if keep is not None else []
+    def _drop(self, data: Path, made: str, keep: int | None) -> tuple[str, ...]:
+        """Removes the oldest backups but for so many, and all blocks that none has.
+
+        The one just made stays, though a clock that was ahead may have given an earlier one a later name.
+        """
+        earlier = [name for name in self.names() if name != made]
+        dropped = earlier[: max(len(earlier) + 1 - keep, 0)] if keep is not None else []
         for name in dropped:
             (self._manifests / f"{name}.json").unlink()
         durable.sync(self._manifests)

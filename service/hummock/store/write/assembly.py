@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hummock.ports.claims import Claims
-from hummock.ports.models import Clock
 from hummock.store.limits import StoreLimits
+from hummock.store.settled_clock import SettledClock
 from hummock.store.tables.engine import Engine, Room
 from hummock.store.views.view_cache import ViewCache
 from hummock.store.write.group import GroupCommit
@@ -19,7 +19,7 @@ def start_writer(
     claims: Claims,
     room: Room,
     views: ViewCache,
-    clock: Clock,
+    clock: SettledClock,
     limits: StoreLimits,
     look: Callable[[], None],
 ) -> Writer:

@@ -11,9 +11,9 @@ import msgspec
 
 from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound, StorageFull
 from hummock.core.project import MAX_PROJECT_BYTES, DeletedProject
-from hummock.ports.models import Clock
 from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.limits import StoreLimits
+from hummock.store.settled_clock import SettledClock
 from hummock.store.tables import keys, op_log, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Foreseen, Room, Transaction
 from hummock.store.tables.projects import project_number, project_record
@@ -53,7 +53,7 @@ class GroupTransaction:
         engine: Engine,
         txn: Transaction,
         dictionaries: TermDictionaries,
-        clock: Clock,
+        clock: SettledClock,
         limits: StoreLimits,
     ) -> None:
         self._engine = engine
@@ -76,7 +76,7 @@ class GroupTransaction:
             self._engine.require_claim(self._txn, request.claim)
         now = self._clock.now()
         opened = self._projects.get(project) or self._open(project, now, creates=request.creates)
-        oldest = now - self._limits.request_kept_s
+        oldest = self._clock.settled() - self._limits.request_kept_s
         earlier = idempotency.earlier(
             self._txn, self._tables, opened.number, request.request_id, request.fingerprint, oldest
         )
@@ -103,7 +103,7 @@ class GroupTransaction:
         """Removes a project with all that waits for it, or finds what was answered before. Raises: ProjectNotFound."""
         self.has_begun, self.operations, self.has_removed = False, 0, False
         now = self._clock.now()
-        oldest = now - self._limits.request_kept_s
+        oldest = self._clock.settled() - self._limits.request_kept_s
         earlier = idempotency.earlier(
             self._txn, self._tables, REQUESTS, request.request_id, request.fingerprint, oldest
         )
@@ -127,7 +127,7 @@ class GroupTransaction:
 
     def finish(self) -> None:
         """Writes what waits, forgets what is outdated, and stores the records of the projects."""
-        now = self._clock.now()
+        now = self._clock.settled()
         oldest = now - self._limits.request_kept_s
         text_vectors.trim(self._txn, self._engine, now, self._limits)
         for name, opened in self._projects.items():
@@ -218,7 +218,7 @@ def _outcome(job: Job, written: Written[Any], group: GroupTransaction) -> Outcom
 class GroupCommit:
     """Commits jobs together."""
 
-    def __init__(self, engine: Engine, room: Room, clock: Clock, limits: StoreLimits) -> None:
+    def __init__(self, engine: Engine, room: Room, clock: SettledClock, limits: StoreLimits) -> None:
         self._engine = engine
         self._room = room
         self._clock = clock

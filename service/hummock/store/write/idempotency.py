@@ -7,9 +7,9 @@ import itertools
 import msgspec
 
 from hummock.core.errors import RequestIdReused
-from hummock.ports.models import Clock
 from hummock.ports.writes import Reply, Written
 from hummock.store.limits import StoreLimits
+from hummock.store.settled_clock import SettledClock
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.tables.projects import project_number
@@ -18,7 +18,7 @@ from hummock.store.tables.projects import project_number
 class RequestReads:
     """Reads what was answered before. Safe to call from several threads."""
 
-    def __init__(self, engine: Engine, clock: Clock, kept_s: float) -> None:
+    def __init__(self, engine: Engine, clock: SettledClock, kept_s: float) -> None:
         """Args are the open directory, the time, and how long answers are remembered."""
         self._engine = engine
         self._clock = clock
@@ -28,7 +28,7 @@ class RequestReads:
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
     ) -> Written[Reply] | None:
         """The answer that the request had before; see `ports.Store`."""
-        oldest = self._clock.now() - self._kept_s
+        oldest = self._clock.settled() - self._kept_s
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
