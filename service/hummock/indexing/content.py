@@ -155,8 +155,8 @@ def _is_data(path: str, suffix: str, text: str, lines: Sequence[str]) -> bool:
 
 
 # A row of a dump of a table; its statement may go on over many lines.
-_ROW: Final = re.compile(r"\s*(?:insert\s+into\b|values\b|\(|\)|--|/\*|$)", re.IGNORECASE)
-_WORD: Final = re.compile(r"\s*[\w'’-]{1,40}\s*$")
+_ROW: Final = re.compile(r"\s*+(?:insert\s+into\b|values\b|\(|\)|--|/\*|$)", re.IGNORECASE)
+_WORD: Final = re.compile(r"\s*+[\w'’-]{1,40}+\s*+$")
 
 
 def _share(lines: Sequence[str], form: re.Pattern[str]) -> float:

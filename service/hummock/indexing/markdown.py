@@ -19,7 +19,7 @@ _MAX_DOMAIN_CHARACTERS = 120
 _MAX_ALIAS_CHARACTERS = 60
 _MAX_NAME_CHARACTERS = 256
 _SECTION_LEVELS = 2
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
+_FENCE = re.compile(r"\s*+(`{3,}|~{3,})([^`]*+)$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")

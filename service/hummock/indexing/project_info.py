@@ -193,7 +193,7 @@ def _of_gradle(text: str) -> Iterator[str]:
 
 # A string is taken whole, so that no "//" in a URL begins a comment.
 _GRADLE_COMMENTS: Final = re.compile(
-    r"""(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*|/\*.*?\*/""", re.DOTALL
+    r"""(?P<text>"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)|//[^\n]*|/\*.*?\*/""", re.DOTALL
 )
 _GRADLE_PLUGIN: Final = re.compile(r"""\bid\s*\(?\s*["'](?P<id>[\w.-]+)["']""")
 _GRADLE_KOTLIN: Final = re.compile(r"""\bkotlin\s*\(\s*["'][\w.-]+["']\s*\)""")

@@ -22,7 +22,7 @@ _LEAD_SHARE: Final = 0.25
 _FARTHEST_BOUNDARY: Final = 80
 """Characters that are looked back for the end of a word; what has none in so many is no prose."""
 
-_SENTENCE_END: Final = re.compile(r"[。！？；]+|[.!?;]+(?=\s)")
+_SENTENCE_END: Final = re.compile(r"[。！？；]+|(?<![.!?;])[.!?;]++(?=\s)")
 _CJK: Final = re.compile(f"[{CJK}]")
 _INSIDE_WORD: Final = re.compile(rf"(?<=[^\W{CJK}])(?=[^\W{CJK}])")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from hummock.text.chat_templates import TEMPLATES, Template
+from hummock.text.pieces import matches, substituted
 
 
 def _of(column: Callable[[Template], Iterable[str]]) -> str:
@@ -50,7 +51,8 @@ _BRACKET = re.compile(
 )
 # What stands in front of a generic's types and of an index. A look-behind in the patterns would make them slow.
 _IN_CODE: Final = {"type": re.compile(r"[0-9A-Za-z_]\Z|::\Z"), "index": re.compile(r"[0-9A-Za-z_\])]\Z")}
-_BLOCK = re.compile(rf"(`{{3,}}+|~{{3,}}+)([^\S\n]{{0,8}}\\*)(?={_of(lambda row: row.blocks)})")
+# A run is taken whole whatever follows: begun at again at each of its characters it would take quadratic time.
+_BLOCK = re.compile(rf"(?:`{{3,}}+|~{{3,}}+)(?:[^\S\n]{{0,8}}\\*(?={_of(lambda row: row.blocks)})(?P<called>))?")
 
 # Characters of compatibility that stand for one of ASCII: full width, mathematical and circled letters, small forms.
 _COMPATIBLE_RANGES: Final = (
@@ -122,22 +124,27 @@ def inert(text: str) -> str:
     if text.isascii() or not _DISGUISE.search(text):
         return _inert_plain(text)
     text = _disarmed_as_folded(_TAG, text)
-    return _BLOCK.sub(r"\1\2\\", _disarmed_as_folded(_BRACKET, text))
+    return _BLOCK.sub(_uncalled, _disarmed_as_folded(_BRACKET, text))
 
 
 def _inert_plain(text: str) -> str:
     has_entity = "&" in text
     if has_entity or "<" in text:
-        text = _TAG.sub(lambda found: _entity(found, found[0]), text)
+        text = substituted(_TAG, lambda found: _entity(found, found[0]), text)
     if has_entity or "[" in text or "]~" in text:
-        text = _BRACKET.sub(lambda found: _entity(found, found[0]), text)
-    return _BLOCK.sub(r"\1\2\\", text) if "```" in text or "~~~" in text else text
+        text = substituted(_BRACKET, lambda found: _entity(found, found[0]), text)
+    return _BLOCK.sub(_uncalled, text) if "```" in text or "~~~" in text else text
+
+
+def _uncalled(fence: re.Match[str]) -> str:
+    """The beginning of a block of code; with a backslash more where a program would run it by its name."""
+    return fence[0] if fence["called"] is None else f"{fence[0]}\\"
 
 
 def _disarmed_as_folded(pattern: re.Pattern[str], text: str) -> str:
     """The text, disarmed where the pattern finds a marker once characters of compatibility are what they stand for."""
     parts, end = [], 0
-    for found in pattern.finditer(text.translate(_FOLDS)):
+    for found in matches(pattern, text.translate(_FOLDS)):
         parts += [text[end : found.start()], _entity(found, text[found.start() : found.end()])]
         end = found.end()
     return "".join([*parts, text[end:]])

@@ -10,6 +10,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from hummock.text.pieces import substituted
+
 CJK: Final = (
     "\u3005-\u3007\u303b"  # iteration and closing marks, ideographic zero
     "\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
@@ -88,7 +90,7 @@ def _break_mark_runs(text: str) -> str:
     """
     if _near_marks().search(text) is None:
         return text
-    return _mark_run().sub(rf"\g<0>{_GRAPHEME_JOINER}", text)
+    return substituted(_mark_run(), lambda run: run[0] + _GRAPHEME_JOINER, text)
 
 
 @cache

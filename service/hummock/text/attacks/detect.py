@@ -8,6 +8,7 @@ from typing import Final
 
 from hummock.text.attacks.families import FAMILIES
 from hummock.text.attacks.readings import as_seen, encoded, spaced_out
+from hummock.text.pieces import matches
 
 ENCODED: Final = "encoded"
 """Named beside the family of what was found in Base64."""
@@ -40,4 +41,4 @@ def _in_text(text: str) -> set[str]:
 
 
 def _said_in(seen: str) -> set[str]:
-    return {name for name, patterns in _PATTERNS if any(pattern.search(seen) for pattern in patterns)}
+    return {name for name, patterns in _PATTERNS if any(next(matches(pattern, seen), None) for pattern in patterns)}

@@ -309,8 +309,9 @@ FAMILIES: Final = (
             r"(?m)^\W{0,3}[\[(【](?:system|系统|系统消息|system message|system prompt|admin|管理员"
             r"|developer)[\])】]\W{0,3}.{0,40}"
             r"(?:ignore|must|you |your |你|忽略|必须|执行|override|disregard)",
-            r"(?:-{3,}|={3,}|\*{3,})\s?(?:end of (?:context|document|memory|memories|system prompt|user input"
-            r"|data)|begin (?:new )?(?:system )?(?:instructions?|prompt)"
+            r"(?:-{3}|={3}|\*{3})\s?"
+            r"(?:end of (?:context|document|memory|memories|system prompt|user input|data)"
+            r"|begin (?:new )?(?:system )?(?:instructions?|prompt)"
             r"|new (?:system )?instructions?|(?:资料|文档|记忆|上下文|数据)(?:到此)?结束"
             r"|新的?(?:系统)?指令(?:开始)?)",
         ),

@@ -1,0 +1,201 @@
+"""No text takes more time than its length accounts for, wherever stored or asked text, or a file's, is read.
+
+`HOSTILE=1500 pytest tests/text/test_hostile_growth.py` tries so many shapes at every place; `make test` a few.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from hummock.core.learning import Entry
+from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Origin, Payload
+from hummock.importing.formats import FileFormat, read_file
+from hummock.indexing.chunker import fragments
+from hummock.indexing.content import content_reason
+from hummock.indexing.fragment import SourceFile
+from hummock.indexing.ignores import Rules
+from hummock.indexing.markdown import domain_entries
+from hummock.indexing.project_info import Manifests
+from hummock.learning.phrases import phrases_of
+from hummock.learning.references import references
+from hummock.mcp import jsonc
+from hummock.memories.quoted import Sources, passages
+from hummock.recall.query_features import echo_hashes, exact_name, is_name
+from hummock.render import escape
+from hummock.render.passage import passage_of, words_of
+from hummock.render.search import leans_back
+from hummock.text import analyzer, clean, credentials, markers, normalise, orders, template, traits
+from hummock.text.attacks.detect import families_in
+from hummock.text.glossary import gloss
+from hummock.text.inverse_glossary import inverse_gloss
+from hummock.text.keywords import keywords, phrases, stretches
+from hummock.text.questions import names_nothing, wanted_by
+from hummock.text.simplified import simplified
+from hummock.text.spelling import may_be_misspelt
+from hummock.text.terms import terms_of
+from hummock.text.time_words import time_intervals
+from hummock.text.tokens import EstimatedTokens
+from hummock.text.told_by_event import told_by_event
+from hummock_kernels.analyzer import BODY
+from tests.growth import Shape, grows_with_its_length_alone, shapes
+
+SHAPES = int(os.environ.get("HOSTILE", "0"))
+A_MEMORY = 1 << 14
+"""Characters: a sixteenth of what a memory may hold; what is quadratic takes a twentieth of a second or more for it."""
+A_QUERY = 8192
+
+
+def draft(content: str, title: str = "") -> Draft:
+    return Draft(
+        kind=MemoryKind.NOTE,
+        origin=Origin.MANUAL,
+        index=MemoryIndex(title=title),
+        payload=Payload(content=f"{content}."),
+    )
+
+
+def file(path: str, text: str) -> SourceFile:
+    return SourceFile(path=path, data=text.encode(errors="replace"))
+
+
+def each_json(text: str) -> list[object]:
+    return [part for kind in FileFormat for part in read_file([text.encode(errors="replace")], kind)]
+
+
+def as_json(text: str) -> object:
+    try:
+        return jsonc.with_entry('{"a": 1, ' + text, "servers", "hummock", {"command": "hummock"})
+    except (jsonc.NotReadable, ValueError, LookupError):
+        return None
+
+
+def whether_it_quotes(text: str) -> bool:
+    """As an answer that repeats what a memory holds."""
+    sources = Sources([text])
+    return all(map(sources.quote, passages(text)))
+
+
+def always(_: str) -> bool:
+    return True
+
+
+ENTRIES = [Entry(memory_id="m", title="the tide table", keywords=("还款",))]
+Work = Callable[[str], Any]
+
+OF_MEMORIES: dict[str, Work] = {
+    "clean": clean.clean,
+    "one line": clean.one_line,
+    "prose": normalise.prose,
+    "code": normalise.code,
+    "simplified": simplified,
+    "known share": lambda text: normalise.known_share(text, frozenset({"han"})),
+    "inert": markers.inert,
+    "unspoken": markers.unspoken,
+    "speaks": markers.speaks,
+    "escaped prose": escape.prose,
+    "fenced": escape.fenced,
+    "quoted": escape.quoted,
+    "listed": escape.listed,
+    "inline": escape.inline,
+    "heading": escape.heading,
+    "attribute": escape.attribute,
+    "string": escape.string,
+    "parenthesised": escape.parenthesised,
+    "id of the index": escape.listed_id,
+    "open fence": lambda text: escape.open_fence(text.split("\n")),
+    "passage": lambda text: passage_of(text, words_of("tide 还款 password"), 400),
+    "passage by tokens": lambda text: passage_of(text, words_of("tide"), 400, EstimatedTokens().count),
+    "secrets": credentials.redacted,
+    "attacks": lambda text: families_in([text]),
+    "orders": lambda text: orders.reading_as_orders([text], [False]),
+    "analysis": lambda text: terms_of([[(text, BODY)]]),
+    "terms": analyzer.document_terms,
+    "exact names": analyzer.exact_names,
+    "tokens": EstimatedTokens().count,
+    "traits": traits.traits_of,
+    "pieces": lambda text: template.pieces_of(draft(text)),
+    "index": lambda text: template.derived_index(draft(text)),
+    "embedded": lambda text: template.embedded(MemoryIndex(title=text[:256]), Payload(content=text)),
+    "phrases": lambda text: list(phrases(text, always)),
+    "passages": lambda text: list(passages(text)),
+    "references": lambda text: references(
+        text, [Entry(memory_id="m", title="the tide table", keywords=("还款",))], 0.6
+    ),
+}
+"""What reads the text of a memory or of a turn."""
+
+OF_QUERIES: dict[str, Work] = {
+    "query terms": analyzer.query_terms,
+    "keywords": lambda text: keywords(text, 32),
+    "times": lambda text: time_intervals(text, 1_700_000_000.0),
+    "told by an event": told_by_event,
+    "gloss": gloss,
+    "inverse gloss": inverse_gloss,
+    "wanted": wanted_by,
+    "names nothing": names_nothing,
+    "echoes": echo_hashes,
+    "exact name": exact_name,
+    "is a name": is_name,
+    "leans back": leans_back,
+    "words to look for": words_of,
+    "misspelt": may_be_misspelt,
+    "names of a title": phrases_of.__wrapped__,
+    "quotation": whether_it_quotes,
+}
+"""What reads a question, or the beginning of a text."""
+
+OF_BACKGROUND: dict[str, Work] = {
+    "stretches": lambda text: list(stretches(text, always)),
+    "ignores": lambda text: Rules.read("", text.encode(errors="replace")),
+}
+"""What is slow for its length, and in nobody's way."""
+
+OF_FILES: dict[str, Work] = {
+    "kind of file": lambda text: content_reason("notes.txt", text.encode(errors="replace")),
+    "kind of SQL": lambda text: content_reason("dump.sql", text.encode(errors="replace")),
+    "kind of Markdown": lambda text: content_reason("notes.md", text.encode(errors="replace")),
+    "licence": lambda text: content_reason("LICENSE", text.encode(errors="replace")),
+    "Markdown": lambda text: domain_entries(file("notes.md", f"# A\n\n{text}\n"), frozenset({"a/b.py"})),
+    "lines": lambda text: fragments(file("notes.txt", text)),
+    "Gradle": lambda text: Manifests().look_at(file("build.gradle", text)),
+    "Go": lambda text: Manifests().look_at(file("go.mod", text)),
+    "requirements": lambda text: Manifests().look_at(file("requirements.txt", text)),
+    "configuration": as_json,
+    "imports": each_json,
+}
+"""What reads a file on the client's side."""
+
+A_PROJECT_READS = 1 << 11
+"""Characters of what takes a millisecond a character or a line, beside the calls or on the client's side."""
+
+PLACES = {
+    **{name: (work, A_MEMORY) for name, work in OF_MEMORIES.items()},
+    **{name: (work, A_QUERY) for name, work in OF_QUERIES.items()},
+    **{name: (work, A_MEMORY) for name, work in OF_FILES.items()},
+    **{name: (work, A_PROJECT_READS) for name, work in OF_BACKGROUND.items()},
+}
+"""Each with the size to which its texts grow."""
+
+SLOW_ONCE = ("`", "~", "=", "-", "*", "[", ".", "\t", " ", '\\"')
+"""Units of runs that a pattern has begun at again and again."""
+
+
+def chosen(name: str) -> list[Shape]:
+    """All shapes where it is asked for, else those that were slow once and a few that differ from place to place."""
+    every = shapes(Random(name), SHAPES or 50)  # noqa: S311 # repeatable
+    if SHAPES:
+        return every
+    return [Shape(unit=unit) for unit in SLOW_ONCE] + Random(name).sample(every, 8)  # noqa: S311
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_reading_takes_time_in_proportion_to_the_text(name: str) -> None:
+    work, size = PLACES[name]
+    work("warm 还款 up: ")
+    slow = [(shape, told) for shape in chosen(name) if (told := grows_with_its_length_alone(work, shape, size))]
+    assert slow == []
