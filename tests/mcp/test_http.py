@@ -95,6 +95,37 @@ def test_a_page_whose_name_resolves_to_this_machine_is_turned_away(
     assert posted(url, **headers) == status
 
 
+def test_what_is_no_message_is_refused_with_its_ids_over_http_too(url: str) -> None:
+    bodies: tuple[tuple[str, list[object]], ...] = (
+        ('{"jsonrpc": "2.0", "id": 7}', [7]),
+        ('{"jsonrpc": "2.0", "id": null, "method": "ping"}', [None]),
+        ('{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', [None]),
+        ('{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"a": ' + "[" * 300 + "]" * 300 + "}}", [5]),
+        ('[{"jsonrpc": "2.0", "id": 5, "method": "ping"}, {"jsonrpc": "2.0", "id": "b", "method": "ping"}]', [5, "b"]),
+        ("{", [None]),
+    )
+    for body, ids in bodies:
+        request = Request(url, body.encode(), JSON)  # noqa: S310 - http, and our own
+        with pytest.raises(HTTPError) as refused, urlopen(request):  # noqa: S310
+            pass
+        with refused.value as answer:
+            said = json.load(answer)
+        assert answer.code == 400
+        assert [each["id"] for each in (said if isinstance(said, list) else [said])] == ids
+
+
+def test_half_a_character_in_an_argument_is_replaced_over_http_too(url: str) -> None:
+    with urlopen(Request(url, json.dumps(HELLO).encode(), JSON)) as answer:  # noqa: S310 - http, and our own
+        session = answer.headers["mcp-session-id"]
+    arguments = '{"text": "half a unicorn \\ud83e"}'
+    body = f'{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"remember","arguments":{arguments}}}}}'
+    request = Request(url, body.encode(), {**JSON, "mcp-session-id": session})  # noqa: S310
+    with urlopen(request) as answer:  # noqa: S310
+        (said,) = (line for line in answer.read().decode().splitlines() if line.startswith("data: {"))
+    result = json.loads(said.removeprefix("data: "))
+    assert (result["id"], result["result"]["structuredContent"]["status"]) == (5, "created")
+
+
 def test_a_page_of_this_very_address_may_call(url: str) -> None:
     assert posted(url, origin=url.removesuffix("/mcp")) == 200
 

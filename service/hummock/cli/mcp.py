@@ -19,6 +19,7 @@ from hummock.cli.mcp_install import install
 from hummock.cli.options import TargetOption, utf8
 from hummock.cli.output import note, print_line
 from hummock.cli.watch import follow_beside
+from hummock.mcp.reach import ServingEnded
 from hummock_client.channel import DEFAULT_TARGET
 
 if TYPE_CHECKING:
@@ -89,7 +90,10 @@ def serve(
         return
     # A thread that waits for stdin keeps Python from ending at Ctrl-C; there is nothing to put away.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asyncio.run(serving.over_stdio(project, resolved, reach))
+    try:
+        asyncio.run(serving.over_stdio(project, resolved, reach))
+    except ServingEnded as ended:
+        raise CommandFailed(str(ended)) from ended
 
 
 def _serve_http(project: str, target: str, reach: Reach | None, host: str, port: int) -> None:

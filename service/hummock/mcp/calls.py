@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import grpc
+from anyio.lowlevel import checkpoint_if_cancelled
 
 from hummock.mcp.reach import Reach, Refused, UnknownMemory
 from hummock.mcp.results import Forgotten, MemoryInFull, Remembered, SearchResults, TaskContext
@@ -93,6 +94,11 @@ class ProjectCalls:
                 if error.reason != grpc.StatusCode.UNAVAILABLE.name or not await self._reached_again():
                     raise
                 return await call()
+        except asyncio.CancelledError:
+            # gRPC raises one of its own, by which the scope that cancelled does not know its cancellation again: the
+            # server's loop would end with the call. This raises the scope's.
+            await checkpoint_if_cancelled()
+            raise
         except HummockCallError as error:
             failure = UnknownMemory if error.code is grpc.StatusCode.NOT_FOUND else Refused
             raise failure(describe(error, self._client.target)) from error

@@ -13,6 +13,10 @@ class UnknownMemory(Refused):
     """The memory does not exist."""
 
 
+class ServingEnded(Exception):
+    """The server has ended although its client has not; the message says why."""
+
+
 class Reach(Protocol):
     """Sees to it that there is a service to call."""
 

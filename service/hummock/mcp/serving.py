@@ -25,6 +25,9 @@ async def over_stdio(project: str, target: str, reach: Reach | None) -> None:
         project: Whose memories.
         target: Where the service listens. It is called when a tool is, so it may start later and be restarted.
         reach: Starts the service where it is away; None leaves that to others.
+
+    Raises:
+        ServingEnded: It ended before stdin did.
     """
     from hummock.mcp.stdio import serve_stdio
 

@@ -7,9 +7,12 @@ from typing import Any, Final
 
 import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hummock import loopback
+from hummock.mcp.messages import NotAMessage, decode, read_message
 
 PATH: Final = "/mcp"
 
@@ -27,9 +30,51 @@ async def serve_http(server: Server[Any], listener: socket.socket) -> None:
         streamable_http_path=PATH, transport_security=_only_for(loopback.names_of(listener))
     )
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_DRAIN_S
+        _reading_messages(app),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_DRAIN_S,
     )
     await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def _reading_messages(app: ASGIApp) -> ASGIApp:
+    """The app behind the reader that stdin has too: what the SDK would answer without its id, or not at all."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        body, has_more = bytearray(), True
+        # What is larger is the SDK's to refuse.
+        while has_more and len(body) <= DEFAULT_MAX_REQUEST_BODY_SIZE:
+            part = await receive()
+            if part["type"] != "http.request":
+                return
+            body += part.get("body", b"")
+            has_more = part.get("more_body", False)
+        text = decode(bytes(body)) if not has_more else ""
+        if text.strip():
+            try:
+                read_message(text)
+            except NotAMessage as none:
+                await _refusal(none)(scope, receive, send)
+                return
+            body[:] = text.encode()
+        unread = [{"type": "http.request", "body": bytes(body), "more_body": has_more}]
+
+        async def again() -> Message:
+            return unread.pop() if unread else await receive()
+
+        await app(scope, again, send)
+
+    return answer
+
+
+def _refusal(none: NotAMessage) -> Response:
+    errors = [each.model_dump(mode="json", by_alias=True, exclude_unset=True) for each in none.answers]
+    return JSONResponse(errors if len(errors) > 1 else errors[0], status_code=400)
 
 
 def _only_for(names: tuple[str, ...]) -> TransportSecuritySettings:
