@@ -53,20 +53,91 @@ def test_relative_directories_become_absolute(tmp_path: Path, monkeypatch: pytes
     assert load_settings({"data_dir": "data"}, {}).data_dir == tmp_path / "data"
 
 
-@pytest.mark.parametrize(("text", "key"), [("prot = 1", "prot"), ("[storage]\nqouta_bytes = 1", "storage.qouta_bytes")])
-def test_an_unknown_key_of_the_file_is_named_with_the_file(tmp_path: Path, text: str, key: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "key", "meant"),
+    [
+        ("prot = 1", "prot", "port"),
+        ("[storage]\nqouta_bytes = 1", "storage.qouta_bytes", "storage.quota_bytes"),
+    ],
+)
+def test_an_unknown_key_of_the_file_is_named_with_the_file(tmp_path: Path, text: str, key: str, meant: str) -> None:
     write(tmp_path, text)
     with pytest.raises(SettingsInvalid) as caught:
         load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path)
     assert caught.value.key == key
-    said = f"{tmp_path / 'hummock.toml'}: {key}: is not a setting; known: data_dir, store, host"
+    said = f"{tmp_path / 'hummock.toml'}: {key}: is not a setting; did you mean {meant}?; known: data_dir, store, host"
     assert str(caught.value).startswith(said)
     assert "storage.quota_bytes" in str(caught.value)
 
 
-def test_an_unknown_variable_of_the_environment_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsInvalid, match=r"^environment: HUMMOCK_PROT: is not a setting; known: .*HUMMOCK_DATA, "):
-        load_settings(environ={"HUMMOCK_DATA": "/d", "HUMMOCK_PROT": "1"}, directory=tmp_path)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("HUMMOCK_PROT", "HUMMOCK_PROT is no setting and does nothing; did you mean HUMMOCK_PORT?"),
+        ("HUMMOCK_DATA_DIR", "did you mean HUMMOCK_DATA?"),
+        ("HUMMOCK_STORAGE_QOUTA_BYTES", "did you mean HUMMOCK_STORAGE_QUOTA_BYTES?"),
+        ("HUMMOCK_TOKENFILE", "did you mean HUMMOCK_TOKEN_FILE?"),
+        ("HUMMOCK_ZZZ", "HUMMOCK_ZZZ is no setting and does nothing"),
+        ("HUMMOCK_", "HUMMOCK_ is no setting and does nothing"),
+    ],
+)
+def test_an_unknown_variable_of_the_environment_is_a_warning_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, said: str
+) -> None:
+    for _ in range(2):
+        settings = load_settings(environ={"HUMMOCK_DATA": "/d", name: "1"}, directory=tmp_path)
+    assert (settings.data_dir, settings.port) == (Path("/d"), 7420)
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].endswith(said)
+
+
+def test_what_kubernetes_and_docker_tell_of_services_sets_nothing_and_is_not_worth_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    environ = {"HUMMOCK_DATA": "/d"}
+    # Services of these names: the variables of some are those of settings.
+    for service in ("HUMMOCK", "HUMMOCK_WEB", "HUMMOCK_HTTP", "HUMMOCK_METRICS", "HUMMOCK_CONSOLE", "HUMMOCK_TARGET"):
+        for port, scheme in ((7420, "tcp"), (53, "udp")):
+            link = f"{service}_PORT_{port}_{scheme.upper()}"
+            address = f"{scheme}://10.0.0.7:{port}"
+            environ |= {f"{service}_SERVICE_HOST": "10.0.0.7", f"{service}_SERVICE_PORT": "7420"}
+            environ |= {f"{service}_SERVICE_PORT_GRPC": "7420", f"{service}_PORT": address, link: address}
+            environ |= {f"{link}_PROTO": scheme, f"{link}_PORT": str(port), f"{link}_ADDR": "10.0.0.7"}
+            environ |= {f"{service}_ENV_PYTHON_VERSION": "3.11"}
+    settings = load_settings(environ=environ, directory=tmp_path)
+    assert (settings.port, settings.http_port, settings.metrics_port, settings.console_port) == (7420, None, None, None)
+    assert caplog.messages == []
+
+
+def test_a_port_of_the_environment_is_taken_or_refused_as_before(tmp_path: Path) -> None:
+    assert load_settings(environ={"HUMMOCK_DATA": "/d", "HUMMOCK_PORT": "1"}, directory=tmp_path).port == 1
+    with pytest.raises(SettingsInvalid, match=r"^environment: port: "):
+        load_settings(environ={"HUMMOCK_DATA": "/d", "HUMMOCK_PORT": "http://x:1"}, directory=tmp_path)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "hummock.toml").write_bytes(b"\xef\xbb\xbf# \xe6\x95\xb0\nport = 1\r\n")
+    assert load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path).port == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"port = 1\n# caf\xe9\n", "is not UTF-8: byte 14 (line 2) is 0xe9; save it as UTF-8"),
+        (b"\xef\xbb\xbf# caf\xe9\n", "is not UTF-8: byte 8 (line 1) is 0xe9; save it as UTF-8"),
+        ("# 端口\nport = 1\n".encode("gbk"), "is not UTF-8: byte 2 (line 1) is 0xb6; save it as UTF-8"),
+        ("port = 1\n".encode("utf-16"), "is not UTF-8 but UTF-16: byte 3 is 0x00; save it as UTF-8"),
+        ("port = 1\n".encode("utf-16-be"), "is not UTF-8 but UTF-16: byte 0 is 0x00; save it as UTF-8"),
+        (b"port = 1\xed\xa0\x80", "is not UTF-8: byte 8 (line 1) is 0xed; save it as UTF-8"),
+        (b"port =", "is not valid TOML: Invalid value (at end of document)"),
+    ],
+)
+def test_a_file_of_another_encoding_is_named_with_the_byte(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "hummock.toml"
+    file.write_bytes(content)
+    with pytest.raises(SettingsInvalid) as caught:
+        load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path)
+    assert str(caught.value) == f"{file}: {said}"
 
 
 def test_variables_of_the_command_line_and_of_other_programs_are_left_alone(tmp_path: Path) -> None:

@@ -13,10 +13,14 @@ and its name in capitals (`HUMMOCK_STORAGE_QUOTA_BYTES`), but for the two direct
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,6 +59,14 @@ _OTHER_VARIABLES = frozenset(
         "HUMMOCK_CLIENT_KEY",
     }
 )
+
+# Kubernetes and Docker tell every container of a service named hummock, hummock-web and so on by such variables.
+_SERVICE_LINK = re.compile(
+    r"HUMMOCK_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?|ENV_\w+)"
+)
+_LINK_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
+
+_log = logging.getLogger(__name__)
 
 _SECRET = frozenset({"api_key", "llm", "learning_llm", "store"})
 """What is not shown when it is wrong."""
@@ -283,7 +295,7 @@ def load_settings(
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = tuple(str(part) for part in first["loc"])
-        raise SettingsInvalid(_origin(path, given, variables, file), ".".join(path), _problem(first)) from error
+        raise SettingsInvalid(_origin(path, given, variables, file), ".".join(path), _problem(first, path)) from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsInvalid(str(file), "", f"is not valid TOML: {error}") from error
     except OSError as error:
@@ -312,25 +324,54 @@ def default_data_dir(environ: Mapping[str, str], platform: str) -> Path:
 def _from_file(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
-    with file.open("rb") as opened:
-        return tomllib.load(opened)
+    content = file.read_bytes()
+    if (zero := content.find(0)) >= 0:
+        raise SettingsInvalid(str(file), "", f"is not UTF-8 but UTF-16: byte {zero} is 0x00; save it as UTF-8")
+    try:
+        # Editors of Windows begin a file with a mark.
+        return tomllib.loads(content.decode().removeprefix("\ufeff"))
+    except UnicodeDecodeError as error:
+        at, line = error.start, content.count(b"\n", 0, error.start) + 1
+        wrong = f"byte {at} (line {line}) is 0x{content[at]:02x}"
+        raise SettingsInvalid(str(file), "", f"is not UTF-8: {wrong}; save it as UTF-8") from error
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Reads the variables that `_variables` lists and refuses others of the prefix."""
+    """Reads the variables that `_variables` lists; warns of others of the prefix, which are for somebody else."""
     known = {name: path for path, name in _variables()}
     values: dict[str, Any] = {}
     for name, value in environ.items():
-        if not name.startswith(_PREFIX) or name in _OTHER_VARIABLES:
+        if not name.startswith(_PREFIX) or name in _OTHER_VARIABLES or _is_service_link(name, value):
             continue
         if name not in known:
-            raise SettingsInvalid("environment", name, f"is not a setting; known: {', '.join(sorted(known))}")
+            _warn_once(f"{name} is no setting and does nothing{_near_miss(name, [*known, *_OTHER_VARIABLES])}")
+            continue
         *tables, key = known[name]
         target = values
         for table in tables:
             target = target.setdefault(table, {})
         target[key] = value
     return values
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    # A link's address is in NAME_PORT, which may be the name of a setting.
+    is_address = name.endswith("_PORT") and _LINK_ADDRESS.match(value) is not None
+    return is_address or _SERVICE_LINK.fullmatch(name) is not None
+
+
+@cache
+def _warn_once(said: str) -> None:
+    _log.warning("%s", said)
+
+
+def _near_miss(name: str, known: Iterable[str]) -> str:
+    """What was meant, as the end of a sentence; empty where nothing is near."""
+    # What all begin with would make all alike.
+    found = get_close_matches(name.removeprefix(_PREFIX), [each.removeprefix(_PREFIX) for each in known], 1)
+    if not found:
+        return ""
+    return f"; did you mean {_PREFIX if name.startswith(_PREFIX) else ''}{found[0]}?"
 
 
 def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
@@ -375,9 +416,10 @@ def _origin(path: tuple[str, ...], flags: Mapping[str, object], environ: Mapping
     return str(file) if file is not None else "settings"
 
 
-def _problem(error: Any) -> str:
+def _problem(error: Any, path: tuple[str, ...]) -> str:
     if error["type"] == "extra_forbidden":
-        return f"is not a setting; known: {', '.join('.'.join(path) for path in _paths())}"
+        known = [".".join(each) for each in _paths()]
+        return f"is not a setting{_near_miss('.'.join(path), known)}; known: {', '.join(known)}"
     if error["type"] == "default_factory_not_called":
         return "cannot be derived, because another setting is wrong"
     message = f"{error['msg'][:1].lower()}{error['msg'][1:]}"

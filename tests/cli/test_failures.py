@@ -126,10 +126,12 @@ def test_no_home_and_no_data_directory_names_the_variable() -> None:
     assert "HUMMOCK_DATA" in done.stderr
 
 
-def test_an_unknown_setting_ends_serve_before_anything_starts() -> None:
-    done = python("-m", "hummock", "serve", HUMMOCK_PROT="1")
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: environment: HUMMOCK_PROT: is not a setting")
+def test_an_unknown_variable_is_a_line_on_stderr_and_keeps_nothing_from_running() -> None:
+    links = {"HUMMOCK_SERVICE_HOST": "10.0.0.7", "HUMMOCK_PORT": "tcp://10.0.0.7:7420"}
+    done = python("-m", "hummock", "models", "ls", HUMMOCK_DATA="/nowhere", HUMMOCK_PROT="1", **links)
+    assert done.returncode == 0
+    assert done.stderr.startswith("HUMMOCK_PROT is no setting and does nothing; did you mean HUMMOCK_PORT?\n")
+    assert done.stderr.count("HUMMOCK_") == 2
 
 
 def test_an_ascii_terminal_gets_escapes_instead_of_a_traceback(fake: FakeService) -> None:
