@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -29,6 +32,9 @@ from hummock.cli.serve import reader, serve, warm
 from hummock.cli.stop import stop
 from hummock.cli.transfer import export, import_file
 from hummock.core.errors import HummockError
+
+_OUTPUT_FAILURES: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""What a write to stdout or stderr may end with."""
 
 
 class _Commands(TyperGroup):
@@ -109,7 +115,41 @@ def _hummock(
 
 def main() -> None:
     """Run the command line; never returns."""
+    _fill_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows no Chinese gets escapes instead of a traceback.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # the real streams have it
-    app(prog_name="hummock")
+    try:
+        try:
+            app(prog_name="hummock")
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in _OUTPUT_FAILURES:
+            raise
+        _end_without_output(error)
+
+
+def _fill_closed_streams() -> None:
+    """Put the null device where the shell closed stdin or stderr; without a stdout the command ends here."""
+    # A file of ours that took one of their numbers would get what is written to them.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - for the whole process
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8")  # noqa: SIM115 - as above
+    if sys.stdout is None:
+        print("error: stdout is closed", file=sys.stderr)
+        sys.exit(1)
+
+
+def _end_without_output(error: OSError) -> NoReturn:
+    """One line and status 1; none where the reader has left, as `head` does, for that is no mistake."""
+    with suppress(OSError):
+        if error.errno != errno.EPIPE:
+            place = f"{error.filename}: " if error.filename else "the output cannot be written: "
+            print(f"error: {place}{error.strerror}", file=sys.stderr, flush=True)
+    # Python would try to write what is left once more, and end with another status.
+    os._exit(1)
