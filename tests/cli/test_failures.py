@@ -78,8 +78,22 @@ def test_a_missing_project_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> 
     assert "--project" in result.stderr
 
 
-def test_an_argument_that_is_not_utf8_is_a_usage_error(run: Run, fake: FakeService) -> None:
-    result = run("recall", "\udcff")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("recall", "\udcff"),
+        ("recall", "x", "--tag", "\udcff"),
+        ("search", "x", "--session", "\udcff"),
+        ("render", "--id", "\udcff"),
+        ("memories", "get", "\udcff"),
+        ("memories", "edit", "a", "--title", "\udcff"),
+        ("memories", "ls", "--page", "\udcff"),
+        ("forget", "--speaker", "\udcff"),
+        ("sessions", "show", "s", "--page", "\udcff"),
+    ],
+)
+def test_an_argument_that_is_not_utf8_is_a_usage_error(run: Run, fake: FakeService, words: tuple[str, ...]) -> None:
+    result = run(*words)
     assert result.exit_code == 2
     assert "is not valid UTF-8" in result.stderr
     assert fake.asked == []

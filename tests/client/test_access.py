@@ -147,7 +147,11 @@ def secret_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_of_the_environment_holds_the_token(secret_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_file_of_the_environment_holds_the_token(
+    mark: str, secret_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret_file.write_text(f"{mark}{SECRET}\n", encoding="utf-8")
     monkeypatch.setenv("HUMMOCK_TOKEN_FILE", str(secret_file))
     with porch() as (heard, port):
         with Client(f"127.0.0.1:{port}") as client:

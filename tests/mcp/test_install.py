@@ -192,6 +192,22 @@ def test_comments_and_order_of_toml_stay(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("client", "file", "text"), [("cursor", ".cursor/mcp.json", CURSOR), ("codex", ".codex/config.toml", CODEX)]
+)
+def test_a_byte_order_mark_stays_and_other_encodings_are_named(home: Path, client: str, file: str, text: str) -> None:
+    path = write(home / file, f"\ufeff{text}")
+    assert install(client, "--yes").exit_code == 0
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert install(client, "--remove", "--yes").exit_code == 0
+    assert path.read_text(encoding="utf-8") == f"\ufeff{text}"
+    for content, problem in ((text.encode("utf-16"), "byte 0 is 0xff"), (b"# caf\xe9", "byte 5 is 0xe9")):
+        path.write_bytes(content)
+        refused = install(client, "--yes")
+        assert refused.exit_code == 1
+        assert f"{path} is not UTF-8: {problem}" in refused.stderr
+
+
+@pytest.mark.parametrize(
     ("client", "file", "text"),
     [
         ("cursor", ".cursor/mcp.json", '{"mcpServers": {"hummock": {"command": "old", "env": {"A": "1"}}}}'),

@@ -140,8 +140,8 @@ def _token() -> str:
     if (said := os.environ.get(TOKEN_VARIABLE)) is not None:
         return said
     data = _file_of(TOKEN_FILE_VARIABLE, is_secret=True)
-    # An editor leaves a line's end behind it.
-    return "" if data is None else data.decode("ascii", errors="replace").strip()
+    # An editor leaves a line's end behind it, and one of Windows a mark before it.
+    return "" if data is None else data.decode("utf-8-sig", errors="replace").strip()
 
 
 def _own_certificate() -> Certificate | None:

@@ -47,6 +47,11 @@ class _Commands(TyperGroup):
             error_console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
             error_console.print(Text.assemble(("error: ", "red"), printable(str(failure))))
             raise typer.Exit(1) from failure
+        except UnicodeEncodeError as error:
+            # Bytes of the command line that are not UTF-8 are lone surrogates here, which no message takes.
+            if not any("\ud800" <= character <= "\udfff" for character in error.object):
+                raise
+            raise typer.BadParameter(f"{printable(error.object)} is not valid UTF-8") from error
 
 
 app = typer.Typer(

@@ -52,9 +52,11 @@ def change_of(path: Path, table: str, entry: Mapping[str, Any] | None) -> Change
     try:
         before = path.read_bytes().decode() if path.exists() else ""
         change = _toml if path.suffix == ".toml" else _json
-        return Change(path=path, before=before, after=change(before, table, entry))
+        # Editors of Windows begin a file with it, and want it back.
+        mark = "\ufeff" if before.startswith("\ufeff") else ""
+        return Change(path=path, before=before, after=mark + change(before.removeprefix(mark), table, entry))
     except UnicodeDecodeError as error:
-        raise Unchangeable(f"{path} is not UTF-8") from error
+        raise Unchangeable(f"{path} is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}") from error
     except OSError as error:
         raise Unchangeable(f"{path}: {error.strerror or error}") from error
     except jsonc.NotReadable as error:
