@@ -1,4 +1,4 @@
-"""Texts to terms: CJK runs to characters and pairs, identifiers to themselves and their parts, words to themselves.
+"""Texts to terms: CJK runs to characters and pairs, identifiers to themselves and their parts, words and signs as such.
 
 A form is a term as it stands in a text, folded, before its stem is taken: equal forms are one term. A form's key is a
 64-bit hash of its code points and of whether it is to be stemmed.
@@ -30,7 +30,7 @@ from hummock_kernels._types import (
 )
 
 # What a character is to the analyzer; HARD ones are folded together with their neighbours, or to several.
-SEPARATOR, CJK, OTHER_LETTER, LOWER, UPPER, DIGIT, UNDERSCORE, HYPHEN, APOSTROPHE, HARD = range(10)
+SEPARATOR, CJK, SIGN, OTHER_LETTER, LOWER, UPPER, DIGIT, UNDERSCORE, HYPHEN, APOSTROPHE, HARD = range(11)
 
 # What a piece of text is used for, in the low bits; flags of pieces, and flags of forms.
 TITLE, TAGS, BODY, FACET = range(4)
@@ -147,6 +147,24 @@ def _tail_end(folded: Words, kind: Flags, at: int, end: int) -> int:
 
 
 @helper()
+def _language_end(folded: Words, kind: Flags, at: int, start: int, end: int) -> int:
+    """Where the name of a language ends whose only letter is here: c++ or any with #; `at` itself where it is none."""
+    if (at > start and kind[at - 1] == UNDERSCORE) or not ord("a") <= folded[at] <= ord("z"):
+        return at
+    after = at + 1
+    if after < end and folded[after] == ord("#"):
+        after += 1
+    elif after + 1 < end and folded[at] == ord("c") and folded[after] == ord("+") and folded[after + 1] == ord("+"):
+        after += 2
+    else:
+        return at
+    if after == end:
+        return after
+    is_word = kind[after] == UNDERSCORE or OTHER_LETTER <= kind[after] <= UPPER
+    return at if is_word or folded[after] == ord("+") or folded[after] == ord("#") else after
+
+
+@helper()
 def _is_ascii(folded: Words, start: int, end: int) -> bool:
     for i in range(start, end):  # noqa: SIM110 - a generator would not be compiled
         if folded[i] >= 128:
@@ -222,12 +240,18 @@ def _add_text(found: _Found, count: int, folded: Words, kind: Flags, start: int,
         elif OTHER_LETTER <= kind[at] <= DIGIT:
             word = _word_end(kind, at, end)
             after = _tail_end(folded, kind, word, end) if word < end and kind[word] == APOSTROPHE else word
-            if _part_end(folded, kind, at, word, _is_ascii(folded, at, word)) == word:
+            language = _language_end(folded, kind, at, start, end) if word == at + 1 else at
+            if language > at:
+                after = language
+                count = _add(found, count, at, after, field)
+            elif _part_end(folded, kind, at, word, _is_ascii(folded, at, word)) == word:
                 count = _add_part(found, count, folded, kind, at, after, field)
             else:
                 count = _add_parts(found, count, folded, kind, at, word, field)
         else:
             after = at + 1
+            if kind[at] == SIGN:
+                count = _add(found, count, at, after, field)
         at = after
     return count
 

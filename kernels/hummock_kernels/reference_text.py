@@ -9,8 +9,9 @@ import numpy as np
 from hummock_kernels import analyzer, tokens
 from hummock_kernels._types import Docs, Flags, Indices, Longs, Words
 
-_SHAPES = " cxlud_-'!"
-_TOKEN = re.compile(r"(?P<cjk>c+)|[xlud]+(?:(?:_+|-)[xlud]+)*")
+_SHAPES = " csxlud_-'!"
+_TOKEN = re.compile(r"(?P<cjk>c+)|(?P<sign>s)|[xlud]+(?:(?:_+|-)[xlud]+)*")
+_LANGUAGE = re.compile(r"[a-z]#(?![+#])|c\+\+(?![+#])")
 _PART = re.compile(r"u+(?!l)|u?l+|d+|x+")
 # As a plural (IDs) ends in the letter itself, it has a shape of its own here.
 _ASCII_PART = re.compile(r"u{2,}+s(?![uls])|u+(?![ls])|u?[ls]+|d+")
@@ -99,6 +100,11 @@ def _forms(text: str, shape: str, offset: int) -> Iterator[Form]:
             for at in range(start, end):
                 yield from ((offset + at, offset + at + size, 0) for size in (1, 2) if at + size <= end)
             continue
+        language = _LANGUAGE.match(text, start)
+        if token["sign"] or (language and end - start == 1 and _is_apart(shape, *language.span())):
+            after = language.end() if language else end
+            yield offset + start, offset + after, 0
+            continue
         after = _tail_end(text, shape, end)
         parts = _parts(text, shape, start, end)
         if len(parts) == 1:
@@ -107,6 +113,10 @@ def _forms(text: str, shape: str, offset: int) -> Iterator[Form]:
             yield offset + start, offset + end, 0
         for first, last in parts:
             yield offset + first, offset + last, analyzer.STEMMED if _has_stem(text[first:last]) else 0
+
+
+def _is_apart(shape: str, start: int, end: int) -> bool:
+    return shape[start - 1 : start] != "_" and shape[end : end + 1] not in set("xlu_")
 
 
 def _names(shape: str, offset: int) -> Iterator[Form]:

@@ -31,11 +31,20 @@ ALPHABET = (
     (14, ord("l"), analyzer.LOWER),
     (15, 0, analyzer.HARD),
     (16, ord("x"), analyzer.UPPER),
+    (17, 0x1F600, analyzer.SIGN),
+    (18, ord("#"), analyzer.SEPARATOR),
+    (19, ord("+"), analyzer.SEPARATOR),
+    (20, ord("c"), analyzer.UPPER),
 )
 FOLDS = np.array([fold for _, fold, _ in ALPHABET], np.uint32)
 KINDS = np.array([kind for _, _, kind in ALPHABET], np.uint8)
-EASY = st.integers(0, 14) | st.sampled_from([16, 0x20000, 0x3FFFD])
-CODES = st.lists(EASY, max_size=24) | st.lists(EASY | st.sampled_from([15, 0x10000, 0x2F800, 0x3FFFE]), max_size=6)
+EASY = st.integers(0, 14) | st.sampled_from([16, 17, 18, 19, 20, 0x20000, 0x3FFFD])
+LANGUAGES = st.lists(st.sampled_from([0, 1, 4, 10, 11, 13, 17, 18, 19, 20]), max_size=12)
+CODES = (
+    st.lists(EASY, max_size=24)
+    | LANGUAGES
+    | st.lists(EASY | st.sampled_from([15, 0x10000, 0x2F800, 0x3FFFE]), max_size=6)
+)
 USES = st.sampled_from(
     [
         analyzer.TITLE,

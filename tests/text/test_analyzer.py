@@ -112,12 +112,15 @@ def test_long_terms_stay_distinct() -> None:
     assert one == query_terms("A" * 300 + "B")
 
 
-@pytest.mark.parametrize("text", ["", " ", "。，！?", "___", "--", "😀", "\ud800"])
+@pytest.mark.parametrize("text", ["", " ", "。，！?", "___", "--", "\u0301", "├──┤", "\ud800"])
 def test_a_text_without_words_has_no_terms(text: str) -> None:
     assert document_terms(text) == query_terms(text) == []
 
 
-@pytest.mark.parametrize("unit", ["a", "aA", "a-", "a_", "_", "还", "\u0301\u0316", "a1", "é", "'s", "-"])
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "aA", "a-", "a_", "_", "还", "\u0301\u0316", "a1", "é", "'s", "-", "👍🏽", "👩\u200d", "क्", "c++", "1\u20e3"],
+)
 def test_one_hostile_token_gives_at_most_two_terms_a_character(unit: str) -> None:
     text = unit * (20_000 // len(unit))
     assert len(document_terms(text)) <= 2 * len(text) + 1

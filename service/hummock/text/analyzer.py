@@ -1,8 +1,8 @@
 """Terms: what the keyword index knows of a text.
 
-Chinese, Japanese and Korean runs become characters and overlapping pairs, traditional characters in their simplified
-forms; identifiers become themselves and their parts, words become English stems. Both sides of a search go through the
-same rules.
+Runs of Chinese, Japanese, Korean and of scripts without spaces (Thai) become characters and overlapping pairs,
+traditional characters in their simplified forms; identifiers become themselves and their parts, words become English
+stems, signs and emoji stand for themselves. Both sides of a search go through the same rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Final
 
 import Stemmer
 
-from hummock.text.normalise import CJK, nfkc
+from hummock.text.normalise import nfkc
+from hummock.text.signs import MARKS, PAIRED, SIGN, plain, without_skin_tones
 from hummock.text.simplified import simplified
 from hummock_kernels.analyzer import (
     MAX_NAME_CHARACTERS,
@@ -24,7 +25,7 @@ from hummock_kernels.analyzer import (
     MIN_STEM_CHARACTERS,
 )
 
-ANALYZER_VERSION: Final = 4
+ANALYZER_VERSION: Final = 5
 """Moves when the same memory gives other terms, names, traits or files: `store/write/reanalyse.py` makes those of
 earlier versions anew."""
 
@@ -32,12 +33,16 @@ MAX_TERM_CHARACTERS: Final = 64
 
 _DIGEST_BYTES = 8
 
+_LETTERS = rf"[^\W_{PAIRED}]+(?:[{MARKS}]+[^\W_{PAIRED}]*)*"
+
 # A word may be an identifier: parts joined by underscores or single hyphens. An apostrophe belongs to a contraction
 # only, as code is full of quotes.
 TOKEN: Final = re.compile(
-    rf"(?P<cjk>[{CJK}]+)"
-    rf"|(?P<word>[^\W_{CJK}]+(?:(?:_+|-)[^\W_{CJK}]+)*)(?:['’](?P<tail>(?i:s|t|re|ve|ll|d|m))(?![^\W{CJK}]))?"
+    rf"(?P<cjk>[{PAIRED}]+)|(?P<sign>{SIGN})"
+    rf"|(?P<word>{_LETTERS}(?:(?:_+|-){_LETTERS})*)(?:['’](?P<tail>(?i:s|t|re|ve|ll|d|m))(?![^\W{PAIRED}]|[{MARKS}]))?"
 )
+"""Finds words, signs and runs in a text from `signs.plain`."""
+
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _TELLING = re.compile(r"[A-Z_]")
 _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
@@ -46,8 +51,8 @@ _ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|
 _PLAIN_WORDS = re.compile(rf"(?:[A-Z]?[a-z]{{{MIN_STEM_CHARACTERS},{MAX_STEM_CHARACTERS - 1}}}\n)*")
 """Lines of a word each, which is one part of ASCII and is stemmed."""
 
-# Over the shape of a word: u upper case, l lower case, d digit, x other letters.
-_SHAPE_PART = re.compile(r"u+(?!l)|u?l+|d+|x+")
+# Over the shape of a word: u upper case, l lower case, d digit, x other letters, m a mark of the letter before it.
+_SHAPE_PART = re.compile(r"(?:um*+)+(?!l)|(?:um*)?(?:lm*)+|(?:dm*)+|(?:xm*)+")
 
 
 def document_terms(text: str) -> list[str]:
@@ -101,10 +106,12 @@ def _is_name(word: str) -> bool:
 def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[tuple[str, str]]:
     """Terms, and what they were made of."""
     stems = _Stems()
-    for token in TOKEN.finditer(nfkc(text)):
-        cjk, word, tail = token.groups()
+    for token in TOKEN.finditer(plain(text)):
+        cjk, sign, word, tail = token.groups()
         if cjk:
             yield from zip(split_cjk(simplified(cjk)), split_cjk(cjk), strict=True)
+        elif sign:
+            yield from _sign_terms(sign)
         else:
             yield from _word_terms(word, tail, stems)
 
@@ -121,6 +128,14 @@ def _pairs(run: str) -> Iterator[str]:
         yield run
     for i in range(len(run) - 1):
         yield run[i : i + 2]
+
+
+def _sign_terms(sign: str) -> Iterator[tuple[str, str]]:
+    """The sign, and where it has a skin tone the same without."""
+    yield bounded(_fold(sign)), sign
+    toneless = without_skin_tones(sign)
+    if toneless not in ("", sign):
+        yield bounded(toneless), sign
 
 
 def _word_terms(word: str, tail: str | None, stems: _Stems) -> Iterator[tuple[str, str]]:
@@ -146,6 +161,8 @@ def _shape(character: str) -> str:
         return "-"
     if character.isdecimal():
         return "d"
+    if not character.isalnum():
+        return "m"
     return "u" if character.isupper() else "l" if character.islower() else "x"
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from hummock.text.analyzer import TOKEN, query_terms
 from hummock.text.normalise import CJK, nfkc
+from hummock.text.signs import MARKS
 from hummock.text.simplified import simplified
 from hummock.text.word_lists import (
     CHINESE_COMMON_WORDS,
@@ -29,8 +30,9 @@ from hummock.text.word_lists import (
 
 _MIN_CHARACTERS: Final = 2
 
+_LETTERS: Final = rf"[^\W{CJK}]+(?:[{MARKS}]+[^\W{CJK}]*)*"
 # A word keeps what joins names in code and in prose (user_id, ci-cd, node.js, c++), without a trailing full stop.
-_SEGMENT: Final = re.compile(rf"(?P<cjk>[{CJK}]+)|[^\W{CJK}]+(?:[-.'’/][^\W{CJK}]+)*(?:\+\+|#)?")
+_SEGMENT: Final = re.compile(rf"(?P<cjk>[{CJK}]+)|{_LETTERS}(?:[-.'’/]{_LETTERS})*(?:\+\+|#)?")
 
 _LAST: Final = "".join(sorted(FUNCTION_CHARACTERS))
 _FIRST: Final = f"{_LAST}块座艘枚颗根匹届幅批串堆把"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hummock.core import facets
 from hummock.core.memory import TermBatch, Terms
 from hummock.text.analyzer import TOKEN, bounded, document_terms, exact_names, stem
-from hummock.text.normalise import CJK, nfkc
+from hummock.text.signs import NEVER_ALONE, PAIRED, SIGNS, plain
 from hummock.text.simplified import simplified, simplified_forms
 from hummock_kernels.analyzer import (
     APOSTROPHE,
@@ -39,6 +39,7 @@ from hummock_kernels.analyzer import (
     NAMELESS,
     OTHER_LETTER,
     SEPARATOR,
+    SIGN,
     STEMMED,
     TITLE,
     UNDERSCORE,
@@ -69,10 +70,12 @@ _LOOKED_AT = (
     range(0xA000, 0xAC00),
     range(0xD7A4, 0xD800),
     range(0xF900, 0x10000),
-    range(0x1F300, 0x1FB00),
+    range(0x1F000, 0x1FB00),
 )
 _SECOND_JAMO = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
-_IS_CJK = re.compile(f"[{CJK}]").fullmatch
+_IS_PAIRED = re.compile(f"[{PAIRED}]").fullmatch
+_IS_SIGN = re.compile(f"[{SIGNS}]").fullmatch
+_IS_NEVER_ALONE = re.compile(f"[{NEVER_ALONE}]").fullmatch
 _JOINERS = {"_": UNDERSCORE, "-": HYPHEN, "'": APOSTROPHE, "’": APOSTROPHE}
 
 
@@ -109,10 +112,12 @@ def _softened(piece: Piece) -> Iterator[Piece]:
             return token[0]
         if token.lastgroup:
             words.append(token[0])
-        return " "
+        # A letter behind C# says that it is no name, and so does another #.
+        is_letter = token["word"] and not token[0][0].isdecimal()
+        return "_" if is_letter else "##" if token[0][0] == "#" else " "
 
     # Normal forms leave a few: letters that fold to several, and marks that separate, as a space does.
-    yield _token_or_hard().sub(without_hard, nfkc(text)), use | NAMELESS
+    yield _token_or_hard().sub(without_hard, plain(text)), use | NAMELESS
     for name in () if use & NAMELESS else exact_names(text):
         yield facets.name(name), A_FACET
     for word in words:
@@ -238,25 +243,26 @@ def _joining() -> frozenset[str]:
 
 
 def _fold_and_kind(character: str, joining: frozenset[str]) -> tuple[int, int]:
-    plain = unicodedata.normalize("NFKC", character)
-    if any(unicodedata.combining(part) or part in joining for part in (character, *plain)):
+    normal = unicodedata.normalize("NFKC", character)
+    if any(_IS_NEVER_ALONE(part) or part in joining for part in (character, *normal)):
         return 0, HARD
-    folded = unicodedata.normalize("NFKC", plain.casefold())
-    if len(plain) > 1:
-        return (SEVERAL, SEPARATOR) if all(map(_is_separator, plain)) else (0, HARD)
-    if _is_separator(plain):
+    folded = unicodedata.normalize("NFKC", normal.casefold())
+    if len(normal) > 1:
+        return (SEVERAL, SEPARATOR) if all(map(_is_separator, normal)) else (0, HARD)
+    if _is_separator(normal):
         return ord(folded) if len(folded) == 1 else SEVERAL, SEPARATOR
-    if plain in _JOINERS:
-        return ord("'") if _JOINERS[plain] == APOSTROPHE else ord(plain), _JOINERS[plain]
-    if _IS_CJK(plain):
-        return ord(simplified(plain)), IDEOGRAPH
-    if len(folded) > 1 or folded in joining or plain.isascii() != folded.isascii():
+    if normal in _JOINERS:
+        return ord("'") if _JOINERS[normal] == APOSTROPHE else ord(normal), _JOINERS[normal]
+    if _IS_PAIRED(normal):
+        return ord(simplified(normal)), IDEOGRAPH
+    if len(folded) > 1 or folded in joining or normal.isascii() != folded.isascii():
         return 0, HARD
-    return ord(folded), _letter(plain)
+    return ord(folded), SIGN if _IS_SIGN(normal) else _letter(normal)
 
 
 def _is_separator(character: str) -> bool:
-    return not (character.isalnum() or character in _JOINERS or _IS_CJK(character))
+    is_known = character.isalnum() or character in _JOINERS
+    return not (is_known or _IS_PAIRED(character) or _IS_SIGN(character))
 
 
 def _letter(character: str) -> int:
