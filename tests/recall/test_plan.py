@@ -146,14 +146,40 @@ def test_ai_output_is_recalled_in_a_chat_only_when_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "group_count"), [("a", 0), (" id\n", 0), ("int", 3), ("还", 3), ("还款", 3), ("é", 3)]
+    ("text", "group_count"), [("a", 0), (" is\n", 0), ("I", 0), ("id", 3), ("int", 3), ("还", 3), ("还款", 3), ("é", 3)]
 )
 def test_under_code_a_letter_or_two_recall_nothing(text: str, group_count: int) -> None:
-    """S0-36, 1.1-2: only ASCII is too short, and only where the caller says no more."""
+    """S0-36, 1.1-2: only ASCII is too short, and only where the caller says no more.
+
+    A name that short is looked for by words alone: C#, Go.
+    """
     query = RecallQuery(project="p", text=text, preset=Preset.CODE)
     assert len(planned(query).groups) == group_count
     assert len(planned(replace(query, intent=Intent(domains=("还款",)))).groups) == 3
     assert len(planned(replace(query, preset=Preset.AGENT)).groups) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "preset", "has_vector"),
+    [
+        *(
+            ("C#", Preset.CODE, False),
+            ("Go", Preset.CODE, False),
+            ("id", Preset.CODE, False),
+            ("C++", Preset.CODE, True),
+        ),
+        *(("C#", Preset.AGENT, True), ("Go", Preset.CHAT, True)),
+        *(("🦄", Preset.CODE, False), ("❤️ ± 🇩🇪", Preset.AGENT, False), ("1️⃣", Preset.CHAT, False)),
+        *(("🦄 launch", Preset.AGENT, True), ("???", Preset.AGENT, True), ("🦄3", Preset.CHAT, True)),
+    ],
+)
+def test_signs_and_names_of_a_letter_or_two_are_looked_for_by_words_alone(
+    text: str, preset: Preset, has_vector: bool
+) -> None:
+    plan = planned(RecallQuery(project="p", text=text, preset=preset))
+    assert {RecallPath.VECTOR in group.paths for group in plan.groups} == {has_vector}
+    by_vector = RecallQuery(project="p", text=text, preset=preset, paths=frozenset({RecallPath.VECTOR}))
+    assert all(group.paths == {RecallPath.VECTOR} for group in planned(by_vector).groups)
 
 
 def test_a_filter_of_kinds_drops_the_groups_that_it_empties() -> None:

@@ -26,8 +26,11 @@ from hummock.core.recall import (
     Wanted,
 )
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.text.analyzer import query_terms
 from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
+from hummock.text.signs import has_sign
 from hummock.text.time_words import time_intervals
+from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
 """The groups of hits."""
@@ -195,15 +198,16 @@ def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[Gro
     top_k = _or(query.top_k, defaults.top_k)
     domain_top_k = _or(query.domain_top_k, defaults.domain_top_k)
     code_top_k = _or(query.code_top_k, defaults.code_top_k)
+    paths = query.paths - {RecallPath.VECTOR} if _is_without_meaning(query) else query.paths
     usual = LITERAL_CANDIDATES if _is_literal_chat(query) else defaults.candidates
     pool = max(_or(query.candidates, usual), top_k)
     domain_kinds = frozenset({MemoryKind.DOMAIN_KNOWLEDGE} if domain_top_k else ())
     code_kinds = frozenset({MemoryKind.CODE_FRAGMENT} if code_top_k else ())
-    by_name = frozenset({RecallPath.DOMAIN}) & query.paths if intent.domains else frozenset()
+    by_name = frozenset({RecallPath.DOMAIN}) & paths if intent.domains else frozenset()
     groups = (
-        (DOMAINS, domain_kinds, domain_top_k, by_name or query.paths),
-        (MAIN, defaults.main_kinds - domain_kinds - code_kinds, top_k, query.paths),
-        (CODE, code_kinds, code_top_k, query.paths & _CODE_PATHS),
+        (DOMAINS, domain_kinds, domain_top_k, by_name or paths),
+        (MAIN, defaults.main_kinds - domain_kinds - code_kinds, top_k, paths),
+        (CODE, code_kinds, code_top_k, paths & _CODE_PATHS),
     )
     return tuple(
         GroupPlan(
@@ -231,10 +235,23 @@ def kinds_of(query: RecallQuery) -> frozenset[MemoryKind]:
 
 
 def says_too_little(query: RecallQuery) -> bool:
-    """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2)."""
+    """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2).
+
+    So is the name of a language, such as C#, Go or R: what is no word of any sentence is looked for as it stands.
+    """
+    is_word = joins_paths(query) and query.text.strip().lower() not in ENGLISH_STOP_WORDS
+    return _is_short(query) and not is_word
+
+
+def _is_short(query: RecallQuery) -> bool:
     text = query.text.strip()
     is_short = text.isascii() and len(text) < SHORTEST_ASCII_CHARACTERS
     return is_short and query.preset is Preset.CODE and query.intent is None
+
+
+def _is_without_meaning(query: RecallQuery) -> bool:
+    """Whether words alone can find anything: a letter or two in an editor, and signs, are like all and nothing."""
+    return joins_paths(query) and (_is_short(query) or all(map(has_sign, query_terms(query.text) or ("",))))
 
 
 def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:

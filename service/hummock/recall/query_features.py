@@ -19,6 +19,7 @@ from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
 from hummock.text.likeness import echo_form
 from hummock.text.normalise import CJK, code, is_han, known_share, normal_hash, prose, short_hash
+from hummock.text.signs import NAMED, has_sign
 
 MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
@@ -31,7 +32,7 @@ _FINAL_MARKS = "?？!！.。…~～ "
 
 _WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
-_NAME_CHARACTERS = re.compile(r"[\w$@#.:/-]{1,64}")
+_NAME_CHARACTERS = re.compile(rf"[\w$@#.:/+*{NAMED}-]{{1,64}}")
 _CJK_NAME_CHARACTERS = range(2, 5)
 _NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
 _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
@@ -70,10 +71,11 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Where domains are looked for by name; empty when the caller named some.
         text_hashes: First 8 bytes of the hashes of texts that are the query's echo.
-        exact_name: The query where it is one name, of code or of few Chinese characters; empty for any other.
+        exact_name: The query where it is one name, of code or of few Chinese characters, or the sign that it asks
+            about; empty for any other.
         name_terms: All of its terms.
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
-        known_share: Share of the query's letters, in [0, 1], whose script the model knows.
+        known_share: Share of the query, in [0, 1], that the model knows: of letters by their script, and no sign.
         is_han: Whether the query has Chinese characters.
         gloss: It in words of another language; None where nothing is looked for by these.
         bridge: The same for texts that are not in its language; None without a gloss.
@@ -122,9 +124,10 @@ def query_features(
     """
     named = intent or Intent()
     names_all = query.intent is not None and bool(query.intent.domains)
-    name = exact_name(query.text)
     words = {} if plan.substrings else _words(*named.keywords, query.text)
     terms = plan.substrings or _looked_for(tuple(_words(*named.keywords))[:MAX_TERMS], tuple(words), rarest)
+    told_by_words, sign = _words_and_sign(terms, words, query.text)
+    name = exact_name(query.text) or sign
     is_bounded = plan.min_similarity > KEEPS_ALL and not plan.substrings
     return QueryFeatures(
         vector=None if embedding is None else embedding.vector,
@@ -138,9 +141,24 @@ def query_features(
         exact_name=name,
         name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS],
         is_name=is_name(query.text),
-        known_share=known_share(query.text, space.scripts),
+        known_share=known_share(query.text, space.scripts) * told_by_words,
         is_han=is_han(query.text),
     )
+
+
+def _words_and_sign(terms: tuple[str, ...], words: dict[str, str], text: str) -> tuple[float, str]:
+    """How much of what a query tells its signs do not, which models take for one another; and its sign.
+
+    The sign is the one that it has, where its words are of anything ("what does 🦄 mean?"); empty for any other query.
+    """
+    if not has_sign(text):
+        return 1.0, ""
+    weights = dict(zip(terms, content_weights(terms, (text,)).tolist(), strict=True))
+    signs = {words.get(term, term) for term in terms if has_sign(term)}
+    of_words = [weight for term, weight in weights.items() if not has_sign(term)]
+    share = sum(of_words) / (sum(weights.values()) or 1.0) if signs else 1.0
+    asks_about_it = len(signs) == 1 and max(of_words, default=0.0) < 1.0
+    return share, next(iter(signs)) if asks_about_it else ""
 
 
 def group_queries(plan: Plan, features: QueryFeatures) -> list[GroupQuery]:
@@ -205,7 +223,8 @@ def is_name(text: str) -> bool:
 def exact_name(text: str) -> str:
     """A text that is one name: it is looked up where few memories hold it. Empty for any other.
 
-    A name has no space in it, and of Chinese two to four characters between its joints: a longer run is a sentence.
+    A name has no space in it, and of Chinese two to four characters between its joints: a longer run is a sentence. An
+    emoji is a name as well.
     """
     word = text.strip()
     runs = _CJK_RUN.findall(word)

@@ -57,7 +57,7 @@ class _LossStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LossStage.V
     LOSS_STAGE_UNSPECIFIED: _LossStage.ValueType  # 0
     """Nowhere."""
     LOSS_STAGE_QUERY: _LossStage.ValueType  # 1
-    """The query says too little: fewer than 3 characters of ASCII under CODE."""
+    """The query says too little: under CODE, a word of fewer than 3 characters that any English sentence may have."""
     LOSS_STAGE_GROUP: _LossStage.ValueType  # 2
     """No group of the recall takes memories of its kind."""
     LOSS_STAGE_FILTER: _LossStage.ValueType  # 3
@@ -99,7 +99,7 @@ class LossStage(_LossStage, metaclass=_LossStageEnumTypeWrapper):
 LOSS_STAGE_UNSPECIFIED: LossStage.ValueType  # 0
 """Nowhere."""
 LOSS_STAGE_QUERY: LossStage.ValueType  # 1
-"""The query says too little: fewer than 3 characters of ASCII under CODE."""
+"""The query says too little: under CODE, a word of fewer than 3 characters that any English sentence may have."""
 LOSS_STAGE_GROUP: LossStage.ValueType  # 2
 """No group of the recall takes memories of its kind."""
 LOSS_STAGE_FILTER: LossStage.ValueType  # 3

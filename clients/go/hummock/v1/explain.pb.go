@@ -86,7 +86,7 @@ type LossStage int32
 const (
 	// Nowhere.
 	LossStage_LOSS_STAGE_UNSPECIFIED LossStage = 0
-	// The query says too little: fewer than 3 characters of ASCII under CODE.
+	// The query says too little: under CODE, a word of fewer than 3 characters that any English sentence may have.
 	LossStage_LOSS_STAGE_QUERY LossStage = 1
 	// No group of the recall takes memories of its kind.
 	LossStage_LOSS_STAGE_GROUP LossStage = 2

@@ -1966,8 +1966,9 @@ type RecallRequest struct {
 	// The project to recall from. Required, 1 to 256 characters.
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// What to recall for. Required, at most 8192 characters, not only white space. The keyword path looks for 32 terms, of
-	// more for those that the fewest memories hold; the model reads as much as fits its window. Under CODE and without an
-	// intent, fewer than 3 characters of ASCII recall nothing.
+	// more for those that the fewest memories hold; the model reads as much as fits its window. Words alone are looked for
+	// where it is nothing but signs such as emoji, and where it has fewer than 3 characters of ASCII, under CODE and without
+	// an intent; such a word recalls nothing there if any English sentence may have it ("is").
 	QueryText string `protobuf:"bytes,2,opt,name=query_text,json=queryText,proto3" json:"query_text,omitempty"`
 	// The query's embedding, if the caller has one. Unset means that the server embeds query_text.
 	QueryVector *Embedding `protobuf:"bytes,3,opt,name=query_vector,json=queryVector,proto3" json:"query_vector,omitempty"`

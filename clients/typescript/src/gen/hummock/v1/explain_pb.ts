@@ -433,7 +433,7 @@ export enum LossStage {
   UNSPECIFIED = 0,
 
   /**
-   * The query says too little: fewer than 3 characters of ASCII under CODE.
+   * The query says too little: under CODE, a word of fewer than 3 characters that any English sentence may have.
    *
    * @generated from enum value: LOSS_STAGE_QUERY = 1;
    */

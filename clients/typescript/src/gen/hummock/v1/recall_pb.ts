@@ -810,8 +810,9 @@ export type RecallRequest = Message<"hummock.v1.RecallRequest"> & {
 
   /**
    * What to recall for. Required, at most 8192 characters, not only white space. The keyword path looks for 32 terms, of
-   * more for those that the fewest memories hold; the model reads as much as fits its window. Under CODE and without an
-   * intent, fewer than 3 characters of ASCII recall nothing.
+   * more for those that the fewest memories hold; the model reads as much as fits its window. Words alone are looked for
+   * where it is nothing but signs such as emoji, and where it has fewer than 3 characters of ASCII, under CODE and without
+   * an intent; such a word recalls nothing there if any English sentence may have it ("is").
    *
    * @generated from field: string query_text = 2;
    */
