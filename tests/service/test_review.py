@@ -132,6 +132,8 @@ def test_every_field_that_is_shown_is_read(service: Stubs, project: str) -> None
         said("plain", tags=[order]),
         said("plain", speaker=order),
         said("plain", raw=order),
+        said("plain", id=order),
+        said("plain", session_id=order),
         memory_pb2.Memory(origin=memory_pb2.ORIGIN_AI_OUTPUT, content=f"# {order}", code_fragment=code),
         memory_pb2.Memory(origin=memory_pb2.ORIGIN_SUMMARY, learning_record=record),
         memory_pb2.Memory(origin=memory_pb2.ORIGIN_SUMMARY, domain_knowledge=domain),
@@ -174,6 +176,24 @@ def test_an_edit_does_not_slip_an_order_in(service: Stubs, project: str) -> None
     request.memory.origin = memory_pb2.ORIGIN_MANUAL
     request.update_mask.paths.append("origin")
     assert service.memory.UpdateMemory(request).memory.content == ORDER
+
+
+def test_a_text_that_is_known_slips_no_order_in_beside_it(service: Stubs, project: str) -> None:
+    learn(service, project, said("the lighthouse on the pier opens at nine", id="m"))
+    for more in ({"title": ORDER}, {"tags": [ORDER[:120]]}, {"speaker": ORDER}, {"raw": ORDER}):
+        sent = said("the lighthouse on the pier opens at nine", id="m", **more)
+        assert learn(service, project, sent).results[0].status == HELD, more
+
+
+@pytest.mark.parametrize("field", ["title", "summary", "content", "raw", "tags", "speaker", "session_id"])
+def test_a_refused_edit_names_the_field_that_reads_like_an_order(service: Stubs, project: str, field: str) -> None:
+    learn(service, project, said("the lighthouse on the pier opens at nine", id="m"))
+    order: Any = [ORDER[:128]] if field == "tags" else ORDER
+    request = pb.UpdateMemoryRequest(
+        project=project, memory=memory_pb2.Memory(id="m", **{field: order}), update_mask=FieldMask(paths=[field])
+    )
+    with pytest.raises(grpc.RpcError, match=rf"memory\.{field}: reads like an instruction"):
+        service.memory.UpdateMemory(request)
 
 
 def test_what_is_held_is_forgotten_with_its_source(service: Stubs, project: str) -> None:

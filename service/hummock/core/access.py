@@ -72,6 +72,11 @@ class Caller:
     name: str
     scopes: tuple[Scope, ...]
 
+    @property
+    def writer(self) -> str:
+        """What is noted as the writer of what he writes: the name of his token; empty without one."""
+        return "" if self is LOCAL else self.name
+
     def may(self, verb: Verb, project: str) -> bool:
         """Whether a scope allows it in a project."""
         return any(scope.verb >= verb and scope.covers(project) for scope in self.scopes)

@@ -338,6 +338,7 @@ class Changes:
         event_time: Unix seconds; looked at only when `event_time_set`, so that None can clear it.
         expire_time: Likewise, when `expire_time_set`.
         writer: The name of the token that asks for them, as in `Draft`.
+        is_unproven: Whether whoever asks is not believed that a memory was read of a repository (INDEXER).
     """
 
     origin: Origin | None = None
@@ -360,6 +361,7 @@ class Changes:
     expire_time: float | None = None
     expire_time_set: bool = False
     writer: str = ""
+    is_unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,9 @@ from hummock.core.memory import Draft, Memory, Origin
 VOUCHED_TRUST: Final = 0.5
 """Below it nobody vouches for a memory, whatever its origin."""
 
+UNPROVEN_TRUST: Final = 0.4
+"""Most that is believed of INDEXER by a token that may not index: below what anybody vouches for."""
+
 _OF_NO_HAND: Final = frozenset({Origin.AI_OUTPUT, Origin.SUMMARY})
 """Origins of what a model has written."""
 

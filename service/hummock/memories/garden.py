@@ -20,15 +20,16 @@ from hummock.core.memory import (
     MemoryEvent,
     MemoryEventType,
     MemoryIndex,
+    Origin,
     Payload,
     Updated,
 )
 from hummock.core.patience import ENDLESS, Patience
-from hummock.core.review import ReviewPolicy
+from hummock.core.review import UNPROVEN_TRUST, ReviewPolicy
 from hummock.core.stars import Stars
 from hummock.memories.learn import require_future
 from hummock.memories.preparation import Preparation, make_memory
-from hummock.memories.screening import families_of
+from hummock.memories.screening import passages_of, unseen_in
 from hummock.ports.models import Clock
 from hummock.ports.store import Page, Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
@@ -181,8 +182,10 @@ class Garden:
     def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         before = self._existing(project, memory_id)
         settings = self._store.settings(project)
-        drafts = [changed(as_draft(before), changes)]
-        (prepared,) = self._preparation.prepare(project, drafts, settings.secret_policy())
+        draft = changed(as_draft(before), changes)
+        if changes.is_unproven:
+            draft = _believed(draft, as_draft(before))
+        (prepared,) = self._preparation.prepare(project, [draft], settings.secret_policy())
         _require_seen(prepared.draft, as_draft(before), settings.review_policy())
         (embeddings,) = self._preparation.embed([prepared])
         stored: Memory | None = None
@@ -213,13 +216,20 @@ class Garden:
         return memory
 
 
+def _believed(draft: Draft, before: Draft) -> Draft:
+    """The draft as it is believed of who may not index: less, where it raises the trust of INDEXER or says else."""
+    is_proven = draft.trust <= before.trust and passages_of(draft) == passages_of(before)
+    if draft.origin is not Origin.INDEXER or is_proven:
+        return draft
+    return replace(draft, trust=min(draft.trust, UNPROVEN_TRUST))
+
+
 def _require_seen(draft: Draft, before: Draft, policy: ReviewPolicy) -> None:
     """Raises: InvalidRequest: it would be held for review if it was learnt, and was not seen before."""
-    now, then = families_of([draft, before], policy)
-    new = [family for family in now if family not in then]
+    new, field = unseen_in(draft, before, policy)
     if new:
         raise InvalidRequest(
-            "content",
+            field,
             f"reads like an instruction to a model ({', '.join(new)}), and nobody vouches for it: learn it, so that it "
             "is held for review, or say that a person wrote it (origin MANUAL, trust 0.5 or more)",
         )

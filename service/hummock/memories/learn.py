@@ -11,10 +11,10 @@ from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.futures import then
 from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
-from hummock.core.review import Held
+from hummock.core.review import Held, ReviewPolicy
 from hummock.memories.policies import Policies, PoliciesSeen
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, sought_key, to_hold
-from hummock.memories.screening import families_of
+from hummock.memories.screening import families_of, unseen_in
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest, Written
@@ -26,7 +26,7 @@ MOST_INTERACTIVE = 8
 """Memories of a write for which others wait: more are bulk."""
 
 _Stored: TypeAlias = Callable[[Sequence[str]], Sequence[Memory | None]]
-"""Gives the memories that are stored under ids, in order."""
+"""Gives the memories that are stored under ids, whole and in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class Learn:
         given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
         embeds = None in given and not command.is_deferred
         policies = self._policies.now(command.project) if embeds else self._policies.last(command.project)
-        prepared = self._prepared(command, policies, lambda ids: self._store.get(command.project, ids, 0, full=False))
+        prepared = self._prepared(command, policies, lambda ids: self._store.get(command.project, ids, 0, full=True))
         if not embeds:
             waiting = [() if vector is None else vector for vector in given]
             return self._write(command, policies, prepared, waiting, now)
@@ -111,7 +111,7 @@ class Learn:
         drafts = [lesson.draft for lesson in command.lessons]
         prepared = self._preparation.prepare(command.project, drafts, policies.secrets, command.patience)
         read_as = families_of([one.draft for one in prepared], policies.review, command.patience)
-        return _held(prepared, read_as, stored) if any(read_as) else prepared
+        return _held(prepared, read_as, stored, policies.review) if any(read_as) else prepared
 
     def _embedded(
         self,
@@ -166,14 +166,14 @@ class Learn:
         return then(self._store.write(command.project, request), learned)
 
 
-def _held(prepared: Sequence[Prepared], read_as: Sequence[tuple[str, ...]], stored: _Stored) -> list[Prepared]:
-    """With what each is to be held for; not where a memory has its text: whoever let that in has seen it."""
+def _held(
+    prepared: Sequence[Prepared], read_as: Sequence[tuple[str, ...]], stored: _Stored, policy: ReviewPolicy
+) -> list[Prepared]:
+    """With what each is to be held for; not where its memory says that already: whoever let that in has seen it."""
     suspects = [to_hold(one, families) if families else one for one, families in zip(prepared, read_as, strict=True)]
     memories = stored([one.memory_id for one in suspects])
     return [
-        one
-        if memory is not None and memory.content_hash == one.content_hash and memory.kind is one.draft.kind
-        else suspect
+        one if memory is not None and not unseen_in(one.complete, memory, policy)[0] else suspect
         for one, suspect, memory in zip(prepared, suspects, memories, strict=True)
     ]
 

@@ -44,6 +44,11 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     words: Words
     held_for: tuple[str, ...] = ()
 
+    @property
+    def complete(self) -> Draft:
+        """The draft with the complete index."""
+        return msgspec.structs.replace(self.draft, index=self.index)
+
 
 class Preparation:
     """Turns drafts into what is stored: hashes, terms, chunks, vectors."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, LearningRecord
+from hummock.core.memory import CodeFragment, Detail, DomainKnowledge, Draft, LearningRecord, Memory, Payload
 from hummock.core.patience import ENDLESS, Patience
 from hummock.core.review import ReviewPolicy, is_note_of_agent, is_of_no_hand
 from hummock.text.attacks.detect import families_in
@@ -15,6 +16,22 @@ NOTHING: tuple[str, ...] = ()
 _MAY_BE_WISHES = frozenset(family.name for family in FAMILIES if family.may_be_wish)
 
 
+class Passage(NamedTuple):
+    """Fields that are read as one text, by their names in the contract."""
+
+    fields: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """What they say together: a sentence may begin in one and end in the next."""
+        return "\n".join(text for _, text in self.fields)
+
+    def field_of(self, families: Sequence[str]) -> str:
+        """The first field that reads like one of these by itself; the last one where only all of them do."""
+        alone = (name for name, text in self.fields if not set(families).isdisjoint(families_in([text])))
+        return next(alone, self.fields[-1][0])
+
+
 def families_of(drafts: Sequence[Draft], policy: ReviewPolicy, patience: Patience = ENDLESS) -> list[tuple[str, ...]]:
     """What each draft is to be held for, as the policy has it; nothing of what people say.
 
@@ -23,32 +40,60 @@ def families_of(drafts: Sequence[Draft], policy: ReviewPolicy, patience: Patienc
     found = []
     for draft in drafts:
         patience.check()
-        is_read = policy is ReviewPolicy.HOLD and is_of_no_hand(draft)
-        found.append(_families_of(draft) if is_read else NOTHING)
+        found.append(_families_of(draft, passages_of(draft)) if _is_read(draft, policy) else NOTHING)
     return found
 
 
-def _families_of(draft: Draft) -> tuple[str, ...]:
-    families = families_in(_texts(draft))
+def unseen_in(draft: Draft, before: Draft | Memory, policy: ReviewPolicy) -> tuple[tuple[str, ...], str]:
+    """What a draft is to be held for beside what was there before, and the first field that says it.
+
+    Both have their complete index, or leave open what is derived of their texts.
+    """
+    if _is_read(draft, policy):
+        seen = set(passages_of(before))
+        unseen = [passage for passage in passages_of(draft) if passage not in seen]
+        for passage in unseen:
+            if _families_of(draft, [passage]):
+                families = _families_of(draft, unseen)
+                return families, passage.field_of(families)
+    return NOTHING, ""
+
+
+def passages_of(said: Draft | Memory) -> list[Passage]:
+    """All that a prompt or an agent may be shown of it."""
+    index, payload = said.index, said.payload or Payload()
+    about = (
+        ("id", said.id),
+        ("session_id", said.session_id),
+        ("tags", " ".join(index.tags)),
+        ("speaker", said.speaker),
+        ("emotion_label", said.emotion_label),
+    )
+    body = (("title", index.title), ("summary", index.summary), ("content", payload.content))
+    every = (body, about, (("raw", payload.raw),), *_of_detail(payload.detail))
+    return [Passage(fields) for fields in every if any(text for _, text in fields)]
+
+
+def _of_detail(detail: Detail) -> Iterator[tuple[tuple[str, str], ...]]:
+    match detail:
+        case LearningRecord(question=question, answer=answer, source_files=files):
+            yield ("learning_record.question", question), ("learning_record.answer", answer)
+            yield (("learning_record.source_files", "\n".join(files)),)
+        case DomainKnowledge(domain=domain, aliases=aliases, summary=summary, key_files=files):
+            names = ("domain_knowledge.domain", domain), ("domain_knowledge.aliases", "\n".join(aliases))
+            yield *names, ("domain_knowledge.summary", summary)
+            yield (("domain_knowledge.key_files", "\n".join(files)),)
+        case CodeFragment(path=path, symbol=symbol, language=language):
+            yield ("code_fragment.path", path), ("code_fragment.symbol", symbol), ("code_fragment.language", language)
+
+
+def _is_read(draft: Draft, policy: ReviewPolicy) -> bool:
+    return policy is ReviewPolicy.HOLD and is_of_no_hand(draft)
+
+
+def _families_of(draft: Draft, passages: Sequence[Passage]) -> tuple[str, ...]:
+    families = families_in(passage.text for passage in passages)
     # What its user wants of it is what an agent notes first.
     if is_note_of_agent(draft):
         return tuple(name for name in families if name not in _MAY_BE_WISHES)
     return families
-
-
-def _texts(draft: Draft) -> Iterator[str]:
-    """All of a draft that a prompt or an agent may be shown."""
-    index, payload = draft.index, draft.payload
-    # A sentence may begin in the title and end in the text.
-    yield "\n".join((index.title, index.summary, payload.content))
-    yield " ".join((*index.tags, draft.speaker, draft.emotion_label))
-    yield payload.raw
-    match payload.detail:
-        case LearningRecord(question=question, answer=answer, source_files=files):
-            yield f"{question}\n{answer}"
-            yield "\n".join(files)
-        case DomainKnowledge(domain=domain, aliases=aliases, summary=summary, key_files=files):
-            yield "\n".join((domain, *aliases, summary))
-            yield "\n".join(files)
-        case CodeFragment(path=path, symbol=symbol):
-            yield f"{path}\n{symbol}"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from google.protobuf.message import Message
 
 from hummock.core.access import LOCAL, Caller, ScopeMissing, Verb
+from hummock.core.review import UNPROVEN_TRUST
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
-
-UNPROVEN_TRUST: Final = 0.4
-"""Most that is believed of INDEXER by a token that may not index: below what anybody vouches for."""
 
 
 def lower_claims(request: Message, caller: Caller) -> None:
     """Lowers the trust of memories of origin INDEXER that come from a caller who may not index.
 
-    What is hardly believed is escaped as all text is, and held for review where it reads like an instruction.
+    What is hardly believed is escaped as all text is, and held for review where it reads like an instruction. What an
+    update makes of such a memory, the garden knows, which sees what is stored.
 
     Raises: ScopeMissing: an update would make a memory one of the indexer's.
     """

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hummock.core.access import LOCAL, Caller
 from hummock.core.errors import InvalidRequest, ProjectNotFound
 from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
 from hummock.core.futures import then
@@ -125,23 +126,25 @@ class ContextServicer:
         project, count = rendered
         return turn_response(project, count())
 
-    def Learn(self, request: pb.LearnRequest, patience: Patience, writer: str = "") -> Future[pb.LearnResponse]:
+    def Learn(self, request: pb.LearnRequest, patience: Patience, caller: Caller = LOCAL) -> Future[pb.LearnResponse]:
         """Stores memories; nobody stands by while they are written."""
-        return self._learn(memory_messages.learn_command(request, patience, writer))
+        return self._learn(memory_messages.learn_command(request, patience, caller.writer))
 
-    def LearnTurn(self, request: pb.LearnTurnRequest, patience: Patience, writer: str = "") -> pb.LearnTurnResponse:
+    def LearnTurn(
+        self, request: pb.LearnTurnRequest, patience: Patience, caller: Caller = LOCAL
+    ) -> pb.LearnTurnResponse:
         """Stores a turn."""
-        command = session_service.turn_command(request, patience, writer)
+        command = session_service.turn_command(request, patience, caller.writer)
         with inside(request.project, self._require):
             return session_service.turn_response(self._use_cases.learn_turn(command))
 
     def LearnStream(
-        self, batch: Batch, patience: Patience, writer: str = ""
+        self, batch: Batch, patience: Patience, caller: Caller = LOCAL
     ) -> pb.LearnTurnResponse | Future[pb.LearnResponse]:
         """Stores a batch as Learn and LearnTurn do; its memories get their vectors later, unless it says otherwise."""
         if isinstance(batch, pb.LearnTurnRequest):
-            return self.LearnTurn(batch, patience, writer)
-        return self._learn(memory_messages.learn_command(batch, patience, writer, is_batch=True))
+            return self.LearnTurn(batch, patience, caller)
+        return self._learn(memory_messages.learn_command(batch, patience, caller.writer, is_batch=True))
 
     def _learn(self, command: LearnCommand) -> Future[pb.LearnResponse]:
         return then(self._use_cases.learn(command), memory_messages.learn_response)

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
+from hummock.core.access import Caller
 from hummock.core.patience import Patience
 from hummock.rpc.admission import AdmissionQueue, InFlight
 from hummock.rpc.gate import Gate, Visit
@@ -59,7 +60,7 @@ class Method:
         takes_deadline: Whether it takes the deadline as well: `until_s`, on the monotonic clock, None without one.
         takes_patience: Whether it takes the caller's patience as well, for it looks between its parts whether anybody
             still waits.
-        takes_writer: Whether it takes the name of the caller's token as well, behind all else: it writes memories.
+        takes_caller: Whether it takes the caller as well, behind all else: it writes memories.
         then: The second half, if there is one.
     """
 
@@ -67,7 +68,7 @@ class Method:
     answer: Callable[..., Any]
     takes_deadline: bool = False
     takes_patience: bool = False
-    takes_writer: bool = False
+    takes_caller: bool = False
     then: Then | None = None
 
 
@@ -167,14 +168,14 @@ class Unary:
         visit.admit(request)
         method = self._method
         more = (patience.until_s,) if method.takes_deadline else (patience,) if method.takes_patience else ()
-        reply = method.answer(request, *more, *_writer(method, visit))
+        reply = method.answer(request, *more, *_caller(method, visit))
         if not isinstance(reply, Message):
             return reply
         return _seen(reply, visit, request.max_reply_bytes if self._has_max_reply else 0)
 
 
-def _writer(method: Method, visit: Visit) -> tuple[str, ...]:
-    return (visit.writer,) if method.takes_writer else ()
+def _caller(method: Method, visit: Visit) -> tuple[Caller, ...]:
+    return (visit.caller,) if method.takes_caller else ()
 
 
 def _finish(then: Then, begun: Any, visit: Visit) -> bytes:
@@ -248,7 +249,7 @@ def _admitted(method: Method, visit: Visit, request: Message, *more: object) -> 
     """The answer to a message of a stream, whose caller's token may have been revoked meanwhile."""
     visit.look_again()
     visit.admit(request)
-    reply = method.answer(request, *more, *_writer(method, visit))
+    reply = method.answer(request, *more, *_caller(method, visit))
     if isinstance(reply, Message):
         visit.saw(reply)
     return reply

@@ -200,9 +200,9 @@ class Visit:
             self._gate.audit.append(self._line(_BEGUN), self._gate.now(), is_durable=True)
 
     @property
-    def writer(self) -> str:
-        """What is noted as the writer of what the call writes: the name of its token; empty without one."""
-        return "" if self._caller is LOCAL else self._caller.name
+    def caller(self) -> Caller:
+        """Who calls."""
+        return self._caller
 
     def look_again(self) -> None:
         """Looks whether the token still counts, in a call that lasts. Raises: TokenInvalid."""

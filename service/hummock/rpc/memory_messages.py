@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
+from hummock.core.access import LOCAL, Caller, Verb
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import (
     Changes,
@@ -97,8 +98,8 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
     )
 
 
-def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, writer: str = "") -> tuple[str, Changes]:
-    """The id of the memory, and the new values of the fields that the mask names; `writer` changes them."""
+def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, caller: Caller = LOCAL) -> tuple[str, Changes]:
+    """The id of the memory, and the new values of the fields that the mask names; the caller changes them."""
     paths = _mask(request.update_mask.paths)
     if not request.memory.id:
         raise InvalidRequest("memory.id", "is empty; say which memory")
@@ -107,7 +108,7 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, writer: str 
     FieldMask(paths=fields).MergeMessage(request.memory, sent)
     check(sent, "memory.", only=("id", *fields))
     with _inside("memory."):
-        changes = Changes(writer=writer)
+        changes = Changes(writer=caller.writer, is_unproven=not caller.may(Verb.INDEX, request.project))
         for path in paths:
             changes = _CHANGES[path](changes, sent)
         return values.identifier("id", sent.id), changes

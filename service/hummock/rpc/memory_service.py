@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from hummock.core.access import LOCAL, Caller
 from hummock.core.errors import AlreadyExists, InvalidRequest, MemoryNotFound
 from hummock.core.memory import EventPage
 from hummock.core.patience import ENDLESS, Patience
@@ -121,9 +122,9 @@ class MemoryServicer:
 
         return that_fits(page_of, values.page_size(request.page_size))
 
-    def UpdateMemory(self, request: pb.UpdateMemoryRequest, writer: str = "") -> pb.UpdateMemoryResponse:
+    def UpdateMemory(self, request: pb.UpdateMemoryRequest, caller: Caller = LOCAL) -> pb.UpdateMemoryResponse:
         """Changes the named fields of a memory."""
-        memory_id, changes = memory_messages.memory_changes(request, writer)
+        memory_id, changes = memory_messages.memory_changes(request, caller)
         project = values.project_name("project", request.project)
         request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
         try:
