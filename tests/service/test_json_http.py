@@ -7,13 +7,15 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from google.rpc import error_details_pb2
 
 from hummock.core.errors import StartError
@@ -137,6 +139,82 @@ def test_a_deadline_and_sizes_are_kept(port: int, project: str) -> None:
     assert (status, "4194304" in error["message"]) == (400, True)
     larger = json.dumps({"project": project, "queryText": "x" * (9 << 20)}).encode()
     assert post(port, "ContextService/Recall", larger)[0] == 413
+
+
+READ_HEADERS = (
+    "Host", "Origin", "Content-Type", "Authorization", "traceparent", "tracestate", "Connect-Timeout-Ms",
+    "Content-Encoding", "Connection", "Upgrade", "X-Of-Nobody",
+)  # fmt: skip
+ODD_BYTES = (*range(0x20), 0x7F, 0x80, 0x85, 0xA0, 0xFF)
+
+
+def sent_raw(port: int, *parts: bytes, hangs_up: bool = False) -> bytes:
+    """What is answered to these bytes until the connection is closed."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        for part in parts:
+            connection.sendall(part)
+        if hangs_up:
+            connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        with suppress(ConnectionResetError):
+            while more := connection.recv(65536):
+                answer += more
+        return answer
+
+
+def head(port: int, length: int, **headers: bytes) -> bytes:
+    """The head of a request; in names of headers "_" stands for "-"."""
+    all_headers = {"Host": b"127.0.0.1:%d" % port, "Content-Type": b"application/json", "Connection": b"close"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    lines = [b"%s: %s\r\n" % (name.encode(), value) for name, value in all_headers.items()]
+    start = b"POST /hummock.v1.AdminService/GetStatus HTTP/1.1\r\n"
+    return b"%s%sContent-Length: %d\r\n\r\n" % (start, b"".join(lines), length)
+
+
+@pytest.fixture
+def silent(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Nothing that a stranger sends is a line of the log."""
+    caplog.set_level("WARNING")
+    with structlog.testing.capture_logs() as events:
+        yield
+    assert caplog.get_records("call") == []
+    assert events == []
+
+
+@pytest.mark.parametrize("name", READ_HEADERS)
+def test_a_byte_that_no_header_has_is_the_callers_fault(port: int, silent: None, name: str) -> None:
+    """In every header that is read, and in one that is not: never a fault of the service's, never a line of its log."""
+    for byte in ODD_BYTES:
+        headers = {name: b"close, a%cb" % byte}
+        status = sent_raw(port, head(port, 2, **headers) + b"{}").split()[1]
+        if name in ("Authorization", "traceparent", "tracestate"):
+            assert status in (b"400", b"401"), (name, byte)
+        assert int(status) < 500, (name, byte)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (b"",),
+        (b"POST",),
+        (b"GET / HTTP/1.1\r\n", b"x" * 40_000),
+        (b"\x16\x03\x01\x02\x00\x01\x00",),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",),
+        ("HEAD", b'{"project": '),
+        ("HEAD", b""),
+        ("CHUNKS", b"zz\r\n"),
+        ("CHUNKS", b"5\r\n{\r\n"),
+    ],
+)
+def test_what_is_broken_off_or_no_request_leaves_no_line_in_the_log(
+    port: int, silent: None, parts: tuple[bytes | str, ...]
+) -> None:
+    whole = head(port, 1000)
+    heads = {"HEAD": whole, "CHUNKS": whole.replace(b"Content-Length: 1000", b"Transfer-Encoding: chunked")}
+    answer = sent_raw(port, *(heads[part] if isinstance(part, str) else part for part in parts), hangs_up=True)
+    assert not answer.startswith(b"HTTP/1.1 5")
+    assert post(port, "AdminService/GetStatus", {})[0] == 200
 
 
 def test_every_unary_method_is_there(port: int) -> None:

@@ -51,6 +51,7 @@ async def serve_console(target: str, listener: socket.socket) -> None:
     config = uvicorn.Config(
         app_of(target, loopback.names_of(listener)),
         log_config=None,
+        log_level="error",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_S,

@@ -32,6 +32,7 @@ async def serve_http(server: Server[Any], listener: socket.socket) -> None:
     config = uvicorn.Config(
         _reading_messages(app),
         log_config=None,
+        log_level="error",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_S,

@@ -22,7 +22,8 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import status_pb2
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -115,6 +116,7 @@ class JsonHttp:
             app_of(self._channel, _names(self.port, self._also_named), self._scheme),
             ssl_context_factory=self._ssl_context if self._tls is not None else None,
             log_config=None,
+            log_level="error",
             access_log=False,
             server_header=False,
             lifespan="off",
@@ -161,6 +163,8 @@ def app_of(channel: grpc.Channel, names: frozenset[str], scheme: str = "http://"
             return refused.response
         except grpc.RpcError as error:
             return _failed(error)
+        except ClientDisconnect:
+            return Response(status_code=400)  # to nobody: it broke off in its body
         return Response(json_format.MessageToJson(reply, indent=None), media_type="application/json")
 
     return Starlette(routes=[Route("/{path:path}", answer, methods=["POST"])])
@@ -210,9 +214,10 @@ def _check_caller(headers: Mapping[str, str], names: frozenset[str], scheme: str
 
 def _method(methods: Mapping[str, MethodDescriptor], request: Request) -> MethodDescriptor:
     """Raises: Refused."""
-    method = methods.get(request.url.path)
+    path = request.scope["path"]
+    method = methods.get(path)
     if method is None:
-        raise Refused(grpc.StatusCode.UNIMPLEMENTED, f"{request.url.path} is no method of the contract", 404)
+        raise Refused(grpc.StatusCode.UNIMPLEMENTED, f"{path} is no method of the contract", 404)
     if method.client_streaming or method.server_streaming:
         raise Refused(grpc.StatusCode.UNIMPLEMENTED, f"{method.name} is a stream; those are for gRPC alone")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -241,24 +246,30 @@ def _parsed(method: MethodDescriptor, body: bytes) -> Message:
     return message
 
 
-def _call(channel: grpc.Channel, method: MethodDescriptor, sent: Message, headers: Mapping[str, str]) -> Message:
+def _call(channel: grpc.Channel, method: MethodDescriptor, sent: Message, headers: Headers) -> Message:
     """Raises: Refused, grpc.RpcError."""
-    traced = ((key, headers.get(key, "")) for key in TRACE_KEYS)
-    metadata = [(OVER_HTTP, "1"), *((key, value) for key, value in traced if value and value.isascii())]
-    if (token := headers.get(AUTHORIZATION)) is not None:
-        if not token.isascii():
-            raise Refused(grpc.StatusCode.UNAUTHENTICATED, "the token has characters that no token has")
-        metadata.append((AUTHORIZATION, token))
     call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(name_of(method))
     reply: Message = GetMessageClass(method.output_type)()
     reply.ParseFromString(
         call(
             sent.SerializeToString(),
             timeout=_timeout_s(headers),
-            metadata=tuple(metadata),
+            metadata=_metadata(headers),
         )
     )
     return reply
+
+
+def _metadata(headers: Headers) -> tuple[tuple[str, str], ...]:
+    """What goes with the call. Raises: Refused: gRPC's metadata has printable ASCII alone."""
+    metadata = [(OVER_HTTP, "1")]
+    for key in (AUTHORIZATION, *TRACE_KEYS):
+        for value in headers.getlist(key):
+            if not (value.isascii() and value.isprintable()):
+                code = grpc.StatusCode.UNAUTHENTICATED if key == AUTHORIZATION else grpc.StatusCode.INVALID_ARGUMENT
+                raise Refused(code, f"the header {key} has characters that are not printable ASCII")
+            metadata.append((key, value))
+    return tuple(metadata)
 
 
 def _timeout_s(headers: Mapping[str, str]) -> float | None:
