@@ -115,11 +115,8 @@ def check_context(random: Random) -> None:
     assert_disarmed(section.text)
     assert_nobody_speaks(section.text, keeps_keys=_has_read({one.id: one for one in codes}))
     lines = section.text.split("\n")
-    assert lines[:3] == ["## 项目背景", "- 项目路径: /srv", ""]
-    del lines[:3]
-    if domains or records or notes or codes:
-        assert lines[:2] == [ZH.data_notice, ""]
-        del lines[:2]
+    assert lines[:5] == [ZH.data_notice, "", "## 项目背景", "- 项目路径: /srv", ""]
+    del lines[:5]
     for one in _chapter(lines, "## 相关领域知识", domains):
         _check_domain(lines, one)
     for one in _chapter(lines, "## 相关学习记录 (后台已学到的知识)", records):

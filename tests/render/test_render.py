@@ -22,7 +22,7 @@ from hummock.learning.references import Entries, ProjectReferences
 from hummock.ports.store import Generation, Store
 from hummock.render.compose import FORMS, FormOfText
 from hummock.render.pipeline import Render
-from hummock.render.section import Frame, Section, Selected
+from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.render.turn import RenderTurn
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
@@ -198,7 +198,7 @@ def test_without_a_query_the_headings_follow_the_memories() -> None:
     shelf = Shelf(PROJECT, R1, R2, note("e1", "Keys rotate monthly.", title="Keys"), note("e2", "x", title="Ports"))
 
     def heading(*ids: str) -> str:
-        return render(Answer(), shelf, RenderQuery(project="p", memory_ids=ids)).text.split("\n")[0]
+        return render(Answer(), shelf, RenderQuery(project="p", memory_ids=ids)).text.split("\n")[2]
 
     assert heading("r1") == heading("r1", "r2", "e1") == heading("r1", "e1") == "## 项目背景"
     assert heading("e1") == heading("r1", "e1", "e2") == "## Project"
@@ -272,7 +272,9 @@ def test_a_recall_that_breaks_leaves_the_project() -> None:
         raise RuntimeError("the disk is on fire")
 
     rendered = rendering(broken, Shelf(PROJECT), FakeClock())(asked())
-    assert rendered.text == "## 项目背景\n- 技术栈: Spring Boot, MyBatis, MySQL\n- 项目路径: /srv/loan-service\n\n"
+    notice, _, project = rendered.text.partition("\n\n")
+    assert notice == wording_of(Locale.ZH).data_notice
+    assert project == "## 项目背景\n- 技术栈: Spring Boot, MyBatis, MySQL\n- 项目路径: /srv/loan-service\n\n"
     (why,) = rendered.degraded
     assert (why.path, why.reason, why.message) == ("recall", "RECALL_FAILED", "RuntimeError")
 

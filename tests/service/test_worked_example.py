@@ -171,7 +171,7 @@ def test_step_4_the_section_is_the_documents(example: Example) -> None:
         "## 相关学习记录 (后台已学到的知识)",
         "## 相关代码片段",
     ]
-    assert lines[1:3] == ["- 技术栈: Spring Boot, MyBatis, MySQL", f"- 项目路径: {example.root}"]
+    assert lines[3:5] == ["- 技术栈: Spring Boot, MyBatis, MySQL", f"- 项目路径: {example.root}"]
     assert "### 还款" in lines
     assert any(line.startswith("关键文件: ") and "RepaymentCalculator.java" in line for line in lines)
     records = [line for line in lines if line.startswith("### 知识 ")]

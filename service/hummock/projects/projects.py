@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from hummock.core.errors import ProjectNotFound
+from hummock.core.errors import InvalidRequest, ProjectNotFound
 from hummock.core.memory import Origin
 from hummock.core.project import DeletedProject, EmbeddingStatus, LearnerStatus, Project, ServiceStatus
 from hummock.core.recall import Preset
 from hummock.core.render import PartialQuotas, Quotas, RenderForm
+from hummock.core.review import ReviewPolicy
 from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
 from hummock.core.settings import (
     REVIEW_POLICY,
@@ -25,11 +26,13 @@ from hummock.core.settings import (
     SettingOrigin,
     SettingsShown,
 )
+from hummock.memories.screening import Passage
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
 from hummock.ports.writes import ProjectRemoval, UnitOfWork, WriteRequest
 from hummock.recall.plan import PRESETS
 from hummock.render.compose import FORMS
+from hummock.text.attacks.detect import families_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +73,17 @@ class Projects:
         origin: Origin,
         fingerprint: bytes,
     ) -> Project:
-        """Change what is not None, as `ProjectInfo.said` does; the project is created when it does not exist."""
+        """Change what is not None, as `ProjectInfo.said` does; the project is created when it does not exist.
+
+        Raises: InvalidRequest: it reads like an instruction to a model. Prompts have it, and nothing can hold it.
+        """
+        said = Passage((("info.tech_stack", "\n".join(tech_stack or ())), ("info.path", path or "")))
+        families = families_in([said.text])
 
         def apply(work: UnitOfWork) -> UpdateReply:
+            if families and work.settings().review_policy() is ReviewPolicy.HOLD:
+                rule = f"reads like an instruction to a model ({', '.join(families)}); name what the project is made of"
+                raise InvalidRequest(said.field_of(families), rule)
             work.set_info(work.info().said(origin, tech_stack=tech_stack, path=path))
             return UpdateReply()
 

@@ -31,7 +31,8 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
 
     The project is charged first, then domains, records, other memories and code: what is charged last gives way first.
     The first domain that does not fit ends the domains; the first record, memory or fragment that does not fit ends the
-    text. The whole text counts, and is never above the budget. Before the first memory it says that memories are data.
+    text. The whole text counts, and is never above the budget. It begins by saying that what is stored is data: what
+    is said of the project may be anybody's words as well.
 
     Args:
         selected: Best first within a kind, without duplicates.
@@ -41,9 +42,10 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
     chapters = [_chapter(layout, selected, frame) for layout in _LAYOUTS]
     project = "" if info is None else _project(info, frame.wording)
     notice = f"{frame.wording.data_notice}\n\n"
-    if (project_cost := counter.count(project)) > budget_tokens:
+    room = budget_tokens - counter.count(notice)
+    if (project_cost := counter.count(project)) > room:
         project, project_cost = "", 0
-    _admit(chapters, budget_tokens - project_cost - counter.count(notice), counter)
+    _admit(chapters, room - project_cost, counter)
     text = _assembled(project, notice, chapters)
     # A text can have more tokens than its parts.
     while (token_count := counter.count(text)) > budget_tokens:
@@ -124,8 +126,8 @@ def _give_way(chapters: Sequence[_Chapter]) -> None:
 
 
 def _assembled(project: str, notice: str, chapters: Sequence[_Chapter]) -> str:
-    blocks = "".join(text for chapter in chapters for text in chapter.texts())
-    return project + notice + blocks if blocks else project
+    said = project + "".join(text for chapter in chapters for text in chapter.texts())
+    return notice + said if said else ""
 
 
 def _project(info: ProjectInfo, wording: Wording) -> str:
