@@ -30,6 +30,7 @@ from hummock.console.review_page import decide, review
 from hummock.console.service_page import operations, operations_now, projects
 from hummock.console.sessions_page import session, sessions
 from hummock.console.view import STATIC, Console, View, go_to
+from hummock.local_http import WholeBodies, config_of
 from hummock_client import HummockCallError
 
 _DRAIN_S: Final = 1
@@ -48,14 +49,7 @@ async def serve_console(target: str, listener: socket.socket) -> None:
         target: Where the service listens. It is called when a page is asked for, so it may start later.
         listener: On loopback.
     """
-    config = uvicorn.Config(
-        app_of(target, loopback.names_of(listener)),
-        log_config=None,
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_DRAIN_S,
-    )
+    config = config_of(app_of(target, loopback.names_of(listener)), _DRAIN_S)
     await uvicorn.Server(config).serve(sockets=[listener])
 
 
@@ -106,7 +100,7 @@ def app_of(target: str, names: tuple[str, ...]) -> ASGIApp:
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(routes=routes, lifespan=connected, exception_handlers={HTTPException: _no_page})
-    return Guard(app, names)
+    return Guard(WholeBodies(app), names)
 
 
 async def _no_page(request: Request, error: Exception) -> Response:

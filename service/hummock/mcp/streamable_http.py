@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hummock import loopback
+from hummock.local_http import WholeBodies, config_of
 from hummock.mcp.messages import NotAMessage, decode, read_message
 
 PATH: Final = "/mcp"
@@ -29,41 +30,31 @@ async def serve_http(server: Server[Any], listener: socket.socket) -> None:
     app = server.streamable_http_app(
         streamable_http_path=PATH, transport_security=_only_for(loopback.names_of(listener))
     )
-    config = uvicorn.Config(
-        _reading_messages(app),
-        log_config=None,
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_DRAIN_S,
-    )
-    await uvicorn.Server(config).serve(sockets=[listener])
+    readable = WholeBodies(_reading_messages(app))
+    await uvicorn.Server(config_of(readable, _DRAIN_S)).serve(sockets=[listener])
 
 
 def _reading_messages(app: ASGIApp) -> ASGIApp:
-    """The app behind the reader that stdin has too: what the SDK would answer without its id, or not at all."""
+    """The app behind the reader that stdin has too: what the SDK would answer without its id, or not at all.
+
+    It is given whole bodies.
+    """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
             await app(scope, receive, send)
             return
-        body, has_more = bytearray(), True
+        whole = await receive()
         # What is larger is the SDK's to refuse.
-        while has_more and len(body) <= DEFAULT_MAX_REQUEST_BODY_SIZE:
-            part = await receive()
-            if part["type"] != "http.request":
-                return
-            body += part.get("body", b"")
-            has_more = part.get("more_body", False)
-        text = decode(bytes(body)) if not has_more else ""
+        text = decode(whole["body"]) if len(whole["body"]) <= DEFAULT_MAX_REQUEST_BODY_SIZE else ""
         if text.strip():
             try:
                 read_message(text)
             except NotAMessage as none:
                 await _refusal(none)(scope, receive, send)
                 return
-            body[:] = text.encode()
-        unread = [{"type": "http.request", "body": bytes(body), "more_body": has_more}]
+            whole["body"] = text.encode()
+        unread = [whole]
 
         async def again() -> Message:
             return unread.pop() if unread else await receive()

@@ -148,8 +148,14 @@ class Gate:
                 said = str(value)
             elif key == OVER_HTTP:
                 is_over_http = True
+        return self.caller_of(said, is_over_http=is_over_http)
+
+    def caller_of(self, authorization: str | None, *, is_over_http: bool) -> Caller:
+        """Who calls, by what he sent as `Door.caller` has it. Raises: TokenInvalid."""
+        if self._door is None:
+            return LOCAL
         try:
-            return self._door.caller(said, is_over_http=is_over_http)
+            return self._door.caller(authorization, is_over_http=is_over_http)
         finally:
             if self._door.news and self.audit is not None:
                 self._note_tokens(self._door, self.audit)

@@ -23,19 +23,18 @@ from google.rpc import status_pb2
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hummock.core.access import TokenInvalid
 from hummock.core.errors import StartError
-from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP, TRACE_KEYS
+from hummock.local_http import Bodies, BodyRefused, BrokenOff, config_of, ends
+from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, Gate
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, SERVICES, Address, UnixAddress
-from hummock.rpc.status import LARGEST_REPLY_BYTES
+from hummock.rpc.status import LARGEST_REPLY_BYTES, to_proto
 from hummock.rpc.tls import Tls
 from hummock.rpc.verbs import name_of
-
-MAX_BODY_BYTES = 8 * 1024 * 1024
-"""JSON takes more than the 4 MiB that a message may have; what is above that is refused by the service."""
 
 _DRAIN_S = 5
 _BACKLOG = 128
@@ -70,7 +69,15 @@ class Refused(Exception):
 class JsonHttp:
     """Answers over HTTP for the service at an address, on a thread of its own. Loopback alone."""
 
-    def __init__(self, host: str, port: int, *, also_named: Iterable[str] = (), tls: Tls | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        also_named: Iterable[str] = (),
+        tls: Tls | None = None,
+        gate: Gate | None = None,
+    ) -> None:
         """Listens.
 
         Args:
@@ -78,6 +85,7 @@ class JsonHttp:
             port: 0 takes a free one.
             also_named: Names besides localhost by which requests may call it, with a port or without.
             tls: Spoken there; None speaks plaintext.
+            gate: Knows callers by their tokens before their bodies are read; None leaves all to the service.
 
         Raises:
             StartError: The address cannot be used.
@@ -85,6 +93,7 @@ class JsonHttp:
         self._listener = _listen(host, port)
         self._also_named = frozenset(name.lower() for name in also_named)
         self._tls = tls
+        self._gate = gate or Gate()
         self._channel: grpc.Channel | None = None
         self._server: uvicorn.Server | None = None
         self._thread: Thread | None = None
@@ -112,15 +121,11 @@ class JsonHttp:
                 ("grpc.max_receive_message_length", LARGEST_REPLY_BYTES),
             ],
         )
-        config = uvicorn.Config(
-            app_of(self._channel, _names(self.port, self._also_named), self._scheme),
+        config = config_of(
+            app_of(self._channel, _names(self.port, self._also_named), self._gate, self._scheme),
+            _DRAIN_S,
             ssl_context_factory=self._ssl_context if self._tls is not None else None,
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            server_header=False,
             lifespan="off",
-            timeout_graceful_shutdown=_DRAIN_S,
         )
         self._server = uvicorn.Server(config)
         # Not on the main thread, so that it leaves signals to the service.
@@ -142,30 +147,42 @@ class JsonHttp:
         self._listener.close()
 
 
-def app_of(channel: grpc.Channel, names: frozenset[str], scheme: str = "http://") -> Starlette:
+def app_of(channel: grpc.Channel, names: frozenset[str], gate: Gate, scheme: str) -> Starlette:
     """Answers each unary method of the contract.
 
     Args:
         channel: To the service.
         names: What the Host of a request may be: a page whose own name resolves to this machine is told apart by it.
+        gate: Knows callers by their tokens.
         scheme: What stands before it in the Origin of a page that this very address has given out.
     """
     methods = {name_of(method): method for service in SERVICES for method in service.methods}
+    bodies = Bodies()
 
     async def answer(request: Request) -> Response:
+        headers, is_read = request.headers, False
         try:
-            _check_caller(request.headers, names, scheme)
+            _check_caller(headers, names, scheme)
             method = _method(methods, request)
-            body = await _body(request)
-            sent = await run_in_threadpool(_parsed, method, body)
-            reply = await run_in_threadpool(_call, channel, method, sent, request.headers)
+            _check_token(gate, headers)
+            async with bodies.whole(request.receive) as body:
+                is_read = True
+                sent = await run_in_threadpool(_parsed, method, body)
+                del body
+            reply = await run_in_threadpool(_call, channel, method, sent, headers)
+            response = Response(json_format.MessageToJson(reply, indent=None), media_type="application/json")
         except Refused as refused:
-            return refused.response
+            response = refused.response
         except grpc.RpcError as error:
-            return _failed(error)
-        except ClientDisconnect:
-            return Response(status_code=400)  # to nobody: it broke off in its body
-        return Response(json_format.MessageToJson(reply, indent=None), media_type="application/json")
+            response = _failed(error)
+        except TokenInvalid as error:
+            status = to_proto(error)
+            response = error_response(grpc.StatusCode.UNAUTHENTICATED, status.message, tuple(status.details))
+        except BodyRefused as refused:
+            response = error_response(grpc.StatusCode.RESOURCE_EXHAUSTED, str(refused), (), refused.http_status)
+        except BrokenOff:
+            response = Response(status_code=400)  # to nobody
+        return response if is_read else ends(response, headers)
 
     return Starlette(routes=[Route("/{path:path}", answer, methods=["POST"])])
 
@@ -226,14 +243,10 @@ def _method(methods: Mapping[str, MethodDescriptor], request: Request) -> Method
     return method
 
 
-async def _body(request: Request) -> bytes:
-    """Raises: Refused: it is too large."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise Refused(grpc.StatusCode.RESOURCE_EXHAUSTED, f"the body is above {MAX_BODY_BYTES} bytes", 413)
-    return bytes(body)
+def _check_token(gate: Gate, headers: Headers) -> None:
+    """Looks who calls before a body is read, as the service does again. Raises: TokenInvalid."""
+    tokens = headers.getlist(AUTHORIZATION)
+    gate.caller_of(tokens[0] if tokens else None, is_over_http=True)
 
 
 def _parsed(method: MethodDescriptor, body: bytes) -> Message:

@@ -180,7 +180,9 @@ def _json_http(settings: Settings, access: Access) -> Iterator[JsonHttp | None]:
     # Of an extra that few have.
     from hummock.rpc.json_http import JsonHttp
 
-    with closing(JsonHttp("127.0.0.1", settings.http_port, also_named=settings.http_hosts, tls=access.tls)) as http:
+    with closing(
+        JsonHttp("127.0.0.1", settings.http_port, also_named=settings.http_hosts, tls=access.tls, gate=access.gate)
+    ) as http:
         yield http
 
 

@@ -1,0 +1,116 @@
+"""What strangers on this machine can make HTTP hold, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import h11
+import pytest
+
+from hummock.access.door import Door, Exposure
+from hummock.access.tokens import TokenFile
+from hummock.core.access import Scope
+from hummock.rpc.gate import Gate
+from hummock.rpc.listening import parse_address
+from tests.service.running import Stubs
+from tests.service.test_json_http import head, post
+
+local_http = pytest.importorskip("hummock.local_http")
+json_http = pytest.importorskip("hummock.rpc.json_http")
+
+
+@pytest.fixture
+def port(service: Stubs) -> Iterator[int]:
+    with closing(json_http.JsonHttp("127.0.0.1", 0)) as served:
+        served.start(parse_address(service.target))
+        yield served.port
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Waits until the other end closes it."""
+    with suppress(ConnectionResetError):
+        while connection.recv(65536):
+            pass
+    return True
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST / HT", b"HEAD", b"HEAD ", b"AGAIN"])
+def test_a_request_that_does_not_go_on_is_closed(monkeypatch: pytest.MonkeyPatch, port: int, sent: bytes) -> None:
+    """Before its head, in it, before its body, in it, and behind an earlier one of the connection."""
+    monkeypatch.setattr(local_http, "_WITHIN_S", {h11.IDLE: 0.2, h11.SEND_BODY: 0.2})
+    kept = head(port, 2, Connection=b"keep-alive") + b"{}"
+    texts = {b"HEAD": head(port, 100), b"HEAD ": head(port, 100) + b'{"a', b"AGAIN": kept}
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(texts.get(sent, sent))
+        if sent == b"AGAIN":
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+            connection.sendall(b"POST / HT")
+        assert is_closed(connection)
+
+
+def test_one_more_connection_takes_the_place_of_one_that_keeps_silent(
+    monkeypatch: pytest.MonkeyPatch, port: int
+) -> None:
+    monkeypatch.setattr(local_http, "MOST_CONNECTIONS", 4)
+    with ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(9)]
+        assert post(port, "AdminService/GetStatus", {})[0] == 200
+        assert all(is_closed(connection) for connection in silent[:5])
+
+
+def test_the_token_is_looked_at_before_the_body(service: Stubs, tmp_path: Path) -> None:
+    """X11: also where the body never comes."""
+    _, text = TokenFile(tmp_path).create("t", [Scope.parse("*:read")], now_s=1.0)
+    gate = Gate(Door(tmp_path, Exposure.OWNER))
+    with closing(json_http.JsonHttp("127.0.0.1", 0, gate=gate)) as served:
+        served.start(parse_address(service.target))
+        for token in (None, b"Bearer x", b"Bearer \xff", b"Basic x"):
+            headers = {} if token is None else {"Authorization": token}
+            with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+                connection.sendall(head(served.port, 8_000_000, **headers))
+                assert b" 401 " in connection.recv(65536).partition(b"\r\n")[0]
+        status, error = post(served.port, "AdminService/GetStatus", {})
+        assert (status, error["code"], error["details"][0]["debug"]["reason"]) == (
+            401,
+            "unauthenticated",
+            "TOKEN_INVALID",
+        )
+        assert post(served.port, "AdminService/GetStatus", {}, Authorization=f"Bearer {text}")[0] == 200
+
+
+def test_bodies_together_have_room_for_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large ones that do not end leave no room for another, and do not keep a small one out."""
+    monkeypatch.setattr(local_http, "BODIES_BYTES", 100)
+    bodies = local_http.Bodies()
+
+    async def read(*parts: bytes, ends: bool = True) -> int:
+        left = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+        if ends:
+            left[-1]["more_body"] = False
+
+        async def receive() -> Any:
+            if left:
+                return left.pop(0)
+            await asyncio.Event().wait()
+
+        async with bodies.whole(receive) as body:
+            return len(body)
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            stuck = [tasks.create_task(read(b"x" * 48, ends=False)) for _ in range(2)]
+            await asyncio.sleep(0)
+            with pytest.raises(local_http.BodyRefused) as refused:
+                await read(b"x" * 48)
+            assert refused.value.http_status == 429
+            assert await read(b"x" * 10, b"x" * 10) == 20
+            for task in stuck:
+                task.cancel()
+        assert await read(b"x" * 60, b"x" * 39) == 99
+
+    asyncio.run(run())
