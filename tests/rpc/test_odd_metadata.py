@@ -56,6 +56,18 @@ def call(name: str, value: bytes) -> bytes:
     )
 
 
+def test_who_has_no_token_is_refused_before_a_message_of_his_comes(tmp_path: Path) -> None:
+    """X11: up to 16 MiB of each call would be kept otherwise."""
+    token_of(tmp_path, "shop:read")
+    unfinished = call(AUTHORIZATION, b"Bearer x").removesuffix(frame(_DATA, _END_STREAM, 1, bytes(5)))
+
+    async def run() -> str:
+        async with edge(access=Access(gate=Gate(Door(tmp_path, Exposure.MACHINE)))) as serving:
+            return await ended(serving.server.address.port, unfinished)  # type: ignore[union-attr] # it is TCP
+
+    assert asyncio.run(run()) == "trailers"
+
+
 async def ended(port: int, sent: bytes) -> str:
     """How the call ended: with trailers, or its stream or connection closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

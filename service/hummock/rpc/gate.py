@@ -135,13 +135,24 @@ class Gate:
         for meter in self.meters:
             meter.ended(call)
 
+    def knows(self, metadata: Iterable[tuple[str, str | bytes]]) -> bool:
+        """Whether whoever sent this beside a call is let in, as far as his token goes."""
+        try:
+            self._caller(metadata)
+        except TokenInvalid:
+            return False
+        return True
+
     def caller(self, context: Context) -> Caller:
         """Who calls. Raises: TokenInvalid."""
+        return self._caller(context.invocation_metadata() or ())
+
+    def _caller(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         if self._door is None:
             return LOCAL
         said: str | None = None
         is_over_http = False
-        for key, value in context.invocation_metadata() or ():
+        for key, value in metadata:
             if key == AUTHORIZATION:
                 if said is not None:
                     raise TokenInvalid("the call has two tokens; send one")

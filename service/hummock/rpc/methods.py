@@ -10,10 +10,11 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 
 from hummock.core.activity import Activity
+from hummock.core.errors import Unavailable
 from hummock.rpc.admin_service import AdminServicer
 from hummock.rpc.admission import InFlight, Load
 from hummock.rpc.context_service import ContextServicer, RecallServicer
-from hummock.rpc.dispatch import Method, Then, handler
+from hummock.rpc.dispatch import Call, Handler, Method, Then, handler
 from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learning_service import LearningServicer
@@ -24,7 +25,7 @@ from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.streams import Feed
 from hummock.rpc.use_cases import UseCases
 from hummock.rpc.validation import compile_rules
-from hummock.rpc.verbs import VERBS
+from hummock.rpc.verbs import VERBS, name_of, need_of
 
 INLINE, READ, WRITE = Lane.INLINE, Lane.READ, Lane.WRITE
 READ_STREAM, WRITE_STREAM, MESSAGES, BATCHES = Lane.READ_STREAM, Lane.WRITE_STREAM, Lane.MESSAGES, Lane.BATCHES
@@ -118,20 +119,44 @@ def handlers(
     gate: Gate,
     activity: Callable[[], Activity] | None = None,
 ) -> list[grpc.GenericRpcHandler]:
-    """One handler a service; the rules of every request are compiled. Raises: ValueError where the table is wrong."""
+    """A handler of all methods; every request's rules are compiled. Raises: ValueError where the table is wrong."""
     table = methods(use_cases, lanes.load, activity)
     check_table(table)
     compile_rules(GetMessageClass(method.input_type) for service in SERVICES for method in service.methods)
-    return [
-        grpc.method_handlers_generic_handler(
-            service.full_name,
-            {
-                descriptor.name: handler(descriptor, table[service.name][descriptor.name], lanes, in_flight, feed, gate)
-                for descriptor in service.methods
-            },
+    answering = {
+        name_of(descriptor): handler(descriptor, table[service.name][descriptor.name], lanes, in_flight, feed, gate)
+        for service in SERVICES
+        for descriptor in service.methods
+    }
+    refusing: dict[str, Handler] = {
+        name_of(descriptor): grpc.stream_unary_rpc_method_handler(
+            Call(need_of(descriptor), _refuse, in_flight, gate).answer
         )
         for service in SERVICES
-    ]
+        for descriptor in service.methods
+    }
+    return [_TokenFirst(gate, answering, refusing)]
+
+
+class _TokenFirst(grpc.GenericRpcHandler):
+    """Chooses how a call is answered by its token, before gRPC takes in a message of it.
+
+    What refuses is of a method that takes a stream, for gRPC reads the one message of others before it calls them.
+    """
+
+    def __init__(self, gate: Gate, answering: Mapping[str, Handler], refusing: Mapping[str, Handler]) -> None:
+        self._gate = gate
+        self._answering = answering
+        self._refusing = refusing
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
+        """The handler of a call; None of an unknown method."""
+        is_known = self._gate.knows(handler_call_details.invocation_metadata or ())
+        return (self._answering if is_known else self._refusing).get(handler_call_details.method)
+
+
+async def _refuse(*_: object) -> None:
+    raise Unavailable("the token was made in this moment; call again")
 
 
 def check_table(table: Mapping[str, Mapping[str, Method]]) -> None:
