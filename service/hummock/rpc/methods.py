@@ -80,7 +80,7 @@ def methods(
             "UpdateSession": Method(WRITE, session.UpdateSession),
             "DeleteSession": Method(WRITE, session.DeleteSession),
             "AppendMessage": Method(WRITE, session.AppendMessage),
-            "UpdateMessage": Method(WRITE, session.UpdateMessage, takes_patience=True, takes_writer=True),
+            "UpdateMessage": Method(WRITE, session.UpdateMessage, takes_patience=True, takes_caller=True),
             "DeleteMessage": Method(WRITE, session.DeleteMessage),
             "ListMessages": Method(READ, session.ListMessages),
             "WatchMessages": Method(READ_STREAM, session.WatchMessages),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from hummock.core.access import LOCAL, Caller
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import LearnStatus
 from hummock.core.patience import ENDLESS, Patience
@@ -106,11 +107,11 @@ class SessionServicer:
         return pb.AppendMessageResponse(id=appended.message_id, position=appended.position, seq=appended.seq)
 
     def UpdateMessage(
-        self, request: pb.UpdateMessageRequest, patience: Patience = ENDLESS, writer: str = ""
+        self, request: pb.UpdateMessageRequest, patience: Patience = ENDLESS, caller: Caller = LOCAL
     ) -> pb.UpdateMessageResponse:
         """Changes the named texts of a message, and the memory that it was learnt as."""
         with inside(request.project, self._require):
-            written = self._messages.update(update_message(request, patience, writer))
+            written = self._messages.update(update_message(request, patience, caller.writer))
         updated = written.reply
         return pb.UpdateMessageResponse(
             id=request.message.id,
