@@ -23,7 +23,7 @@ UNITS: Final = (
     *("[INST]", "[ID:", "<tool_", "::", "2024-", "2024-01-01 ", "12:", "1,", "0x", "v1", "(v1)", "_v2", "第三版"),
     *("第二天", "两周", "三天前", "last ", "day ", "before ", "after ", "the day before ", "ignore ", "previous "),
     *("your ", "system prompt ", "忽略", "之前", "指令", "you are ", "i g n ", "YWJj", "+/", "==", "c++", '\\"'),
-    *("\\'", "“a", "「a", "(a", "generated ", "copyright ", "sha1-"),
+    *("\\'", "“a", "「a", "(a", "generated ", "copyright ", "sha1-", "ex:"),
 )
 """What patterns and loops begin at, go on through, or look for in vain."""
 

@@ -221,6 +221,85 @@ def test_a_root_that_gets_a_name_is_not_there_twice(shop: Shop) -> None:
     assert shop.ids == {"web/one.py#one", "web/sub/two.py#two"}
 
 
+def replaced(shop: Shop, folder: str, files: dict[str, str]) -> None:
+    """What another machine has at the same path."""
+    (shop.folders / folder).rename(shop.folders.parent / f"away-{len(list(shop.folders.parent.iterdir()))}")
+    write(shop.folders, {f"{folder}/{path}": text for path, text in files.items()})
+
+
+@pytest.mark.parametrize("first", ["one", ""])
+def test_repositories_at_one_path_of_two_machines_stay_apart_by_their_names(shop: Shop, first: str) -> None:
+    shop.index("a", name=first)
+    ids = shop.ids
+    replaced(shop, "a", {"other.py": code("other"), "third.py": code("third")})
+    assert [counts(shop.index("a", name="two")) for _ in range(2)] == [(2, 0, 0), (0, 0, 2)]
+    assert shop.ids == ids | {"two/other.py#other", "two/third.py#third"}
+
+
+def test_a_path_with_two_named_indexes_needs_the_name(shop: Shop) -> None:
+    for name in ("one", "two"):
+        shop.index("a", name=name)
+    with pytest.raises(ValueError, match="one, two: give the --name"):
+        shop.index("a")
+    with pytest.raises(ValueError, match="one, two: give the --name"):
+        shop.remove("a")
+    write(shop.folders, {"a/sub/new.py": code("new")})
+    assert counts(shop.index("a/sub", name="two")) == (1, 0, 1)
+    assert shop.remove("a", name="one") == 2
+    assert counts(shop.index("a")) == (0, 0, 3)
+
+
+@pytest.mark.parametrize("around", ["", "whole"])
+def test_an_index_that_a_person_named_is_not_taken_into_one_around_it(shop: Shop, around: str) -> None:
+    shop.index("a/sub", name="sub")
+    named = shop.ids
+    assert counts(shop.index("a", name=around)) == (2, 0, 0)
+    assert len(shop.ids) == 3
+    assert named < shop.ids
+    write(shop.folders, {"a/sub/two.py": code("changed")})
+    assert counts(shop.index("a/sub", name="sub")) == (1, 1, 0)
+
+
+def test_a_name_is_not_spent_on_a_part_of_another_named_index(shop: Shop) -> None:
+    shop.index("a", name="one")
+    ids = shop.ids
+    replaced(shop, "a", {"sub/other.py": code("other")})
+    assert counts(shop.index("a/sub", name="two")) == (1, 0, 0)
+    assert shop.ids == ids | {"two/other.py#other"}
+
+
+def test_what_another_index_has_under_an_id_is_left_out_and_said(shop: Shop) -> None:
+    shop.index("a")
+    shop.index("b", name="backend")
+    theirs = [line for line in shop.files if line.startswith("b/")]
+    write(shop.folders, {"a/backend/one.py": code("other") + code("mine")})
+    for sent in (1, 0):
+        report = shop.index("a")
+        assert (report.sent, report.deleted, report.taken) == (sent, 0, ("backend/one.py",))
+        assert [line for line in shop.files if line.startswith("b/")] == theirs
+    (shop.folders / "a/backend/one.py").unlink()
+    report = shop.index("a")
+    assert (report.deleted, report.taken) == (1, ())
+    assert [line for line in shop.files if line.startswith("b/")] == theirs
+
+
+def test_a_root_that_may_not_be_looked_at_is_there(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.index("a", name="web")
+    looked = os.stat
+
+    def closed(path: str | Path, *args: object, **options: object) -> os.stat_result:
+        if str(path).startswith(str(shop.folders / "a")):
+            raise PermissionError(13, "Permission denied", str(path))
+        return looked(path, *args, **options)  # type: ignore[arg-type] # as it was called
+
+    monkeypatch.setattr(os, "stat", closed)
+    report = shop.index("b", name="other")
+    assert counts(report) == (1, 0, 0)
+    assert not any(each.is_gone() for each in report.others)
+    with pytest.raises(ValueError, match="give another --name"):
+        shop.index("b", name="web")
+
+
 def test_technologies_of_roots_add_up_in_any_order(shop: Shop) -> None:
     write(shop.folders, {"a/go.mod": "module x\n", "b/package.json": "{}"})
     shop.index("a")

@@ -17,6 +17,7 @@ from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.importing.formats import FileFormat, read_file
 from hummock.indexing.chunker import fragments
 from hummock.indexing.content import content_reason
+from hummock.indexing.decoding import decoded
 from hummock.indexing.fragment import SourceFile
 from hummock.indexing.ignores import Rules
 from hummock.indexing.markdown import domain_entries
@@ -156,6 +157,8 @@ OF_BACKGROUND: dict[str, Work] = {
 """What is slow for its length, and in nobody's way."""
 
 OF_FILES: dict[str, Work] = {
+    "encoding": lambda text: decoded(b"\xff" + text.encode(errors="replace")),
+    "encoding with escapes": lambda text: decoded(b"\x1b" + text.encode(errors="replace")),
     "kind of file": lambda text: content_reason("notes.txt", text.encode(errors="replace")),
     "kind of SQL": lambda text: content_reason("dump.sql", text.encode(errors="replace")),
     "kind of Markdown": lambda text: content_reason("notes.md", text.encode(errors="replace")),
@@ -181,7 +184,7 @@ PLACES = {
 }
 """Each with the size to which its texts grow."""
 
-SLOW_ONCE = ("`", "~", "=", "-", "*", "[", ".", "\t", " ", '\\"')
+SLOW_ONCE = ("`", "~", "=", "-", "*", "[", ".", "\t", " ", '\\"', "ex:")
 """Units of runs that a pattern has begun at again and again."""
 
 

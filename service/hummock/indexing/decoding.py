@@ -24,10 +24,12 @@ _MARKS: Final = (
 )
 # Python's PEP 263, as Emacs and Ruby write it, and Vim's `fileencoding=`; `encoding="…"` of XML.
 _CODING: Final = re.compile(rb"coding\s*[:=]\s*[\"']?([A-Za-z][-\w.]*)")
-_VIM: Final = re.compile(rb"\b(?:vim?|ex):.*?\bf(?:ile)?enc(?:oding)?=([A-Za-z][-\w.]*)")
+_VIM: Final = re.compile(rb"\b(?:vim?|ex):.{0,256}?\bf(?:ile)?enc(?:oding)?=([A-Za-z][-\w.]*)")
 _MARKUP: Final = re.compile(rb"(?i)(?:<meta\b[^>]*\bcharset\s*=|^@charset)\s*[\"']?([A-Za-z][-\w.]*)")
 _CODING_LINES: Final = 2
 _VIM_LINES: Final = 5
+_VIM_BYTES: Final = 512
+"""At each end of a line: the search takes time in proportion to the square of what is searched."""
 _MARKUP_BYTES: Final = 1_024
 # Supersets that are in use under the narrower name.
 _WIDER: Final = {
@@ -107,7 +109,8 @@ def _declarations(data: bytes) -> Iterator[str]:
     """Encodings that the file says it is in, and what is meant by their names."""
     lines = data.split(b"\n")
     found = [*map(_CODING.search, lines[:_CODING_LINES]), _MARKUP.search(data[:_MARKUP_BYTES])]
-    found += map(_VIM.search, (*lines[:_VIM_LINES], *lines[-_VIM_LINES:]))
+    for line in (*lines[:_VIM_LINES], *lines[-_VIM_LINES:]):
+        found += map(_VIM.search, (line[:_VIM_BYTES], line[-_VIM_BYTES:]))
     for match in found:
         if match is not None:
             # Emacs adds the line end, and the web's older names begin with "x-".
