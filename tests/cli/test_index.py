@@ -15,7 +15,7 @@ from hummock.v1 import memory_pb2
 from hummock.v1 import memory_service_pb2 as memory_pb
 from hummock.v1 import project_service_pb2 as project_pb
 from tests.cli.conftest import Run
-from tests.cli.fake_service import FakeService
+from tests.cli.fake_service import CODE, FakeService
 
 pytest.importorskip("tree_sitter")
 
@@ -103,6 +103,18 @@ def test_a_guessed_encoding_is_said_and_what_cannot_be_told_is_named(run: Run, r
     assert "what they are:\n  odd.c\n" in said
     report = json.loads(run("index", str(repository), "--json").stdout)
     assert (report["guessed"], report["undecided"]) == ([{"path": "list.java", "encoding": "gb18030"}], ["odd.c"])
+
+
+def test_files_whose_ids_another_index_has_are_named(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = {"id": "web/loan.py#还款", "tags": ["repository:backend"], "metadata": {"root": "/elsewhere"}}
+    for key, value in other.items():
+        monkeypatch.setitem(CODE, key, value)
+    said = run("index", str(repository), "--name", "web").stdout
+    assert "1 files have memories whose ids another index has: those were not sent; --name helps:\n  loan.py\n" in said
+    report = json.loads(run("index", str(repository), "--name", "web", "--json").stdout)
+    assert (report["taken"], report["sent"], report["deleted"]) == (["loan.py"], 0, 0)
 
 
 def test_a_root_without_an_index_cannot_be_removed(run: Run, repository: Path) -> None:

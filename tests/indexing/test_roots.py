@@ -13,6 +13,7 @@ import pytest
 
 from hummock.indexing.folder import Folder, Indexed, OtherIndex
 from hummock.indexing.sync import SyncReport, bring, remove, sync
+from hummock.indexing.walk import open_root
 from hummock.indexing.watch import Follower, Told
 from hummock.indexing.wire import Changes
 from hummock.v1 import admin_service_pb2 as admin_pb
@@ -298,6 +299,45 @@ def test_a_root_that_may_not_be_looked_at_is_there(shop: Shop, monkeypatch: pyte
     assert not any(each.is_gone() for each in report.others)
     with pytest.raises(ValueError, match="give another --name"):
         shop.index("b", name="web")
+
+
+def test_a_root_around_that_may_not_be_read_keeps_nobody_from_a_folder_in_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.index("a")
+
+    def closed(root: Path) -> AbstractContextManager[int]:
+        if root == shop.folders / "a":
+            raise PermissionError(13, "Permission denied", str(root))
+        return open_root(root)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hummock.indexing.tree.open_root", closed)
+        assert counts(shop.index("a/sub")) == (1, 0, 0)
+        assert len(shop.ids) == 3
+    assert counts(shop.index("a")) == (0, 1, 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_machines_that_name_their_indexes_never_touch_each_others(shop: Shop, seed: int) -> None:
+    random = Random(seed)  # noqa: S311 # a game, no secret
+    machines = {name: shop.folders.parent / name for name in ("left", "right")}
+    expected: dict[str, list[str]] = {}
+    for machine in machines.values():
+        write(machine, {f"{folder}/f.py": code(f"{machine.name}_first") for folder in Game.FOLDERS})
+    shop.folders.rename(shop.folders.parent / "unused")
+    for _ in range(16):
+        name, folder = random.choice(sorted(machines)), random.choice(Game.FOLDERS)
+        machines[name].rename(shop.folders)
+        word = f"{name}_w{random.randrange(9)}"
+        write(shop.folders, {f"{random.choice(Game.FOLDERS)}/f{random.randrange(3)}.py": code(word)})
+        shop.index(folder, name=f"{name}-{folder.replace('/', '-')}")
+        found = sorted((shop.folders / folder).rglob("*.py"))
+        expected[f"{name} {folder}"] = [
+            f"{path.relative_to(shop.folders)}: {path.read_text().strip()}" for path in found
+        ]
+        assert shop.files == sorted(line for lines in expected.values() for line in lines)
+        shop.folders.rename(machines[name])
 
 
 def test_technologies_of_roots_add_up_in_any_order(shop: Shop) -> None:

@@ -184,7 +184,10 @@ def _say_where(report: SyncReport, say: Callable[[str], None]) -> None:
     if report.nested:
         say(f"{len(report.nested)} nested repositories are not indexed; each has an index of its own by:")
         _say_first([f"hummock index {shlex.quote(path)} -p {project}" for path in report.nested], say)
-    gone = [each for each in report.others if each.root.startswith("/") and not Path(each.root).is_dir()]
+    if report.taken:
+        say(f"{len(report.taken)} files have memories whose ids another index has: those were not sent; --name helps:")
+        _say_first(report.taken, say)
+    gone = [each for each in report.others if each.is_gone()]
     if gone:
         say("indexed in the project, and not on this machine; if they are gone for good, delete their indexes by:")
         _say_first([f"hummock index {shlex.quote(each.root)} -p {project} --remove" for each in gone], say)

@@ -2,13 +2,14 @@
 
 Each memory of the indexer records its root, so what a project lists says which roots it has. A folder inside an indexed
 root is a part of it, unless the root's walk leaves the folder out; a root that comes to lie inside another one that
-walks it is taken into that one. What is recorded of any other root is never deleted.
+walks it is taken into that one, unless a person named its index. What is recorded of any other root is never deleted.
 """
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -43,6 +44,10 @@ class OtherIndex:
     root: str
     memories: int
 
+    def is_gone(self) -> bool:
+        """Whether its root is known, and no folder of this machine."""
+        return is_gone(self.root)
+
 
 class Indexed:
     """All that the indexer has in a project."""
@@ -64,12 +69,28 @@ class Indexed:
         self.held = tuple(each if each.root else replace(each, root=self.owners[each.name]) for each in listed)
         self.roots = frozenset(each.root for each in self.held)
 
-    def name_of(self, root: str) -> str | None:
-        """The name under which a root is indexed; None where it is not."""
-        own = [name for name, owner in self.owners.items() if owner == root]
+    def name_of(self, path: Path, given: str = "") -> str | None:
+        """The name under which a root is indexed, the given one where it is; None where it is not.
+
+        With a given name, none that a person gave to another index is found.
+
+        Raises:
+            ValueError: People named several indexes of it, and no name is given.
+        """
+        root = root_of(path)
+        names = {name for name, owner in self.owners.items() if owner == root}
         # Clones on several machines may share a name that their users gave.
-        shared = (each.name for each in self.held if each.name and each.root == root)
-        return min(own) if own else min(shared, default=None)
+        names |= {each.name for each in self.held if each.name and each.root == root}
+        made = names & {given, *made_names(path)}
+        if made or given:
+            return given if given in made else min(made, default=None)
+        if len(names) > 1:
+            raise ValueError(f"{path} has the indexes {', '.join(sorted(names))}: give the --name of one")
+        return min(names, default=None)
+
+    def of(self, name: str, root: str) -> list[Held]:
+        """What is recorded of a root under a name."""
+        return [each for each in self.held if (each.name, each.root) == (name, root)]
 
     def others(self, mine: Collection[Held]) -> tuple[OtherIndex, ...]:
         """The indexes of what is not mine, by name and root."""
@@ -93,6 +114,21 @@ def root_of(path: Path) -> str:
     return f"~{_digest(path, 16)}"
 
 
+def is_gone(root: str) -> bool:
+    """Whether a root on record is a path, and no folder of this machine; what may not be looked at is there."""
+    try:
+        return root.startswith("/") and not stat.S_ISDIR(Path(root).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        return False
+
+
+def made_names(path: Path) -> tuple[str, str]:
+    """What the index of a root is called that no person named."""
+    return "", _own_name(path)
+
+
 def _own_name(path: Path) -> str:
     """A name for the index of a root beside others, the same in every run."""
     name = path.name[:_NAME_CHARACTERS].strip()
@@ -101,6 +137,18 @@ def _own_name(path: Path) -> str:
 
 def _digest(path: Path, size: int) -> str:
     return blake2b(bytes(path), digest_size=size).hexdigest()
+
+
+def _prefix(tree: Tree) -> str:
+    """What the ids of a tree's memories begin with."""
+    return escaped(f"{tree.name}/{tree.part}" if tree.name else tree.part)
+
+
+def _has_half(tree: Tree, older: Sequence[Held]) -> bool:
+    """Whether at least half of what an index of the folder has under another name is in the tree."""
+    local, prefix = tree.hashes(), _prefix(tree)
+    moved = (each.id.removeprefix(escaped(f"{each.name}/")) if each.name else each.id for each in older)
+    return 2 * sum(f"{prefix}{place}" in local for place in moved) >= len(older)
 
 
 class Folder:
@@ -160,11 +208,17 @@ class Folder:
         """Find the index that the folder belongs to, by what the service lists, and look at its tree.
 
         Raises:
-            ValueError: The name belongs to another folder of this machine, or names a folder of another root.
+            ValueError: The name belongs to another folder of this machine, or names a folder of another root; or it is
+                not given, and the folder has several.
             FileNotFoundError, NotADirectoryError, MissingExtra: As `look`.
         """
         for tree in self._candidates(indexed):
-            files = 0 if tree is self._tree else tree.look((), self._on_file)
+            try:
+                files = 0 if tree is self._tree else tree.look((), self._on_file)
+            except PermissionError:
+                if tree.part:  # a root around the folder that another user has
+                    continue
+                raise
             if not self._fits(tree, indexed):
                 tree.release()
                 continue
@@ -177,29 +231,36 @@ class Folder:
 
     def plan(self, indexed: Indexed) -> tuple[Changes, tuple[OtherIndex, ...]]:
         """What must be sent and deleted so that the service holds the folder, and which other indexes it has."""
-        root, local = root_of(self.tree.root), self.tree.hashes()
         mine = self._mine(self.tree, indexed)
+        ids = {each.id for each in mine}
+        others = {each.id for each in indexed.held} - ids
+        every = self.tree.hashes()
+        taken = frozenset(every.keys() & others)
+        local = {key: digest for key, digest in every.items() if key not in taken}
         below = self._below(self.tree, indexed)
         same = {each.id: each.source_hash for each in mine if each.name == self.tree.name and each.root not in below}
+        root = root_of(self.tree.root)
         if not any(each.root == root for each in mine):
             # One is sent at least, so that the root is on record.
             same.pop(next(iter(local), ""), None)
-        gone = tuple(sorted({each.id for each in mine} - local.keys()))
-        return replace(changes(local, same), delete=gone), indexed.others(mine)
+        gone = tuple(sorted(ids - local.keys()))
+        return replace(changes(local, same), delete=gone, taken=taken), indexed.others(mine)
 
     def _tell(self) -> None:
         for path, reason in self.tree.left_out:
             self._on_skip(path, reason)
 
     def _candidates(self, indexed: Indexed) -> Iterator[Tree]:
+        if self._name and indexed.of(self._name, root_of(self.path)):
+            yield self._tree_at(self.path, self._name)
         for root in self.path.parents:
-            around = indexed.name_of(root_of(root))
+            around = indexed.name_of(root, self._name)
             if around is not None:
                 yield self._tree_at(root, around)
         if self._name:
             yield self._tree_at(self.path, self._name)
             return
-        known, first = indexed.name_of(root_of(self.path)), indexed.owners.get("", "")
+        known, first = indexed.name_of(self.path), indexed.owners.get("", "")
         if known is None and (not first or first.startswith(f"{self.path}/")):
             yield self._tree_at(self.path, "")
         yield self._tree_at(self.path, _own_name(self.path) if known is None else known)
@@ -233,19 +294,28 @@ class Folder:
 
     def _mine(self, tree: Tree, indexed: Indexed) -> list[Held]:
         """What the tree answers for: the memories that it no longer has of these are deleted."""
-        own, below = root_of(self.path), self._below(tree, indexed)
-        prefix = escaped(f"{tree.name}/{tree.part}" if tree.name else tree.part)
         answered = {root_of(tree.root), ""}
         if tree.name:
             # A folder that moved, or a clone on another machine: who gives the name says that it is the same.
-            answered |= {root for root in indexed.roots if root.startswith("/") and not Path(root).is_dir()}
+            answered |= set(filter(is_gone, indexed.roots))
+        prefix, taken_in = _prefix(tree), self._taken_in(tree, indexed)
         return [
             each
             for each in indexed.held
-            if each.root == own
-            or each.root in below
+            if (each.name, each.root) in taken_in
             or (each.name == tree.name and each.root in answered and each.id.startswith(prefix))
         ]
+
+    def _taken_in(self, tree: Tree, indexed: Indexed) -> set[tuple[str, str]]:
+        """Name and root of the indexes whose files the tree has; of those that a person named, its own name alone."""
+        own, made = root_of(self.path), made_names(self.path)
+        below = self._below(tree, indexed)
+        found = {(tree.name, root) for root in (own, *below)}
+        if tree.name in made_names(tree.root):
+            found |= {(name, root) for root in below for name in made_names(Path(root))}
+            return found | {(name, own) for name in made}
+        # At the same path of another machine may lie something else.
+        return found | {(name, own) for name in made if _has_half(tree, indexed.of(name, own))}
 
     def _below(self, tree: Tree, indexed: Indexed) -> set[str]:
         """Indexed roots inside the tree's own that its walk enters; a nested repository stays apart."""

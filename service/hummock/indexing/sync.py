@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.indexing.folder import Folder, Held, Indexed, OtherIndex, root_of
+from hummock.indexing.folder import Folder, Held, Indexed, OtherIndex, made_names, root_of
 from hummock.indexing.project_info import MOST_NAMED, Made
 from hummock.indexing.skips import OnSkip, SkipReason, WalkCounts
 from hummock.indexing.tree import Guessed, OnFile, Tree, shown_root
@@ -80,6 +80,7 @@ class SyncReport:
         name: What the root's index is called in the project; its first one has no name.
         others: The other indexes of the project.
         nested: Paths of repositories inside the folder that it leaves out, and that are not indexed in the project.
+        taken: Paths of files with memories that were not sent: another index has their ids.
         guessed: Files that are not UTF-8 and do not say what they are, and the encoding in which they were read.
         undecided: Paths of those that were left out because no encoding was likely, or several were.
         secrets: Those of what was sent, a kind each.
@@ -93,6 +94,7 @@ class SyncReport:
     name: str
     others: tuple[OtherIndex, ...]
     nested: tuple[str, ...]
+    taken: tuple[str, ...]
     guessed: tuple[Guessed, ...]
     undecided: tuple[str, ...]
     walked: WalkCounts
@@ -167,13 +169,15 @@ def remove(path: Path, project: str, channel: grpc.Channel, *, name: str = "", o
     """Delete the index of a root, which need not be there any more, or that of a name; how many memories it had.
 
     Raises:
-        ValueError: The project has no such index.
+        ValueError: The project has no such index, or several of the root and no name is given.
         grpc.RpcError: As `sync`.
     """
     service = _Service(project=project, channel=channel)
     indexed = service.indexed()
-    root = root_of(path.resolve())
-    ids = [each.id for each in indexed.held if (each.name == name if name else each.root == root)]
+    resolved = path.resolve()
+    root = root_of(resolved)
+    names = {name} if name else {indexed.name_of(resolved), *made_names(resolved)}
+    ids = [each.id for each in indexed.held if each.name in names and (name or each.root == root)]
     if not ids:
         roots = ", ".join(sorted(filter(None, indexed.roots))) or "nothing"
         raise ValueError(f"{name or root} is no root that {project} has an index of; indexed is {roots}")
@@ -199,6 +203,7 @@ def _brought(folder: Folder, indexed: Indexed, service: "_Service", on_progress:
         name=tree.name,
         others=others,
         nested=tuple(sorted(_nested(tree, others))),
+        taken=tuple(sorted(tree.paths_of(plan.taken))),
         guessed=tuple(tree.guessed()),
         undecided=tuple(path for path, reason in tree.left_out if reason == SkipReason.UNDECIDED),
         walked=tree.counts,

@@ -153,8 +153,12 @@ class Tree:
         wanted = list(ids)
         missing = {key for key in wanted if key not in self._fresh}
         if missing:
-            self._read_again({path for path, file in self._files.items() if not missing.isdisjoint(file.hashes)})
+            self._read_again(self.paths_of(missing))
         return [memory_input(self._fresh[key], self.name, root) for key in wanted if key in self._fresh]
+
+    def paths_of(self, ids: Set[str]) -> set[str]:
+        """The files, relative to the root, that have a memory of these ids."""
+        return {path for path, file in self._files.items() if not ids.isdisjoint(file.hashes)}
 
     def release(self) -> None:
         """Let go of the memories that were read: the service has them."""

@@ -38,11 +38,15 @@ def index_name(tags: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Ids to send, in the repository's order; ids to delete, sorted; and how many may stay as they are."""
+    """Ids to send, in the repository's order; ids to delete, sorted; and how many may stay as they are.
+
+    `taken` are ids of the repository that another index has: neither sent nor deleted.
+    """
 
     send: tuple[str, ...]
     delete: tuple[str, ...]
     unchanged: int
+    taken: frozenset[str] = frozenset()
 
 
 def changes(local: Mapping[str, str], remote: Mapping[str, str]) -> Changes:
