@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from hummock.text.glossary import glossary
 from hummock.text.keywords import is_word_at
 from hummock.text.normalise import CJK, nfkc
 from hummock.text.simplified import simplified
@@ -47,6 +48,7 @@ _DOTS = re.compile(r"[·•・‧]")
 _COMPOUND_CJK = re.compile(rf"[{CJK}]{{4,8}}")
 _COMPOUND_WORDS = re.compile(r"[A-Z][^\W\d_]+(?: [^\W\d_]+)* [A-Z][^\W\d_]+")
 _SHORT_FORM_LETTERS = 3
+_ENDS_A_SENTENCE = re.compile(r"[.!?。\n]")
 _NO_PLURAL = ("ss", "us", "is")
 _EVERYDAY = EVERYDAY_WORDS | CHINESE_COMMON_WORDS
 _LONE = FUNCTION_CHARACTERS | LONE_CHARACTERS
@@ -97,6 +99,7 @@ class Spoken:
         ends: Where units end.
         written: Each word as it is written, by where it begins; Chinese characters are not in it.
         grams: Where each stands.
+        between: What stands before each unit, by where it begins: all that is no letter or digit.
     """
 
     text: str
@@ -104,6 +107,7 @@ class Spoken:
     ends: frozenset[int]
     written: dict[int, str]
     grams: dict[str, list[int]]
+    between: dict[int, str]
 
 
 @lru_cache(1 << 16)
@@ -128,12 +132,13 @@ def phrases_of(name: str) -> tuple[Phrase, ...]:
 def short_forms(title: str) -> tuple[Phrase, ...]:
     """Parts of a compound name by which people mean it: 木芯 for 潮汐木芯, Vance for Captain Elira Vance.
 
-    They are the first and the last two characters of a Chinese name of four to eight, and the capitalised words of a
-    name that begins and ends with one; none that is an everyday word by itself. They count as they are written.
+    They are the last two characters of a Chinese name of four to eight, which say what it is, and the capitalised words
+    of a name that begins and ends with one; none that is a common word by itself. They count as they are written.
     """
     name = simplified(nfkc(title)).strip()
     if _COMPOUND_CJK.fullmatch(name):
-        parts = [part for part in (name[:2], name[-2:]) if part not in _EVERYDAY and not _NUMERALS.search(part)]
+        last = name[-2:]
+        parts = [] if last in _EVERYDAY or last in glossary().words or _NUMERALS.search(last) else [last]
     elif _COMPOUND_WORDS.fullmatch(name):
         words = [word for word in name.split() if word[0].isupper() and len(word) >= _SHORT_FORM_LETTERS]
         parts = [word for word in words if word.lower() not in ENGLISH_COMMON_WORDS | _ALSO_NAMES]
@@ -149,7 +154,7 @@ def short_forms(title: str) -> tuple[Phrase, ...]:
 
 def spoken(text: str) -> Spoken:
     """The text as phrases are looked for in it."""
-    folded, units, written = _folded(text)
+    folded, units, written, between = _folded(text)
     grams: dict[str, list[int]] = {}
     for gram, at in _grams(folded, units):
         grams.setdefault(gram, []).append(at)
@@ -159,6 +164,7 @@ def spoken(text: str) -> Spoken:
         ends=frozenset(end for _, end in units),
         written=written,
         grams=grams,
+        between=between,
     )
 
 
@@ -180,7 +186,24 @@ def stands(phrase: Phrase, start: int, said: Spoken) -> bool:
         return False
     if phrase.is_short:
         return is_word_at(said.text, start, end)
-    return not phrase.written or said.written.get(start) == phrase.written
+    if phrase.written and said.written.get(start) != phrase.written:
+        return False
+    return not phrase.part_of or _is_named(phrase, start, end, said)
+
+
+def _is_named(phrase: Phrase, start: int, end: int, said: Spoken) -> bool:
+    """Whether a capitalised word means the name, and neither another one (Captain Ahab) nor the start of a sentence."""
+    behind = end + 1 if said.between.get(end + 1) == " " else -1
+    follower = said.written.get(behind, "")
+    before = said.text.rfind(" ", 0, start - 1) + 1 if said.between[start] == " " else -1
+    leader = said.written.get(before, "")
+    is_first = _ENDS_A_SENTENCE.search(said.between[start]) is not None or start == 0
+    if is_first and follower[:1].islower():
+        return False
+    is_of_another = follower[:1].isupper() and follower not in phrase.part_of.split()
+    # A capital at the beginning of a sentence says nothing of the word behind.
+    leads = leader[:1].isupper() and before > 0 and not _ENDS_A_SENTENCE.search(said.between[before])
+    return not is_of_another and not (leads and leader not in phrase.part_of.split())
 
 
 def _is_apart(text: str, start: int, end: int, name: str) -> bool:
@@ -200,7 +223,7 @@ def _is_apart(text: str, start: int, end: int, name: str) -> bool:
 
 def _phrase(form: str) -> Phrase | None:
     """None where nothing is left to look for."""
-    folded, units, written = _folded(form)
+    folded, units, written, _ = _folded(form)
     characters = len(_CJK.findall(folded))
     letters = sum(end - start for start, end in units) + characters * (_LETTERS_OF_CJK - 1)
     is_word = len(units) == 1 and not characters
@@ -221,20 +244,26 @@ def _phrase(form: str) -> Phrase | None:
     )
 
 
-def _folded(text: str) -> tuple[str, list[tuple[int, int]], dict[int, str]]:
-    """The folded text, where its units begin and end, and its words as they are written by where they begin."""
+def _folded(text: str) -> tuple[str, list[tuple[int, int]], dict[int, str], dict[int, str]]:
+    """The folded text, where its units begin and end, its words as they are written, and what stands before each unit.
+
+    Words and what stands before are found by where they begin in the folded text.
+    """
     pieces: list[str] = []
     units: list[tuple[int, int]] = []
     written: dict[int, str] = {}
+    between: dict[int, str] = {}
     size = behind = 0
     was_cjk = False
-    for found in _UNIT.finditer(simplified(nfkc(text))):
+    normal = simplified(nfkc(text))
+    for found in _UNIT.finditer(normal):
         unit = found[0]
         is_cjk = _CJK.match(unit) is not None
         # Between Chinese and other words a space is a matter of taste.
         if size and found.start() > behind and is_cjk == was_cjk:
             pieces.append(" ")
             size += 1
+        between[size] = normal[behind : found.start()]
         behind, was_cjk = found.end(), is_cjk
         if not is_cjk:
             written[size] = unit
@@ -242,7 +271,7 @@ def _folded(text: str) -> tuple[str, list[tuple[int, int]], dict[int, str]]:
         pieces.append(unit)
         units.append((size, size + len(unit)))
         size += len(unit)
-    return "".join(pieces), units, written
+    return "".join(pieces), units, written, between
 
 
 def _singular(word: str) -> str:
