@@ -158,3 +158,26 @@ def test_it_is_never_ahead_of_the_clock_and_reaches_it_when_that_is_left_alone(
         assert settled.settled() <= clock.now() + 1e-3
     clock.move(SETTLED_S + 1)
     assert settled.settled() == pytest.approx(clock.now())
+
+
+def test_a_machine_that_sleeps_again_and_again_is_behind_by_its_last_sleeps_alone() -> None:
+    clock = FakeClock(NOW)
+    settled = SettledClock(clock)
+    for _ in range(200):
+        clock.move(300.0)
+        clock.leap(120.0)
+        assert clock.now() - settled.settled() <= 3 * 120.0
+
+
+def test_a_leap_that_is_taken_back_in_part_counts_from_then_on() -> None:
+    clock = FakeClock(NOW)
+    settled = SettledClock(clock)
+    clock.leap(100 * DAY)
+    settled.settled()
+    clock.move(SETTLED_S - 1)
+    clock.leap(-50 * DAY)
+    assert settled.settled() == NOW + SETTLED_S - 1
+    clock.move(2.0)
+    assert settled.settled() == NOW + SETTLED_S + 1
+    clock.move(SETTLED_S)
+    assert settled.settled() == clock.now()

@@ -221,7 +221,7 @@ class Store(Readable, Protocol):
     def settled_now(self) -> float:
         """Unix seconds by which something may be removed for good.
 
-        Behind a leap of the wall clock it goes on from before, until the clock has gone evenly for ten minutes.
+        A leap of the wall clock counts ten minutes later, unless it was taken back by then.
         """
 
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:

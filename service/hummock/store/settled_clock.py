@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from threading import Lock
 from typing import Final
 
 from hummock.ports.models import Clock
 
 _LEAP_S: Final = 60.0
-"""By which the wall clock leaves the monotonic one behind between two looks before it is not believed at once."""
+"""A wall clock that leaves the monotonic one behind by more between two looks is not believed at once."""
 
 _SETTLE_S: Final = 600.0
-"""That it has to go evenly then, by the monotonic clock. It is wrong for seconds, or right for as long as anybody
-looks: who wakes a laptop, or sets the clock of a new machine, waits so long for what is due."""
+"""A leap that was not taken back by then is believed. A clock is wrong for seconds, or right as long as anybody looks:
+who wakes a laptop, or sets the clock of a new machine, waits so long."""
 
 _UNUSED_S: Final = 86_400.0
-"""Since the newest write, at a start, before the clock has to settle as after a leap."""
+"""What was written last may be so old at a start; behind more the clock is looked at as behind a leap."""
 
 _log = logging.getLogger(__name__)
 
@@ -29,11 +30,12 @@ class SettledClock:
         self._clock = clock
         self._lock = Lock()
         wall, monotonic = clock.now(), clock.monotonic()
-        self._offset = self._settled = wall - monotonic
-        self._since = monotonic
+        self._settled = wall - monotonic
+        self._leaps: deque[tuple[float, float]] = deque()
+        """Leaps that are not believed yet: when each was seen, and by how much the wall clock was ahead then."""
         if newest is not None and wall - newest > _UNUSED_S:
             self._settled = newest - monotonic
-            self._warn(wall - newest)
+            self._note_leap(monotonic, wall - monotonic)
 
     def now(self) -> float:
         """Unix seconds."""
@@ -44,18 +46,23 @@ class SettledClock:
         return self._clock.monotonic()
 
     def settled(self) -> float:
-        """Unix seconds: `now`, or less for as long as the clock has not settled behind a leap."""
+        """Unix seconds: `now`, or less by the leaps that are not believed yet."""
         with self._lock:
-            wall, monotonic = self._clock.now(), self._clock.monotonic()
-            offset = wall - monotonic
-            if abs(offset - self._offset) > _LEAP_S:
-                self._since = monotonic
-                if offset - self._settled > _LEAP_S:
-                    self._warn(offset - self._settled)
-            self._offset = offset
-            if offset - self._settled <= _LEAP_S or monotonic - self._since >= _SETTLE_S:
-                self._settled = offset
+            monotonic = self._clock.monotonic()
+            ahead = self._clock.now() - monotonic
+            while self._leaps and self._leaps[-1][1] - ahead > _LEAP_S:
+                self._leaps.pop()  # it was taken back
+            if ahead - (self._leaps[-1][1] if self._leaps else self._settled) > _LEAP_S:
+                self._note_leap(monotonic, ahead)
+            while self._leaps and monotonic - self._leaps[0][0] >= _SETTLE_S:
+                self._settled = self._leaps.popleft()[1]
+            if not self._leaps or ahead < self._settled:
+                self._settled = ahead
             return self._settled + monotonic
+
+    def _note_leap(self, monotonic: float, ahead: float) -> None:
+        self._leaps.append((monotonic, ahead))
+        self._warn(ahead - self._settled)
 
     def _warn(self, ahead_s: float) -> None:
         _log.warning(
