@@ -15,7 +15,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS: Final = 128
-"""One more takes the place of the one that has waited longest for its request to be whole, or for another one."""
+"""One more takes the place of the one that has waited longest for its request to be whole, or for another one.
+
+Where none waits, the oldest stream gives way: clients connect to those again. Other calls keep their places.
+"""
 
 MOST_BODY_BYTES: Final = 8 * 1024 * 1024
 BODIES_BYTES: Final = 16 * 1024 * 1024
@@ -25,9 +28,15 @@ HEAD_S: Final = 5.0
 """From the connection, or from the first byte of its next request, until the head of a request is there."""
 
 BODY_S: Final = 10.0
-"""From there until its body is."""
+"""From there until its body is, and longer while it comes: never more than this from one part to the next."""
+
+MOST_BODY_S: Final = 60.0
+"""For a body in all."""
 
 TOO_LARGE: Final = 413
+_BODY_BYTES_A_S: Final = 64 * 1024
+"""So many bytes of a body extend its time by one second."""
+
 _READ_ON_BYTES: Final = 64 * 1024
 _WITHIN_S: Final = {h11.IDLE: HEAD_S, h11.SEND_BODY: BODY_S}
 _DISCONNECT: Final[Message] = {"type": "http.disconnect"}
@@ -122,9 +131,12 @@ class WholeBodies:
 class LocalHttp(H11Protocol):
     """A connection that is closed where its request takes too long to arrive, or where another one needs its place."""
 
-    _within: Any = None
-    """What the caller is to send next, as h11 has it; None while he is to send nothing."""
+    _within: tuple[Any, Any] | None = None
+    """What the caller is to send next, as h11 has it, and behind which request; None while he is to send nothing."""
     _timer: asyncio.TimerHandle | None = None
+    _begun_s = 0.0
+    _ends_s = 0.0
+    """When the timer ends it, which is later than it was set for where parts of a body have come."""
     _since_s = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -138,11 +150,13 @@ class LocalHttp(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Reads on, where somebody asks for what has come."""
+        """Reads on, where somebody asks for what has come, or nobody will."""
         super().data_received(data)
         self._watch()
-        if self._within is h11.SEND_BODY and self.cycle.body:
-            self.flow.pause_reading()
+        if self.conn.their_state is h11.SEND_BODY:
+            self._extend(len(data))
+            if self.cycle.body and not self.cycle.response_complete:
+                self.flow.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends it."""
@@ -151,9 +165,10 @@ class LocalHttp(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Waits for another request."""
+        """Waits for another request, which may be there already."""
         self._since_s = self.loop.time()
         super().on_response_complete()
+        self._watch()
 
     def send_400_response(self, msg: str) -> None:
         """Says so where nothing was said yet."""
@@ -165,19 +180,52 @@ class LocalHttp(H11Protocol):
     def _watch(self) -> None:
         """Has one timer for each half of a request, however many bytes it comes in."""
         state = self.conn.their_state
-        within = state if state in _WITHIN_S else None
-        if within is self._within:
+        # uvicorn has a timer of its own until something comes behind an answer.
+        is_kept = state is h11.IDLE and self.timeout_keep_alive_task is not None
+        within = (state, self.cycle) if state in _WITHIN_S and not is_kept else None
+        if within == self._within:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._within = within
-        self._timer = None if within is None else self.loop.call_later(_WITHIN_S[within], self.transport.abort)
+        self._within, self._timer = within, None
+        if within is not None:
+            self._begun_s = self.loop.time()
+            self._ends_s = self._begun_s + _WITHIN_S[state]
+            self._timer = self.loop.call_at(self._ends_s, self._end)
+
+    def _extend(self, size_bytes: int) -> None:
+        self._ends_s = min(
+            self._ends_s + size_bytes / _BODY_BYTES_A_S,
+            self.loop.time() + _WITHIN_S[h11.SEND_BODY],
+            self._begun_s + MOST_BODY_S,
+        )
+
+    def _end(self) -> None:
+        if self.loop.time() < self._ends_s:
+            self._timer = self.loop.call_at(self._ends_s, self._end)
+        elif self.conn.our_state is h11.SEND_RESPONSE:
+            self._say_that_it_took_too_long()
+        else:
+            self.transport.abort()
+
+    def _say_that_it_took_too_long(self) -> None:
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+        self.transport.write(
+            self.conn.send(h11.Response(status_code=408, headers=headers, reason=b"Request Timeout"))
+            + self.conn.send(h11.Data(data=b"the body did not come in time\n"))
+            + self.conn.send(h11.EndOfMessage())
+        )
+        # Whoever reads the body learns that it broke off, and says nothing more.
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        self.transport.close()
 
     def _has_made_room(self) -> bool:
-        idle = [one for one in self.connections if isinstance(one, LocalHttp) and not one._is_answered]
-        if not idle:
+        others = [one for one in self.connections if isinstance(one, LocalHttp)]
+        giving = [one for one in others if not one._is_answered] or [one for one in others if one._is_stream]
+        if not giving:
             return False
-        longest = min(idle, key=lambda one: one._since_s)
+        longest = min(giving, key=lambda one: one._since_s)
         self.connections.discard(longest)
         longest.transport.abort()
         return True
@@ -185,7 +233,12 @@ class LocalHttp(H11Protocol):
     @property
     def _is_answered(self) -> bool:
         """Whether its request is whole, and not its answer."""
-        return self._within is None and self.cycle is not None and not self.cycle.response_complete
+        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+
+    @property
+    def _is_stream(self) -> bool:
+        """Whether its answer has begun and has no end in sight: events to follow, or a caller who does not read."""
+        return self.cycle.response_started and (self.scope["method"] == "GET" or self.flow.write_paused)
 
 
 def config_of(app: ASGIApp, drain_s: int, **more: Any) -> uvicorn.Config:
