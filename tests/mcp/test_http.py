@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from urllib.error import HTTPError
@@ -16,11 +17,14 @@ from urllib.request import Request, urlopen
 
 import pytest
 from mcp import Client
+from mcp.server.lowlevel import Server
 from mcp.types import CallToolResult
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from hummock.cli.main import app
 from hummock.cli.mcp import SERVING_MCP_ON
+from hummock.mcp import streamable_http
 from tests.mcp.conftest import HELLO
 
 COMMAND = (sys.executable, "-m", "hummock", "mcp", "--transport", "http", "--no-serve")
@@ -124,6 +128,18 @@ def test_half_a_character_in_an_argument_is_replaced_over_http_too(url: str) -> 
         (said,) = (line for line in answer.read().decode().splitlines() if line.startswith("data: {"))
     result = json.loads(said.removeprefix("data: "))
     assert (result["id"], result["result"]["structuredContent"]["status"]) == (5, "created")
+
+
+def test_sessions_are_few_and_end_when_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamable_http, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(streamable_http, "SESSION_IDLE_S", 0.3)
+    served = streamable_http.app_of(Server("of a test"), ("127.0.0.1",))
+    with TestClient(served, base_url="http://127.0.0.1") as client:
+        begun = [client.post("/mcp", json=HELLO, headers=JSON).status_code for _ in range(3)]
+        assert begun == [200, 200, 503]
+        deadline_s = time.monotonic() + 10
+        while client.post("/mcp", json=HELLO, headers=JSON).status_code != 200:
+            assert time.monotonic() < deadline_s
 
 
 def test_a_page_of_this_very_address_may_call(url: str) -> None:

@@ -19,6 +19,10 @@ PATH: Final = "/mcp"
 
 _DRAIN_S: Final = 5
 
+MOST_SESSIONS: Final = 512
+SESSION_IDLE_S: Final = 600.0
+"""Without a request or a stream. Clients begin another session then, of themselves."""
+
 
 def url_of(listener: socket.socket) -> str:
     """What clients are told to connect to."""
@@ -27,11 +31,19 @@ def url_of(listener: socket.socket) -> str:
 
 async def serve_http(server: Server[Any], listener: socket.socket) -> None:
     """Answer until SIGINT or SIGTERM, which is raised again when all that ran is finished."""
+    app = app_of(server, loopback.names_of(listener))
+    await uvicorn.Server(config_of(app, _DRAIN_S)).serve(sockets=[listener])
+
+
+def app_of(server: Server[Any], names: tuple[str, ...]) -> ASGIApp:
+    """The server as an application, for requests whose Host is one of the names."""
     app = server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=_only_for(loopback.names_of(listener))
+        streamable_http_path=PATH,
+        transport_security=_only_for(names),
+        max_sessions=MOST_SESSIONS,
+        session_idle_timeout=SESSION_IDLE_S,
     )
-    readable = WholeBodies(_reading_messages(app))
-    await uvicorn.Server(config_of(readable, _DRAIN_S)).serve(sockets=[listener])
+    return WholeBodies(_reading_messages(app))
 
 
 def _reading_messages(app: ASGIApp) -> ASGIApp:
