@@ -214,9 +214,9 @@ def test_a_disk_without_room_is_told(data: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_setting_that_cannot_be_is_a_finding(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUMMOCK_NO_SUCH", "1")
+    monkeypatch.setenv("HUMMOCK_WORKERS", "many")
     assert run("--data", data).exit_code == 1
-    assert any("HUMMOCK_NO_SUCH" in what for what in found(data, "error"))
+    assert any("workers" in what for what in found(data, "error"))
 
 
 def test_a_place_for_kernels_that_cannot_be_written_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

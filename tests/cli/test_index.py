@@ -156,7 +156,7 @@ def test_every_memory_of_the_sample_has_an_id_and_its_kinds_fields() -> None:
 
 
 def test_a_demo_whose_service_cannot_start_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUMMOCK_PROT", "1")
+    monkeypatch.setenv("HUMMOCK_WORKERS", "many")
     result = CliRunner().invoke(app, ["demo", "--data", str(tmp_path), "--exit"])
     assert result.exit_code == 1
     assert "error: the service did not start; what it said stands above" in result.stderr

@@ -18,7 +18,7 @@ HITS = st.lists(
         similarity=st.floats(-1, 1),
         keyword_score=st.floats(0, 40),
         late_interaction_score=st.floats(-1, 1),
-        decay=SHARES,
+        decay=st.just(0.0) | st.floats(1e-100, 1),
         verdict=st.floats(0.6, 1.1),
     ),
     max_size=4,

@@ -75,7 +75,7 @@ def test_a_text_that_is_there_already_leads_to_the_memory_that_has_it(
 ) -> None:
     learn(service, project, note("the lighthouse opens at nine", id="first"))
     page = english.send("/memory/add", project=project, kind="4", content="the lighthouse opens at nine")
-    assert "Another memory says the same" in page.text
+    assert "This memory says the same already" in page.text
     assert listed(service, project) == ["first"]
 
 

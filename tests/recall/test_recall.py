@@ -119,7 +119,7 @@ def test_chat_with_the_vector_path_alone_is_the_documents_algorithm(desk: Desk) 
     cosines = [0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.35, 0.1]
     ages = [60.0, 3.0, 20.0, 0.0, 1.0, 7.0, 0.0, 0.0]
     drafts = [note(f"memory {place}", f"m{place}", at=now - age * DAY) for place, age in enumerate(ages)]
-    older = note("MEMORY 3", "older", origin=Origin.SUMMARY, at=now - DAY)
+    older = note("Memory 3.", "older", origin=Origin.SUMMARY, at=now - DAY)
     vectors = [desk.pointing(cosine, math.sqrt(1 - cosine**2)) for cosine in [*cosines, 0.8]]
     desk.teach(*drafts, older, vectors=vectors)
 

@@ -119,9 +119,13 @@ def test_no_method_answers_without_a_token_or_with_a_wrong_one(method: Any, tmp_
             for metadata in ((), (("authorization", "Bearer hmk_00_x"),)):
                 # Not even garbage is looked at. Whoever may send more sends nothing: a write of gRPC's client to a call
                 # that has ended is INTERNAL to it, now and then.
-                any_shape: Any = serving.channel.stream_stream(need_of(method).method)
-                sent = silence() if method.client_streaming else iter([b"\xff\xff"])
-                call = any_shape(sent, metadata=metadata)
+                name = need_of(method).method
+                any_shape: Any = serving.channel.stream_stream(name)
+                call = (
+                    any_shape(silence(), metadata=metadata)
+                    if method.client_streaming
+                    else serving.channel.unary_stream(name)(b"\xff\xff", metadata=metadata)
+                )
                 assert await status_of(call) == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
 
     asyncio.run(run())

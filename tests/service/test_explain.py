@@ -122,8 +122,8 @@ def test_an_origin_that_the_preset_leaves_out_is_added_to_its_own(service: Stubs
 
 def test_a_query_of_two_letters_under_code_is_told_to_say_more(service: Stubs, project: str) -> None:
     """S0-36."""
-    learn(service, project, note("id is a word", id="m"))
-    explained = explain(service, project, "id", "m", preset=recall.PRESET_CODE)
+    learn(service, project, note("is is a word", id="m"))
+    explained = explain(service, project, "is", "m", preset=recall.PRESET_CODE)
     assert explained.stage == pb.LOSS_STAGE_QUERY
     assert_brought_back(service, explained, "m", "intent.keywords")
 

@@ -215,8 +215,8 @@ def test_a_wrong_vector_is_named_where_it_stands(
         assert error.message.startswith(f"{place}: ")
 
 
-@pytest.mark.parametrize("text", ["a", "id", " C# "])
-def test_under_code_one_or_two_ascii_characters_recall_nothing(service: Stubs, project: str, text: str) -> None:
+@pytest.mark.parametrize("text", ["a", "is", " I "])
+def test_under_code_a_short_word_of_any_sentence_recalls_nothing(service: Stubs, project: str, text: str) -> None:
     """S0-36, 1.1-2."""
     learn(service, project, note(f"{text} is a word"))
     answer = ask(service, project, text, preset=recall.PRESET_CODE)

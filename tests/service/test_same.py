@@ -66,7 +66,7 @@ def test_one_text_of_two_owners_two_speakers_and_two_days_is_shown_for_each(serv
         ("早安☀️！", "早安", True),
         ("🦄", "🦄", True),
         ("🦄 launch", "🦄", False),
-        ("☕", "🦄", False),
+        ("☕ machine", "🦄 machine", False),
         ("start with -v", "start with -V", False),
     ],
 )

@@ -112,10 +112,17 @@ VERDICTS: dict[str, dict[str, Verdict]] = {
     "CreateSession": {"id": UNSHOWN, "title": UNSHOWN},
     "UpdateSession": {"session.id": NAMES, "session.title": UNSHOWN, "update_mask.paths": NAMES},
     "AppendMessage": {"session_id": NAMES, "id": UNSHOWN, "content": SAID, "raw": UNSHOWN},
+    "UpdateMessage": {
+        "session_id": NAMES,
+        "message.id": NAMES,
+        "message.content": SAID,
+        "message.raw": UNSHOWN,
+        "update_mask.paths": NAMES,
+    },
 }
 LEAVES_NO_TEXT = {
-    "RenderTurn", "Feedback", "DeleteMemories", "GetOrCreateActiveSession", "DeleteSession", "ObserveTurn",
-    "LearnKeywords",
+    "RenderTurn", "Feedback", "DeleteMemories", "GetOrCreateActiveSession", "DeleteSession", "DeleteMessage",
+    "ObserveTurn", "LearnKeywords",
 }  # fmt: skip
 """They name what is there, ask, or count: words that are learnt of a turn find memories, and no prompt has them."""
 

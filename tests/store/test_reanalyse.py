@@ -22,7 +22,7 @@ from hummock.core.memory import (
 from hummock.memories.learn import Learn
 from hummock.memories.preparation import Preparation
 from hummock.store import recorded_model
-from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable
+from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable, MemoryDamaged
 from hummock.store.write import reanalyse
 from hummock.text import terms
 from hummock.text.analyzer import ANALYZER_VERSION
@@ -192,7 +192,7 @@ def test_a_memory_is_still_found_by_what_was_learnt_of_it(tmp_path: Path) -> Non
     assert spelt(content(tmp_path)) == fresh
 
 
-def test_a_record_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_read_keeps_nobody_from_the_others(tmp_path: Path) -> None:
     filled(tmp_path)
     made_old(tmp_path)
     with lmdb.open(str(tmp_path), max_dbs=64, map_size=256 * MIB) as env, env.begin(write=True) as txn:
@@ -200,5 +200,7 @@ def test_a_record_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         with txn.cursor(payload) as cursor:
             cursor.first()
             cursor.put(cursor.key(), b"\xc1")
-    with pytest.raises(DirectoryUnusable), opened(tmp_path):
-        pass
+    with opened(tmp_path) as store:
+        assert [one is not None for one in store.get("p", ["domain", "new"], 0, full=True)] == [True, True]
+        with pytest.raises(MemoryDamaged):
+            store.get("p", ["code"], 0, full=True)

@@ -20,7 +20,7 @@ PATH: Final = "/mcp"
 _DRAIN_S: Final = 5
 
 MOST_SESSIONS: Final = 512
-SESSION_IDLE_S: Final = 600.0
+SESSION_IDLE_S: Final = 1800.0
 """Without a request or a stream. Clients begin another session then, of themselves."""
 
 

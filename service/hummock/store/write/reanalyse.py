@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -52,7 +53,7 @@ def reanalyse(engine: Engine, claims: Claims, say: Say) -> None:
         claims: To do it.
         say: Takes a line for people at the start, at the end, and now and then between.
 
-    Raises: DirectoryUnusable: a record cannot be read, or there is no room. ClaimLost: this process stood still for
+    Raises: DirectoryUnusable: a term or a row cannot be read, or there is no room. ClaimLost: this process stood still for
         longer than its lease.
     """
     failures: tuple[type[Exception], ...] = (*engine.failures, OSError, msgspec.MsgspecError)
@@ -196,4 +197,6 @@ def _memories(txn: Transaction, engine: Engine, number: int, doc: int) -> Iterat
             return
         payload = txn.get(key, b"", db=tables.payload)
         read_bytes += len(value) + len(payload)
-        yield key, record_codec.memory_of(value, payload)
+        # What cannot be read stays as it is, for whoever asks for it is told so.
+        with suppress(msgspec.DecodeError):
+            yield key, record_codec.memory_of(value, payload)
