@@ -15,6 +15,7 @@ from hummock.store.tables.engine import Cursor, Table, Transaction
 
 _PROJECT = struct.Struct(">I")
 _DOC = struct.Struct(">IQ")
+DOC_KEY_BYTES = _DOC.size
 _SPACE = struct.Struct(">II")
 _CHUNK = struct.Struct(">IIQH")
 _OP = struct.Struct(">IQI")

@@ -183,7 +183,9 @@ class TableProject(DecodesRecords):
         """The documents all of whose parts are what was written, ascending; the others are noted."""
         prefix = keys.project_prefix(self.number)
         tables = self._tables
-        found = {key for table in (tables.checksum, tables.column) for key, _ in keys.entries(self.txn, table, prefix)}
+        listed = {key for table in (tables.checksum, tables.column) for key, _ in keys.entries(self.txn, table, prefix)}
+        # A key of another length is damage as well; whose memory it was cannot be told.
+        found = [key for key in listed if len(key) == keys.DOC_KEY_BYTES]
         sound, damaged = [], []
         for doc in sorted(map(keys.doc_of_doc_key, found)):
             if self.is_sound(doc):

@@ -53,8 +53,8 @@ def reanalyse(engine: Engine, claims: Claims, say: Say) -> None:
         claims: To do it.
         say: Takes a line for people at the start, at the end, and now and then between.
 
-    Raises: DirectoryUnusable: a term or a row cannot be read, or there is no room. ClaimLost: this process stood still for
-        longer than its lease.
+    Raises: DirectoryUnusable: a term or a row cannot be read, or there is no room. ClaimLost: this process stood still
+        for longer than its lease.
     """
     failures: tuple[type[Exception], ...] = (*engine.failures, OSError, msgspec.MsgspecError)
     try:
