@@ -131,21 +131,23 @@ class LearnTurn:
         stored = drafts[:1] if is_quoted else drafts
         learnt = self._preparation.prepare(command.project, stored, policy, command.patience)
         read_as = families_of([one.draft for one in learnt], settings.review_policy(), command.patience)
-        learnt = [to_hold(one, families) if families else one for one, families in zip(learnt, read_as, strict=True)]
+        ids = [side.message_id or self._make_id() for side, *_ in given]
+        learnt = [
+            to_hold(one, families, message_id) if families else one
+            for one, families, message_id in zip(learnt, read_as, ids, strict=False)
+        ]
         contents = [*zip(learnt, self._vectors(learnt, command.patience), strict=True), (None, ())]
         screened = [screened_texts((side.text, side.raw), policy) for side, *_ in given]
         return [
             _Side(
-                message=SessionMessage(
-                    id=side.message_id or self._make_id(), role=role, content=content, raw=raw, send_time=now
-                ),
+                message=SessionMessage(id=message_id, role=role, content=content, raw=raw, send_time=now),
                 secrets=secrets,
                 field=f"{name}.message_id",
                 prepared=prepared,
                 vectors=vectors,
             )
-            for (side, role, _, name), ((content, raw), secrets), (prepared, vectors) in zip(
-                given, screened, contents, strict=False
+            for message_id, (_, role, _, name), ((content, raw), secrets), (prepared, vectors) in zip(
+                ids, given, screened, contents, strict=False
             )
         ]
 

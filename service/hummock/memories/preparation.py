@@ -111,10 +111,17 @@ class Preparation:
         )
 
 
-def to_hold(one: Prepared, families: tuple[str, ...]) -> Prepared:
-    """The same to be held for these families; without an id of the caller's, what is equal has one id."""
+def to_hold(one: Prepared, families: tuple[str, ...], message_id: str = "") -> Prepared:
+    """The same to be held for these families; without an id of the caller's, what is equal has one id.
+
+    Args:
+        one: What is to be held.
+        families: At least one.
+        message_id: Of the message of its session that says it, if any: what is said twice is held twice.
+    """
     # Equal drafts of two writers are two.
-    said = blake2b(one.fingerprint + one.draft.writer.encode(), digest_size=16).digest()
+    parts = [one.draft.writer, message_id] if message_id else [one.draft.writer]
+    said = blake2b(one.fingerprint + "\0".join(parts).encode(), digest_size=16).digest()
     own = one.draft.id or str(uuid.UUID(bytes=said))
     return msgspec.structs.replace(one, memory_id=own, held_for=families)
 
