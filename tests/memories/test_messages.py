@@ -226,3 +226,23 @@ def test_an_answer_that_is_said_twice_and_held_is_held_for_either_message(
     assert (len(talk.held()), talk.knows().count(ORDER)) == ((0, 1) if is_approved else (1, 0))
     talk.delete("a3")
     assert (talk.held(), talk.knows().count(ORDER)) == ([], 0)
+
+
+def test_what_is_held_by_a_change_that_changes_no_text_goes_with_its_message(talk: Talk) -> None:
+    talk.reviews(ReviewPolicy.OFF)
+    talk.turn("one", ORDER, number=2)
+    talk.reviews(ReviewPolicy.HOLD)
+    assert (talk.held(), talk.knows().count(ORDER)) == ([], 1)
+    talk.update("a2", ORDER)
+    assert (len(talk.held()), talk.knows().count(ORDER)) == (1, 0)
+    talk.delete("a2")
+    assert (talk.held(), talk.knows().count(ORDER)) == ([], 0)
+
+
+def test_what_was_held_and_is_learnt_by_a_change_that_changes_no_text_goes_with_its_message(talk: Talk) -> None:
+    talk.turn("one", ORDER, number=2)
+    talk.reviews(ReviewPolicy.OFF)
+    talk.update("a2", ORDER)
+    assert (talk.held(), talk.knows().count(ORDER)) == ([], 1)
+    talk.delete("a2")
+    assert (talk.held(), talk.knows().count(ORDER)) == ([], 0)

@@ -98,7 +98,7 @@ class Messages:
                 raise _Changed
             stored = after if prepared is None else relearn(work, after, prepared, vectors, self._clock.now())
             gone = _following(work.sessions, session, before) if asked.deletes_following else []
-            if (before.content, before.raw) != (after.content, after.raw) or gone:
+            if stored != before or gone:
                 restate(work.learning, session.id, before, after.content)
                 change(work, session, [before, *gone], [stored, *(_unlearnt(work, session.id, one) for one in gone)])
             return UpdatedMessage(
