@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.core.errors import InvalidRequest, MessageIdTaken
+from hummock.core.errors import InvalidRequest, MessageIdTaken, StorageFull
 from hummock.core.learning import LearningEvent, TurnObserved
 from hummock.core.memory import Filter
 from hummock.core.review import ReviewPolicy
@@ -30,6 +30,8 @@ from hummock.memories.preparation import Preparation
 from hummock.memories.review import Review, ReviewCommand
 from hummock.memories.sessions import Sessions
 from hummock.ports.writes import UnitOfWork
+from hummock.store.lmdb.room import DiskRoom
+from hummock.store.postgresql.room import DatabaseRoom
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
 from tests.store.opening import opened, opened_shared
@@ -226,6 +228,24 @@ def test_an_answer_that_is_said_twice_and_held_is_held_for_either_message(
     assert (len(talk.held()), talk.knows().count(ORDER)) == ((0, 1) if is_approved else (1, 0))
     talk.delete("a3")
     assert (talk.held(), talk.knows().count(ORDER)) == ([], 0)
+
+
+@pytest.mark.parametrize("following", [False, True])
+def test_a_message_that_gave_the_title_is_deleted_in_a_full_store(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, following: bool
+) -> None:
+    talk.turn("later", "answer", number=2)
+
+    def full(self: object, txn: object) -> None:
+        raise StorageFull(2, 1)
+
+    for room in (DiskRoom, DatabaseRoom):
+        monkeypatch.setattr(room, "require", full)
+    with pytest.raises(StorageFull):
+        talk.update("u2", "no room")
+    talk.delete("u1", following=following)
+    title = talk.work.store.sessions.get("p", "s").title
+    assert (title, talk.says()) == (("", []) if following else ("later", ["answer", "later", "answer"]))
 
 
 def test_what_is_held_by_a_change_that_changes_no_text_goes_with_its_message(talk: Talk) -> None:

@@ -205,18 +205,20 @@ def change(
         revision=session.revision + 1,
         changes=(*session.changes, (first, last))[-_MOST_CHANGES:],
     )
-    work.sessions.put(counted, after)
-    titled = _titled(work.sessions, counted, before)
-    if titled != counted:
-        work.sessions.change(titled)
+    # One write of the session: what only removes is done in a full store as well.
+    work.sessions.put(_titled(work.sessions, counted, before, after), after)
 
 
-def _titled(work: SessionWork, session: Session, before: Sequence[SessionMessage]) -> Session:
-    """The session with the title that its messages give it, where the one that gave it is another one now."""
+def _titled(
+    work: SessionWork, session: Session, before: Sequence[SessionMessage], after: Sequence[SessionMessage]
+) -> Session:
+    """The session with the title that its messages will give it, where the one that gave it is to be another one."""
     gave = next((one for one in before if _gave_title(session, one)), None)
     if gave is None:
         return session
-    for message in work.behind(session.id, gave.position - 1):
+    now = {one.position: one for one in after}
+    for stored in work.behind(session.id, gave.position - 1):
+        message = now.get(stored.position, stored)
         if message.role is PromptRole.USER and (title := title_of(message.content)):
             return replace(session, title=title, title_position=message.position)
     return replace(session, title="", title_position=0)
