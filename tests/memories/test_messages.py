@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.errors import InvalidRequest, MessageIdTaken, StorageFull
-from hummock.core.learning import LearningEvent, TurnObserved
+from hummock.core.learning import LearningEvent, LoggedEvent, Switched, TurnObserved
 from hummock.core.memory import Filter
 from hummock.core.review import ReviewPolicy
 from hummock.core.session import (
@@ -32,6 +32,8 @@ from hummock.memories.sessions import Sessions
 from hummock.ports.writes import UnitOfWork
 from hummock.store.lmdb.room import DiskRoom
 from hummock.store.postgresql.room import DatabaseRoom
+from hummock.store.tables import learning_log
+from hummock.text.normalise import text_hash
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
 from tests.store.opening import opened, opened_shared
@@ -205,6 +207,79 @@ def test_an_id_of_a_deleted_message_is_no_other_ones(talk: Talk) -> None:
     with pytest.raises(MessageIdTaken):
         talk.sessions.append(asked)
     assert talk.says() == ["answer"]
+
+
+def turn_of(number: int, user: str, answer: str) -> TurnObserved:
+    hashed = text_hash(answer, is_code=False)
+    return TurnObserved(scope="s", turn=number, user_text=user, assistant_hash=hashed)
+
+
+def noise(count: int) -> list[LearningEvent]:
+    """Turns of another session that say the same."""
+    return [TurnObserved(scope="other", turn=number, user_text="question") for number in range(count)]
+
+
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the events that are read from now on."""
+    read: list[int] = []
+    decode = learning_log.decode_event
+
+    def counted(number: int, value: bytes) -> LoggedEvent:
+        read.append(number)
+        return decode(number, value)
+
+    monkeypatch.setattr(learning_log, "decode_event", counted)
+    return read
+
+
+@pytest.mark.parametrize("between", [0, 20, 100])
+def test_many_messages_are_taken_out_of_the_learning_log_in_one_pass(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, between: int
+) -> None:
+    kept = turn_of(1, "question", "answer")
+    talk.log(Switched(enabled=True), kept)
+    for number in range(2, 22):
+        talk.work.clock.move(1)
+        said = ("question", f"answer {number}") if number % 2 else (f"question {number}", "answer")
+        talk.turn(*said, number=number)
+        talk.log(turn_of(number, *said), *noise(between))
+    talk.log(*noise(3000))
+    read = decoded(monkeypatch)
+    assert talk.delete("u2", following=True) == 40
+    assert len(read) <= 20 * (64 + 16) + 300
+    monkeypatch.undo()
+    assert talk.observed() == [(kept.user_text, kept.assistant_hash)] + [("", b"")] * 20
+
+
+def test_a_message_that_no_turn_quotes_is_looked_for_among_few_events(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk.log(Switched(enabled=True), *noise(3000))
+    read = decoded(monkeypatch)
+    talk.update("a1", "other answer")
+    talk.delete("u1")
+    assert len(read) <= 2 * 300
+
+
+def test_a_change_in_a_log_of_many_events_reads_no_event_before_its_message(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk.log(Switched(enabled=True), turn_of(1, "question", "answer"), *noise(3000))
+    talk.work.clock.move(1)
+    talk.turn("question", "answer", number=2)
+    talk.log(turn_of(2, "question", "answer"), *noise(50))
+    read = decoded(monkeypatch)
+    talk.update("u2", "later")
+    talk.delete("a2")
+    assert len(read) <= 2 * 100
+    monkeypatch.undo()
+    assert talk.observed() == [("question", text_hash("answer", is_code=False)), ("later", b"")]
+
+
+def test_both_sides_of_a_turn_go_out_of_the_one_event_that_quotes_them(talk: Talk) -> None:
+    talk.log(Switched(enabled=True), turn_of(1, "question", "answer"))
+    assert talk.delete("u1", following=True) == 2
+    assert talk.observed() == [("", b"")]
 
 
 @pytest.mark.parametrize("is_approved", [False, True])

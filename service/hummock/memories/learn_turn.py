@@ -21,7 +21,6 @@ from hummock.core.session import (
     SessionMessage,
     TurnSide,
 )
-from hummock.learning.restate import restate
 from hummock.memories.messages import change, memory_of, relearn, there
 from hummock.memories.preparation import Preparation, Prepared, to_hold
 from hummock.memories.quoted import Quoted
@@ -208,8 +207,7 @@ def _replace_answer(work: UnitOfWork, command: LearnTurnCommand, side: _Side, no
         return _learned_side(before, side, LearnStatus.UNCHANGED, known.id)
     learnt = relearn(work, said, side.prepared, side.vectors, now)
     used = tuple(one for one in dict.fromkeys(command.used_memory_ids) if work.get(one) is not None)
-    restate(work.learning, session.id, before, said.content, used)
-    change(work, session, [before], [learnt])
+    change(work, session, [before], [learnt], used)
     return _learned_side(learnt, side)
 
 

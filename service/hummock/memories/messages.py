@@ -79,7 +79,7 @@ class Messages:
             session = present(work.sessions, asked.session_id)
             first = there(work.sessions, session.id, asked.message_id)
             gone = [first, *(_following(work.sessions, session, first) if asked.deletes_following else ())]
-            change(work, session, gone, [_unlearnt(work, session.id, one) for one in gone])
+            change(work, session, gone, [_unlearnt(work, one) for one in gone])
             return DeletedMessages(deleted_count=len(gone))
 
         return self._write(asked, DeletedMessages, apply)
@@ -99,8 +99,7 @@ class Messages:
             stored = after if prepared is None else relearn(work, after, prepared, vectors, self._clock.now())
             gone = _following(work.sessions, session, before) if asked.deletes_following else []
             if stored != before or gone:
-                restate(work.learning, session.id, before, after.content)
-                change(work, session, [before, *gone], [stored, *(_unlearnt(work, session.id, one) for one in gone)])
+                change(work, session, [before, *gone], [stored, *(_unlearnt(work, one) for one in gone)])
             return UpdatedMessage(
                 position=before.position,
                 memory_id=stored.memory_id or stored.held_id if known is not None else "",
@@ -193,9 +192,18 @@ def relearn(
 
 
 def change(
-    work: UnitOfWork, session: Session, before: Sequence[SessionMessage], after: Sequence[SessionMessage]
+    work: UnitOfWork,
+    session: Session,
+    before: Sequence[SessionMessage],
+    after: Sequence[SessionMessage],
+    used_ids: Sequence[str] | None = None,
 ) -> None:
-    """Puts messages in the place of what they were. The session counts them and has the title that they give it."""
+    """Puts messages in the place of what they were, in the order of time, in the session and in the learning log.
+
+    The session counts them and has the title that they give it. `used_ids` are as for `restate`.
+    """
+    said = [(one, now.content) for one, now in zip(before, after, strict=True)]
+    restate(work.learning, session.id, said, used_ids)
     deleted = sum(message.is_deleted for message in after)
     first, last = min(one.position for one in after), max(one.position for one in after)
     counted = replace(
@@ -241,10 +249,9 @@ def _following(work: SessionWork, session: Session, message: SessionMessage) -> 
     return found
 
 
-def _unlearnt(work: UnitOfWork, session_id: str, message: SessionMessage) -> SessionMessage:
-    """A message that is deleted, once nothing is known of it any more."""
+def _unlearnt(work: UnitOfWork, message: SessionMessage) -> SessionMessage:
+    """A message that is deleted, once there is no memory of it any more."""
     _unlearn(work, message)
-    restate(work.learning, session_id, message, "")
     return replace(message, content="", raw="", memory_id="", held_id="")
 
 

@@ -178,10 +178,13 @@ class StoredRows:
         One that is damaged is noted and left out: numbers have no other gaps.
         """
         found: list[LoggedEvent] = []
-        for number in range(after + 1, min(after + limit, self.state().events) + 1):
-            key = keys.event_key(self._number, number)
+        numbers = range(after + 1, min(after + limit, self.state().events) + 1)
+        wanted = [keys.event_key(self._number, number) for number in numbers]
+        with self._txn.cursor(self._tables.event) as cursor:
+            stored = dict(cursor.getmulti(wanted))
+        for number, key in zip(numbers, wanted, strict=True):
             try:
-                found.append(event_of(key, self._txn.get(key, b"", db=self._tables.event)))
+                found.append(event_of(key, stored.get(key, b"")))
             except EntryDamaged:
                 self._damage.note_entry(f"event {number} of a learning log", key)
         return found
