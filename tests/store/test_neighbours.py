@@ -61,3 +61,19 @@ def test_what_finds_no_room_is_not_decoded(tmp_path: Path, monkeypatch: pytest.M
         found = store.neighbours("p", docs, 10, full=True, most_bytes=100)
         assert all(each.is_cut and not each.before and not each.after for each in found)
         assert decodes.count == 0
+
+
+def test_neighbours_come_with_the_hashes_of_their_rows(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        told = [Entry(id=f"t{number}", session_id="s", words=(f"word{number}",)) for number in range(5)]
+        put(store, "p", *told)
+        found = ask(store, "p", seed=1, pool=100)
+        stored = dict(zip(found.doc.tolist(), found.text_hash.tolist(), strict=True))
+        ids = {
+            doc: memory.id
+            for doc, memory in zip(stored, store.load("p", list(stored), full=False), strict=True)
+            if memory
+        }
+        for each in store.neighbours("p", list(stored), 10, full=False, most_bytes=1 << 20):
+            beside = {memory.id for memory in (*each.before, *each.after)}
+            assert each.text_hashes == {ids[doc]: text for doc, text in stored.items() if ids[doc] in beside}

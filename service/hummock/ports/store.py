@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
@@ -36,12 +36,13 @@ class Page:
 class Neighbours:
     """What stands before a memory and behind it, in its session or file, in that order.
 
-    `is_cut` means that something of it was left out for want of room.
+    `is_cut` means that something of it was left out for want of room. `text_hashes` are those of `Candidates`, by id.
     """
 
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
     is_cut: bool = False
+    text_hashes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

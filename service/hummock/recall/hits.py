@@ -18,9 +18,6 @@ from hummock.recall.fuse import ECHO_ORIGINS, Fused
 from hummock.recall.plan import SECONDS_A_DAY
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.spelling import corrections, own_words
-from hummock.text.likeness import echo_hash
-from hummock.text.normalise import short_hash
-from hummock.text.template import compared, is_code
 from hummock_kernels.mmr import OVER, TWIN
 
 MOST_BYTES = 3 * 1024 * 1024
@@ -172,9 +169,10 @@ def with_neighbours(
         text_hashes: Of the query's own text, as `QueryFeatures` has them.
     """
 
-    def shown(memories: Sequence[Memory]) -> tuple[Memory, ...]:
+    def shown(memories: Sequence[Memory], hashes: Mapping[str, int]) -> tuple[Memory, ...]:
         excluded = query.filter.excluded_ids
-        return tuple([each for each in memories if each.id not in excluded and not is_echo(each, text_hashes)])
+        echoes = {each.id for each in memories if each.origin in ECHO_ORIGINS and hashes.get(each.id) in text_hashes}
+        return tuple([each for each in memories if each.id not in excluded and each.id not in echoes])
 
     neighbours = store.neighbours(query.project, docs, query.context_window, full=query.full, most_bytes=MOST_BYTES)
     of_each = iter(neighbours)
@@ -182,20 +180,10 @@ def with_neighbours(
     for name, group in hits.items():
         found = islice(of_each, len(group))
         accompanied[name] = tuple(
-            replace(hit, before=shown(its.before), after=shown(its.after))
+            replace(hit, before=shown(its.before, its.text_hashes), after=shown(its.after, its.text_hashes))
             for hit, its in zip(group, found, strict=True)
         )
     return accompanied, _neighbours_cut(sum(its.is_cut for its in neighbours), len(docs))
-
-
-def is_echo(memory: Memory, text_hashes: Collection[int]) -> bool:
-    """Whether it was said and equals the query, as fusion has it; read without its payload, folded alone."""
-    if memory.origin not in ECHO_ORIGINS:
-        return False
-    if memory.payload is None:
-        return short_hash(memory.content_hash) in text_hashes
-    text = compared(memory.kind, memory.index.title, memory.payload)
-    return echo_hash(text, is_code=is_code(memory.kind)) in text_hashes
 
 
 def _neighbours_cut(cut: int, count: int) -> tuple[Degradation, ...]:

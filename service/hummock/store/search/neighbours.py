@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
@@ -25,7 +25,7 @@ def neighbours_of(
     `stored` is the same project, in a transaction that began after the view was made. Raises: Outdated.
     """
     room_bytes = most_bytes - sum(_bytes_of(stored.records(doc, full=full)) for doc in docs)
-    surroundings, reading = _Surroundings(view, stored), _Reading(stored, room_bytes, full=full)
+    surroundings, reading = _Surroundings(view, stored), _Reading(view, stored, room_bytes, full=full)
     return [reading.memories(surroundings.of(doc, count)) for doc in docs]
 
 
@@ -105,8 +105,9 @@ class _Surroundings:
 class _Reading:
     """Reads each document once, however many it stands beside, and none any more once one has not found room."""
 
-    def __init__(self, stored: StoredProject, room_bytes: int, *, full: bool) -> None:
+    def __init__(self, view: ProjectView, stored: StoredProject, room_bytes: int, *, full: bool) -> None:
         """`room_bytes` is for records; `full` reads them with their payloads."""
+        self._columns = view.columns
         self._stored = stored
         self._room_bytes = room_bytes
         self._full = full
@@ -121,7 +122,15 @@ class _Reading:
                 break
             taken[doc] = memory
         before, after = (tuple(taken[doc] for doc in side if doc in taken) for side in (window.before, window.after))
-        return Neighbours(before=before, after=after, is_cut=len(taken) < len(window))
+        return Neighbours(
+            before=before, after=after, is_cut=len(taken) < len(window), text_hashes=self._text_hashes(taken)
+        )
+
+    def _text_hashes(self, taken: Mapping[int, Memory]) -> dict[str, int]:
+        # All of them are in the view that they were found by.
+        at = np.searchsorted(self._columns.doc.values, list(taken))
+        hashes = self._columns.text_hash.values[at].tolist()
+        return {memory.id: text for memory, text in zip(taken.values(), hashes, strict=True)}
 
     def _take(self, doc: int) -> Memory | None:
         """None where it finds no room. Records are decoded only when they do. Raises: Outdated."""
