@@ -63,7 +63,8 @@ def test_one_text_of_two_owners_two_speakers_and_two_days_is_shown_for_each(serv
     [
         ("今天好累", "今天好累😭", True),
         ("good morning :)", "good morning", True),
-        ("早安☀️！", "早安", True),
+        ("早安😊！", "早安", True),
+        ("The build is ✅", "The build is ❌?", False),
         ("🦄", "🦄", True),
         ("🦄 launch", "🦄", False),
         ("☕ machine", "🦄 machine", False),

@@ -30,7 +30,7 @@ from hummock.recall.query_features import echo_hashes, exact_name, is_name
 from hummock.render import escape
 from hummock.render.passage import passage_of, words_of
 from hummock.render.search import leans_back
-from hummock.text import analyzer, clean, credentials, markers, normalise, orders, template, traits
+from hummock.text import analyzer, clean, credentials, identity, likeness, markers, normalise, orders, template, traits
 from hummock.text.attacks.detect import families_in
 from hummock.text.glossary import gloss
 from hummock.text.inverse_glossary import inverse_gloss
@@ -95,6 +95,8 @@ OF_MEMORIES: dict[str, Work] = {
     "code": normalise.code,
     "simplified": simplified,
     "known share": lambda text: normalise.known_share(text, frozenset({"han"})),
+    "written": identity.written,
+    "likeness": lambda text: likeness.likeness(text, (), is_code=False),
     "inert": markers.inert,
     "unspoken": markers.unspoken,
     "speaks": markers.speaks,
@@ -150,6 +152,13 @@ OF_QUERIES: dict[str, Work] = {
 }
 """What reads a question, or the beginning of a text."""
 
+OF_FOLDED: dict[str, Work] = {
+    "shown and echo": likeness.forms,
+    "shown and echo, before a letter": lambda text: likeness.forms(f" a{text[:-3]}b"),
+    "faces": likeness.without_faces,
+}
+"""What folds a text for likeness, up to the length to which it does."""
+
 OF_BACKGROUND: dict[str, Work] = {
     "stretches": lambda text: list(stretches(text, always)),
     "ignores": lambda text: Rules.read("", text.encode(errors="replace")),
@@ -179,6 +188,7 @@ A_PROJECT_READS = 1 << 11
 PLACES = {
     **{name: (work, A_MEMORY) for name, work in OF_MEMORIES.items()},
     **{name: (work, A_QUERY) for name, work in OF_QUERIES.items()},
+    **{name: (work, likeness.MOST_FOLDED) for name, work in OF_FOLDED.items()},
     **{name: (work, A_MEMORY) for name, work in OF_FILES.items()},
     **{name: (work, A_PROJECT_READS) for name, work in OF_BACKGROUND.items()},
 }

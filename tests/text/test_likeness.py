@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.text.likeness import apart, echo_form, echo_hash, shown_once
+from hummock.recall.query_features import echo_hashes
+from hummock.text.likeness import MOST_FOLDED, forms, likeness
 from tests.memories.test_identity import APART
 
 SPELLINGS = (
@@ -13,6 +14,19 @@ SPELLINGS = (
     ("you did it?", "You did it？", "You did it?!"),
     ("我下班了,先走了", "我下班了，先走了。", "我下班了， 先走了~"),
 )
+SIGNS = (
+    ("The build is ✅", "The build is ❌?"),
+    ("I voted 👎", "I voted 👍"),
+    ("I was born in 🇫🇷", "I was born in 🇩🇪"),
+    ("the plug is ♂️", "the plug is ♀️"),
+    ("go to step ❶", "go to step ❷"),
+    ("cd ~", "cd .."),
+    ("cd ~", "cd"),
+    ("上线✅", "上线"),
+    ("今天☀️", "今天☁️"),
+)
+"""Facts that are told by a sign alone."""
+
 OTHERS = (
     *APART,
     ("you did it", "you did it?"),
@@ -30,12 +44,26 @@ OTHERS = (
     ("5 mW", "5 MW"),
     ("it is 5", "it is -5"),
     ("C#", "C"),
+    ("done! ✅", "done! ❌"),
+    *SIGNS,
+    ("I'm fine :(", "I'm fine :)"),
+    ("I saw it 😢", "I saw it 😂"),
+    ("我没事。T_T", "我没事。^_^"),
+    ("really? 🙄", "really? 😍"),
 )
 PIECES = st.text(st.sampled_from("aBé2²饭 　\t\n!！.。~?？:)-_\U0001f60b✅🍚️'\"xD"), max_size=12)
 
 
 def shown(text: str) -> tuple[int, int]:
-    return echo_hash(text, is_code=False), apart(text, (), is_code=False)
+    return likeness(text, (), is_code=False)
+
+
+def shown_once(text: str) -> str:
+    return forms(text)[0]
+
+
+def echo_form(text: str) -> str:
+    return forms(text)[1]
 
 
 @pytest.mark.parametrize("spellings", SPELLINGS, ids=lambda several: several[0])
@@ -60,8 +88,9 @@ def test_texts_that_may_mean_different_things_are_both_shown(one: str, other: st
         ("今天😭好累", "今天好累!"),
         ("good morning :)", "good morning"),
         ("Good Morning", "good morning ^^"),
-        ("早安☀️", "早安～"),
-        ("上线✅", "上线"),
+        ("早安😊", "早安～"),
+        ("上线✅ 😂", "上线✅"),
+        ("done! 🍺", "Done"),
         ("早安 T_T", "早安"),
         ("xD hello", "hello"),
         ("🦄", "🦄"),
@@ -83,10 +112,13 @@ def test_an_echo_is_known_without_emoji_emoticons_and_final_marks(said: str, ask
         ("!", "?"),
         ("start with -v", "start with -V"),
         ("10² m", "102 m"),
+        *SIGNS,
     ],
 )
 def test_what_says_something_else_is_no_echo(said: str, asked: str) -> None:
     assert echo_form(said) != echo_form(asked)
+    assert shown(said)[0] not in echo_hashes(asked)
+    assert shown(asked)[0] not in echo_hashes(said)
 
 
 @given(PIECES)
@@ -97,11 +129,12 @@ def test_what_is_shown_once_is_one_echo(text: str) -> None:
 
 
 def test_a_text_of_two_owners_is_shown_for_each() -> None:
-    hashes = {apart("one", owner, is_code=False) for owner in ((), (("user", "a"),), (("user", "b"),))}
+    hashes = {likeness("one", owner, is_code=False)[1] for owner in ((), (("user", "a"),), (("user", "b"),))}
     assert len(hashes) == 3
-    assert apart("one", (), is_code=False) == 0
+    assert likeness("one", (), is_code=False)[1] == 0
 
 
-def test_a_long_run_of_marks_is_looked_at_once() -> None:
-    assert shown_once("ok" + "!" * 100_000 + "x") == "ok" + "!" * 100_000 + "x"
-    assert echo_form("!😭 " * 50_000 + "a")
+def test_a_long_text_is_an_echo_as_it_is_written() -> None:
+    text = "One two! " * (MOST_FOLDED // 8)
+    assert forms(text) == (text.strip(), text.strip())
+    assert shown(text)[0] in echo_hashes(f"{text}\r\n")

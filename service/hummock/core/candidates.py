@@ -190,7 +190,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         name_hash: (n,) uint64, equal for what may be versions of one thing; 0 for what has no name.
         speaker: (n,) uint32, equal for memories of one speaker; 0 without one.
         file: (n,) uint32, equal for fragments of one file; 0 for what is no code.
-        text_hash: (n,) uint64, equal for texts that differ in case, width, spaces, emoji and final marks alone.
+        text_hash: (n,) uint64, equal for texts that differ in case, width, spaces, faces and final marks alone.
         copy_hash: (n,) uint64, equal for copies, of which the newest is shown.
         cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
         keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With

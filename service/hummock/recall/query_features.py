@@ -17,7 +17,7 @@ from hummock.recall.plan import ALL_KINDS, DOMAINS, KEEPS_ALL
 from hummock.text.analyzer import query_terms, query_words
 from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
-from hummock.text.likeness import echo_form
+from hummock.text.likeness import forms, without_tail
 from hummock.text.normalise import CJK, code, is_han, known_share, normal_hash, prose, short_hash
 from hummock.text.signs import NAMED, has_sign
 
@@ -28,7 +28,6 @@ MOST_WEIGHED = 1024
 """Terms of a long query of which those that tell most are taken; what is behind them is not looked at."""
 
 _MARKS = ("", "?", "!", ".", "。")
-_FINAL_MARKS = "?？!！.。…~～ "
 
 _WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
@@ -198,13 +197,13 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
 
 def echo_hashes(text: str) -> frozenset[int]:
     """Of what was said when it is the query again, also as rows of earlier versions have it."""
-    echo, whole = echo_form(text), prose(text)
-    forms = {echo, code(text)}
+    (_, echo), whole = forms(text), prose(text)
+    echoes = {echo, code(text)}
     # Those rows fold what has signs as they fold prose, and keep final marks.
     if echo == prose(echo):
-        stem = whole.rstrip(_FINAL_MARKS)
-        forms |= {whole, *([f"{stem}{mark}" for mark in _MARKS] if stem else ())}
-    return frozenset([short_hash(normal_hash(form)) for form in forms])
+        stem = prose(without_tail(text))
+        echoes |= {whole, *([f"{stem}{mark}" for mark in _MARKS] if stem else ())}
+    return frozenset([short_hash(normal_hash(form)) for form in echoes])
 
 
 def _group_bridge(group: GroupPlan, features: QueryFeatures) -> Bridge | None:

@@ -9,6 +9,9 @@ from typing import Final
 from hummock.text.identity import written
 from hummock.text.normalise import CJK, code, nfkc, normal_hash, prose, short_hash
 
+MOST_FOLDED: Final = 2048
+"""Characters. A longer text is shown once, and is an echo, only as it is written."""
+
 _END_CHARACTERS = 120
 """At the end of a text that may be marks and faces."""
 
@@ -17,66 +20,114 @@ _PLAIN_PUNCTUATION: Final = str.maketrans(
     | {"\u3000": " ", "\u00a0": " ", "〜": "~", "…": "..."}
 )
 _JOINERS = "\ufe0f\u200d\U0001f3fb-\U0001f3ff"
-_EMOJI_CHARACTERS = (
-    f"{_JOINERS}\u203c\u2049\u20e3\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55"
-    "\U0001f000-\U0001faff\U000e0020-\U000e007f"
+_GLAD = (
+    f"{_JOINERS}\u263a\u2665\u2728\u2763\u2764\U0001f339\U0001f389\U0001f38a\U0001f44b\U0001f44f\U0001f493"
+    "\U0001f495-\U0001f49f\U0001f4aa\U0001f5a4\U0001f600-\U0001f60e\U0001f617-\U0001f61d\U0001f638-\U0001f63b\U0001f63d"
+    "\U0001f642\U0001f647-\U0001f64c\U0001f64f\U0001f90d\U0001f90e\U0001f917\U0001f920\U0001f923\U0001f924\U0001f929"
+    "\U0001f970\U0001f973\U0001f9e1\U0001fa75-\U0001fa77"
 )
-_FACES = (
-    f"{_JOINERS}\u2639\u263a\u2665\u2728\u2763\u2764\U0001f339\U0001f389\U0001f38a\U0001f44b\U0001f44f\U0001f493-\U0001f49f"
-    "\U0001f4aa\U0001f5a4\U0001f600-\U0001f64f\U0001f90d-\U0001f917\U0001f920-\U0001f92f\U0001f970-\U0001f97a\U0001f9d0"
-    "\U0001f9e1\U0001fa75-\U0001fa77\U0001fae0-\U0001faef"
+_GLUM = (
+    "\u2639\U0001f494\U0001f60f-\U0001f616\U0001f61e-\U0001f637\U0001f63c\U0001f63e-\U0001f641\U0001f643\U0001f644"
+    "\U0001f64d\U0001f64e\U0001f90f-\U0001f916\U0001f921\U0001f922\U0001f925-\U0001f928\U0001f92a-\U0001f92f"
+    "\U0001f971\U0001f972\U0001f974-\U0001f97a\U0001f9d0\U0001fae0-\U0001faef"
 )
+"""Sadness, anger and doubt."""
+
+_FACES = _GLAD + _GLUM
 """What adds a feeling and no fact, as ✅, 👎 or 🦄 do."""
 
+_ADORNS = f"{_FACES}\u2600-\u2604\U0001f300-\U0001f3f0"
+"""What behind a final mark adds no fact either: weather, plants, food, feasts."""
+
+# Begins with a plain class, so that the search skips ahead.
 _EMOTICON = (
-    r"(?<![A-Za-z0-9(\[,=])(?:[:;=][-'^o]?[()\[\]DPpOo*/\\|]+|<3+|\^[_.o-]?\^|[TQ][_.A][TQ]|[xX]D+|[oO>][_.]+[oO<]|-_-)"
-    r"(?![A-Za-z0-9])"
+    r"[:;=<^TQxXoO>-](?<![A-Za-z0-9(\[,=].)(?:(?<=[:;=])[-'^o]?[()\[\]DPpOo*/\\|]+|(?<=<)3+|(?<=\^)[_.o-]?\^"
+    r"|(?<=[TQ])[_.A][TQ]|(?<=[xX])D+|(?<=[oO>])[_.]+[oO<]|(?<=-)_-)(?![A-Za-z0-9])"
 )
 _EMOTICONS = re.compile(_EMOTICON)
-_EMOJI = re.compile(f"[{_EMOJI_CHARACTERS}]+")
-_TAIL = re.compile(rf"(?>[!?.。]\s*+[{_EMOJI_CHARACTERS}]++|[!?。\s]|(?<=[^\s.~])[.~]++|{_EMOTICON}|[{_FACES}])++\Z")
-"""Final marks and faces, and whatever emoji stand behind a mark. A dot or a tilde behind a space may be a path."""
+# A class of few ranges is looked through several times as fast.
+_FACE_RUNS = re.compile(
+    f"[\u200d\u2639\u263a\u2665\u2728\u2763\u2764\ufe0f\U0001f300-\U0001faff](?<=[{_FACES}])[{_FACES}]*"
+)
+_GLUM_FACE = re.compile(rf"[{_GLUM}]|[:;=][-'^o]?[(\[/\\|]|[TQ][_.A][TQ]|[oO>][_.]+[oO<]|-_-")
+_TAIL = re.compile(rf"(?>[!?.。]\s*+[{_ADORNS}]++|[!?。\s]|(?<=[^\s.~])[.~]++|{_EMOTICON}|[{_FACES}])++\Z")
+"""Final marks and faces, and what adorns a mark. A dot or a tilde behind a space may be a path."""
 
-_SIGNS = re.compile(r"""[\x00-\x1f"#$%&*+/<=>@\[\\\]^_`{|}“”„«»「」『』]|(?<!\w)['-](?=\S)|(?<=\S)'(?!\w)""")
+_SIGN_CHARACTERS = r"""\x00-\x1f"#$%&*+/<=>@\[\\\]^_`{|}“”„«»「」『』"""
+_SIGNS = re.compile(rf"[{_SIGN_CHARACTERS}'-](?:(?<=[{_SIGN_CHARACTERS}])|(?<!\w['-])(?=\S)|(?<=\S')(?!\w))")
 """What code, addresses, quotations and formulas are written with; there every space and capital counts."""
 
 _CODES = re.compile(r"\d|[A-Z]{2}|[a-z][A-Z]")
 """What may be a number, a key or a name; beside it two spaces may be meant."""
 
-_SPACE_IN_CJK = re.compile(rf"(?<=[{CJK}]) +| +(?=[{CJK}])")
-_FINAL_MARKS = "?!.。~ "
+_SPACE_IN_CJK = re.compile(rf" (?:(?<=[{CJK}] )|(?=[{CJK}]))")
 
 
-def shown_once(text: str) -> str:
-    """The form in which texts are equal of which one is shown.
+def forms(text: str) -> tuple[str, str]:
+    """The form in which texts are equal of which one is shown, and the form in which what was said equals a question.
 
-    Prose is equal whatever its final marks, faces and runs of spaces are, the width of its punctuation and the capital
-    that it begins with. A question stays one. Text with signs, several lines or characters of compatibility is equal
-    only as it is written.
+    Shown once: prose is equal whatever its final marks, faces and runs of spaces are, the width of its punctuation and
+    the capital that it begins with. A question stays one, and a sad face is no glad one. Text with signs, several
+    lines or characters of compatibility is equal only as it is written.
+
+    Echo: folded, without faces, emoticons and final marks. What has signs in it keeps its case. A text that is nothing
+    but marks and faces is its own form.
     """
     exact = written(text)
-    plain = exact.translate(_PLAIN_PUNCTUATION)
-    head, end = plain[:-_END_CHARACTERS], plain[-_END_CHARACTERS:]
-    found = _TAIL.search(end)
-    stem = head + (end[: found.start()] if found else end)
-    if not stem or _SIGNS.search(stem) or nfkc(stem) != code(stem) or ("  " in stem and _CODES.search(stem)):
-        return exact
-    words = _SPACE_IN_CJK.sub("", code(stem)).split()
+    if len(exact) > MOST_FOLDED:
+        return exact, exact
+    stem, tail = _parted(exact)
+    is_plain = not _SIGNS.search(stem) and nfkc(stem) == code(stem)
+    echo = _echo(stem, is_plain=is_plain) or prose(text)
+    if not stem or not is_plain or ("  " in stem and _CODES.search(stem)):
+        return exact, echo
+    words = _without_space_in_cjk(" ".join(code(stem).split())).split()
     first = words[0]
     if first in ("A", "I") or first[1:].islower():
         words[0] = first[0].lower() + first[1:]
-    return " ".join(words) + ("?" if found and "?" in found[0] else "")
+    return " ".join(words) + ("?" if "?" in tail else "") + (" :(" if _GLUM_FACE.search(tail) else ""), echo
 
 
-def echo_form(text: str) -> str:
-    """The form in which what was said equals a question: folded, without emoji, emoticons and final marks.
+def without_tail(text: str) -> str:
+    """The text in plain punctuation, without its final marks and faces."""
+    return _parted(written(text))[0]
 
-    What has signs in it keeps its case. A text that is nothing but marks and emoji is its own form.
+
+def without_faces(text: str) -> str:
+    """The text without faces and emoticons, wherever they stand, and without its final marks."""
+    return _faceless(without_tail(text))
+
+
+def likeness(text: str, metadata: object, *, is_code: bool) -> tuple[int, int]:
+    """What a row holds: the hash of its echo, 64 bits, and 32 bits that differ where both of one echo are shown.
+
+    These are 0 of plain text of nobody's. Code is its own form.
     """
-    said = shown_once(text).translate(_PLAIN_PUNCTUATION)
-    bare = _EMOJI.sub(" ", _EMOTICONS.sub(" ", said))
-    folded = " ".join([word if _counts_as_written(word) else prose(word) for word in bare.split()])
-    return _SPACE_IN_CJK.sub("", folded).rstrip(_FINAL_MARKS) or prose(text)
+    shown, echo = ("", code(text)) if is_code else forms(text)
+    told = "" if is_code or shown == echo else shown
+    apart = zlib.crc32(repr((told, metadata)).encode("utf-8", "surrogatepass")) or 1 if told or metadata else 0
+    return short_hash(normal_hash(echo)), apart
+
+
+def _parted(exact: str) -> tuple[str, str]:
+    """The text in plain punctuation, and its final marks and faces."""
+    plain = exact if exact.isascii() else exact.translate(_PLAIN_PUNCTUATION)
+    head, end = plain[:-_END_CHARACTERS], plain[-_END_CHARACTERS:]
+    found = _TAIL.search(end)
+    return (head + end[: found.start()], found[0]) if found else (plain, "")
+
+
+def _echo(stem: str, *, is_plain: bool) -> str:
+    bare = _faceless(stem)
+    if is_plain:
+        return _without_space_in_cjk(prose(bare))
+    words = [word if _counts_as_written(word) else prose(word) for word in bare.split()]
+    return _without_space_in_cjk(" ".join(words))
+
+
+def _faceless(text: str) -> str:
+    bare = _EMOTICONS.sub(" ", text)
+    return bare if bare.isascii() else _FACE_RUNS.sub(" ", bare)
 
 
 def _counts_as_written(word: str) -> bool:
@@ -86,13 +137,6 @@ def _counts_as_written(word: str) -> bool:
     return not word.isascii() and any(one.isnumeric() and not (one.isdecimal() or one.isalpha()) for one in word)
 
 
-def echo_hash(text: str, *, is_code: bool) -> int:
-    """64 bits that are equal for texts of one `echo_form`; of code as it is written."""
-    return short_hash(normal_hash(code(text) if is_code else echo_form(text)))
-
-
-def apart(text: str, metadata: object, *, is_code: bool) -> int:
-    """32 bits that differ for texts of one `echo_hash` that are both shown; 0 of plain text of nobody's."""
-    shown = "" if is_code else shown_once(text)
-    told = "" if is_code or shown == echo_form(text) else shown
-    return zlib.crc32(repr((told, metadata)).encode("utf-8", "surrogatepass")) or 1 if told or metadata else 0
+def _without_space_in_cjk(text: str) -> str:
+    """The text without single spaces beside characters that need none."""
+    return text if text.isascii() else _SPACE_IN_CJK.sub("", text)

@@ -80,7 +80,7 @@ class Columns:
         create_time: float64 Unix seconds.
         update_time: float64 Unix seconds.
         event_time: float64 Unix seconds, NaN when not known.
-        text_hash: uint64, `text.likeness.echo_hash`.
+        text_hash: uint64, the echo of `text.likeness.likeness`.
         id_hash: uint64 of the memory's id.
         length: float32, terms with repetitions.
         session: uint64 of the session's id, 0 without one.
@@ -95,7 +95,7 @@ class Columns:
         expire_time: float64 Unix seconds, 0 where it never ends.
         token_sign: uint8, `TokenSign`. Copied when vectors come later.
         writer: uint32 of who wrote what nobody vouches for, 0 of all else.
-        apart: uint32, `text.likeness.apart`.
+        apart: uint32, what it keeps apart.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.

@@ -16,7 +16,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import CodeFragment, Memory, MemoryKind
 from hummock.core.review import is_of_no_hand
 from hummock.text import template
-from hummock.text.likeness import apart, echo_hash
+from hummock.text.likeness import likeness
 from hummock.text.normalise import prose
 from hummock.text.traits import traits_of
 from hummock.text.versions import name_of
@@ -108,14 +108,14 @@ def pack_row(
 ) -> bytes:
     """A memory's row and id as they are stored."""
     name = name_of(memory)
-    text, is_code = _text(memory), template.is_code(memory.kind)
+    echo, apart = likeness(_text(memory), memory.metadata, is_code=template.is_code(memory.kind))
     row = _ROW.pack(
         ROW.itemsize,
         doc,
         memory.create_time,
         memory.update_time,
         math.nan if memory.event_time is None else memory.event_time,
-        echo_hash(text, is_code=is_code),
+        echo,
         id_hash(memory.id),
         length,
         session_position,
@@ -132,7 +132,7 @@ def pack_row(
         memory.expire_time or 0.0,
         token_sign,
         writer_hash(memory),
-        apart(text, memory.metadata, is_code=is_code),
+        apart,
     )
     return row + memory.id.encode()
 
