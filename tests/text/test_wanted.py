@@ -116,7 +116,7 @@ def test_a_turn_asks_or_tells_a_time(text: str, traits: Trait) -> None:
             "還有呢",
             "謝謝",
         ),
-        *("ok 谢谢", "好的 thanks", "嗯，go on"),
+        *("ok 谢谢", "好的 thanks", "嗯，go on", "好的😊", "thanks! 🙏🏽", "ok <3", "what is it?", "it's ok"),
     ],
 )
 def test_small_talk_names_nothing(text: str) -> None:
@@ -137,6 +137,8 @@ def test_small_talk_names_nothing(text: str) -> None:
             "C#",
             "Go on Linux",
         ),
+        *("what is ✅?", "what is $?", "what is &&", "what is a?", "What's go?", "Go", "go?", "C", "R", "a", "for"),
+        *("ok ✅", "it_is", "goOn", "hello()", "go.on", "好的👎", "什么是$"),
         *("继续部署", "谢谢她的礼物", "早上好喝的咖啡", "然后呢，缓存怎么办", "晚安故事", "ok 缓存", "好" * 41),
         *("what did I say", "昨天", "吗啡"),
     ],

@@ -260,10 +260,14 @@ def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
 
 
 def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filter:
-    """The filter without what a model has said, where a conversation asks for nothing; unless that alone is wanted."""
+    """The filter without what a model has said, where a conversation asks for nothing.
+
+    Origins that the caller names stay.
+    """
     is_talk = query.preset in (Preset.CHAT, Preset.AGENT) and joins_paths(query) and not wanted
-    left = (where.origins or ALL_ORIGINS) - {Origin.AI_OUTPUT}
-    return replace(where, origins=left) if left and is_talk and is_small_talk(query.text) else where
+    if query.filter.origins or not is_talk or not is_small_talk(query.text):
+        return where
+    return replace(where, origins=(where.origins or ALL_ORIGINS) - {Origin.AI_OUTPUT})
 
 
 def _answering(query: RecallQuery, origins: frozenset[Origin], wanted: Wanted) -> frozenset[Origin]:

@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from hummock.core.recall import Wanted
+from hummock.text.likeness import without_faces
 from hummock.text.normalise import CJK, is_han, nfkc
+from hummock.text.signs import has_sign
 from hummock.text.simplified import simplified
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
@@ -89,11 +91,21 @@ _SMALL_TALK_ZH: Final = re.compile(
 )
 
 
+_NAMES: Final = re.compile(
+    r"""["#$%&*+/<=>@\[\\\]^_`{|}]|\w\(|\w(?:[.]|::?)[a-z]|[a-z][A-Z]"""
+    r"|^\W*(?i:go|a|i|s|u|re|for|is|all)\W*$|(?i:\bwhat(?: is|['’]s) (?!(?:it|that|you|there|on|going|next|more)\b)\w)"
+)
+"""A sign, a word of code, a name of a language or a keyword by itself, a word that is asked about."""
+
+
 def is_small_talk(text: str) -> bool:
     """Whether a text greets, thanks, agrees or asks to go on, and names nothing: "ok", 继续, "and then?", 谢谢."""
     if len(text) > _MOST_SMALL_TALK_CHARACTERS:
         return False
-    units = _RUN.findall(simplified(nfkc(text)).casefold())
+    said = without_faces(text)
+    if has_sign(said) or _NAMES.search(said):
+        return False
+    units = _RUN.findall(simplified(nfkc(said)).casefold())
     return bool(units) and all((_SMALL_TALK_ZH if is_han(unit) else _SMALL_TALK).fullmatch(unit) for unit in units)
 
 

@@ -35,7 +35,7 @@ class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Preset.ValueTy
     SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
     recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
     the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
-    only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
+    only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names origins.
     """
     PRESET_CODE: _Preset.ValueType  # 2
     """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;
@@ -56,7 +56,7 @@ PRESET_CHAT: Preset.ValueType  # 1
 SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
 recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
 the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
-only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
+only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names origins.
 """
 PRESET_CODE: Preset.ValueType  # 2
 """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;

@@ -35,7 +35,7 @@ const (
 	// SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
 	// recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
 	// the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
-	// only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
+	// only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names origins.
 	Preset_PRESET_CHAT Preset = 1
 	// Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;
 	// of fragments as much as is missing where late interaction and words say little for them, the more the more there are.

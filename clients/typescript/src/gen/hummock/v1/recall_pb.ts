@@ -1100,7 +1100,7 @@ export enum Preset {
    * SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
    * recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
    * the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT. With others a text that
-   * only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names that alone.
+   * only greets, thanks, agrees or asks to go on ("ok", 继续) finds no AI_OUTPUT, unless the filter names origins.
    *
    * @generated from enum value: PRESET_CHAT = 1;
    */
