@@ -1,7 +1,7 @@
 """What is shown once and what repeats a question, of texts that are not the same."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hummock.recall.query_features import echo_hashes
@@ -122,6 +122,8 @@ def test_what_says_something_else_is_no_echo(said: str, asked: str) -> None:
 
 
 @given(PIECES)
+@example("- 饭B")
+@example("饭 ~")
 def test_what_is_shown_once_is_one_echo(text: str) -> None:
     again = shown_once(text)
     assert shown_once(again) == again

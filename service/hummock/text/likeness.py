@@ -81,7 +81,12 @@ def forms(text: str) -> tuple[str, str]:
     echo = _echo(stem, is_plain=is_plain) or prose(text)
     if not stem or not is_plain or ("  " in stem and _CODES.search(stem)):
         return exact, echo
-    words = _without_space_in_cjk(" ".join(code(stem).split())).split()
+    spaced = " ".join(code(stem).split())
+    together = _without_space_in_cjk(spaced)
+    # A space may be what keeps a dash from being a sign, or a tilde from being a final mark.
+    if together != spaced and (_SIGNS.search(together) or _parted(together)[1]):
+        return exact, echo
+    words = together.split()
     first = words[0]
     if first in ("A", "I") or first[1:].islower():
         words[0] = first[0].lower() + first[1:]
