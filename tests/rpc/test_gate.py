@@ -121,7 +121,7 @@ def test_no_method_answers_without_a_token_or_with_a_wrong_one(method: Any, tmp_
                 # that has ended is INTERNAL to it, now and then.
                 name = need_of(method).method
                 any_shape: Any = serving.channel.stream_stream(name)
-                call = (
+                call: Any = (
                     any_shape(silence(), metadata=metadata)
                     if method.client_streaming
                     else serving.channel.unary_stream(name)(b"\xff\xff", metadata=metadata)
