@@ -61,10 +61,10 @@ def run(unit: str, size: int) -> str:
 
 
 _FREE_S: Final = 0.02
-"""Of the largest size: below it nothing is judged, for a machine that does other work makes ratios of it random."""
+"""Time of the largest size below which nothing is judged: other work on the machine makes ratios of it random."""
 
 _MOST_TIMES: Final = 9.0
-"""That four times the text may take; what is linear takes 4 times, what is quadratic 16."""
+"""How much longer four times the text may take; what is linear takes 4 times, what is quadratic 16."""
 
 
 def grows_with_its_length_alone(work: Callable[[str], object], shape: Shape, size: int) -> str:

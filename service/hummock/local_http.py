@@ -22,7 +22,7 @@ Where none waits, the oldest stream gives way: clients connect to those again. O
 
 MOST_BODY_BYTES: Final = 8 * 1024 * 1024
 BODIES_BYTES: Final = 16 * 1024 * 1024
-"""Of all bodies under way. Above it those that have more than an equal share are refused, so that small ones get by."""
+"""Limit of all bodies together. Above it those with more than an equal share are refused, so that small ones get by."""
 
 HEAD_S: Final = 5.0
 """From the connection, or from the first byte of its next request, until the head of a request is there."""

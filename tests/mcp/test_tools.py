@@ -216,7 +216,7 @@ def test_the_resource_of_a_memory_says_what_read_memory_says(agent: Agent, learn
 
 
 def test_a_corrected_memory_is_there_when_the_wrong_one_is_forgotten(agent: Agent) -> None:
-    """As the description of `forget` says: first the right text, then the old one."""
+    """The way that the description of `forget` names: first the right text, then the old one."""
 
     async def correct(client: Client) -> list[CallToolResult]:
         wrong = await client.call_tool("remember", {"text": "Start the importer with -V"})

@@ -54,7 +54,7 @@ def test_one_text_of_two_owners_two_speakers_and_two_days_is_shown_for_each(serv
     ]
     assert {result.status for result in learn(service, project, *told).results} == {CREATED}
     found = ask(service, project, "who drank how much", top_k=20, min_similarity=-1.0)
-    # Of the two that differ in nothing but their ids one is enough.
+    # One is enough where two differ in nothing but their ids.
     assert len(contents(found)) == 7
 
 

@@ -1,4 +1,4 @@
-"""Whose yesterday: time zones of requests, of projects, and of whoever calls."""
+"""Days in the time zones of requests, of projects, and of callers."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def as_json(text: str) -> object:
 
 
 def whether_it_quotes(text: str) -> bool:
-    """As an answer that repeats what a memory holds."""
+    """Repeats what a memory holds, as an answer does."""
     sources = Sources([text])
     return all(map(sources.quote, passages(text)))
 

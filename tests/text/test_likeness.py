@@ -72,7 +72,7 @@ def test_spellings_of_one_sentence_are_shown_once(spellings: tuple[str, ...]) ->
 
 
 TYPED_OTHERWISE = {"刚吃完饭！", "Polish it", "café", "temperature in K"}
-"""Of those that are kept apart: they differ in final marks, in a first capital, or not at all by Unicode."""
+"""Texts that are kept apart: they differ in final marks, in a first capital, or not at all by Unicode."""
 
 
 @pytest.mark.parametrize(("one", "other"), [pair for pair in OTHERS if pair[0] not in TYPED_OTHERWISE])

@@ -68,7 +68,7 @@ def _categories(fields: Fields, names: dict[str, str]) -> Iterable[str]:
 
 
 def _facts(fields: Fields, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Whose it is, then its own metadata. Raises: BadRecord."""
+    """The record's owners, then its own metadata. Raises: BadRecord."""
     metadata = fields.get("metadata")
     if metadata is None:
         metadata = {}

@@ -21,7 +21,7 @@ from hummock.indexing.walk import open_root
 from hummock.indexing.wire import Changes, changes
 
 _MAX_ROOT_CHARACTERS = 512
-"""As many as a value of a memory's metadata may have."""
+"""The limit of a value of a memory's metadata."""
 
 _NAME_CHARACTERS = 60
 
@@ -283,7 +283,7 @@ class Folder:
         if any(each.name == tree.name or _share_ids(tree, each) for each in strangers):
             return False
         unknown = [each.id for each in indexed.held if each.name == tree.name and not each.root]
-        # Of an index without a name and a root on record half must be here.
+        # Half of an index without a name and a root on record must be here.
         return bool(tree.name) or 2 * len(local.keys() & set(unknown)) >= len(unknown)
 
     def _has_files(self) -> bool:

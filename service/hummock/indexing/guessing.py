@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 _SAMPLE_BYTES: Final = 8_000
-"""Of the lines that are not all ASCII; more say nothing new."""
+"""Limit of the lines that are not all ASCII; more say nothing new."""
 
 _FEWEST_BYTES: Final = 24
 """Bytes at random may be a word, fewer than these at least."""

@@ -129,7 +129,7 @@ class Remembered(_Answer):
     """"created", "duplicate" when that memory has said the same before, word for word, or "held": it reads like an
     instruction to a model, and is not recalled until a person approves it."""
     note: str
-    """Of a duplicate: what it is a duplicate of, and what that means."""
+    """What a duplicate is a duplicate of, and what that means; else empty."""
     redacted: list[str]
     """Kinds of secrets that were taken out and are not remembered; people choose by the setting secrets.policy."""
     held_for: list[str]

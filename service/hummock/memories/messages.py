@@ -38,7 +38,7 @@ MOST_FOLLOWING = 512
 """Messages that one call deletes behind another: others wait for some tens of milliseconds."""
 
 _MOST_CHANGES = 64
-"""That a session knows of. A watch that was away for more is told of all messages anew."""
+"""Changes that a session knows of. A watch that was away for more is told of all messages anew."""
 
 _ATTEMPTS = 8
 """Times that a change starts again because another write changed the message or its memory in between."""
@@ -235,7 +235,7 @@ def _titled(
 def _gave_title(session: Session, message: SessionMessage) -> bool:
     if session.title_position is not None:
         return message.position == session.title_position
-    # Of before this was noted, or imported.
+    # From before this was noted, or imported.
     return message.role is PromptRole.USER and bool(session.title) and session.title == title_of(message.content)
 
 

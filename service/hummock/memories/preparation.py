@@ -112,7 +112,7 @@ class Preparation:
 
 
 def to_hold(one: Prepared, families: tuple[str, ...], message_id: str = "") -> Prepared:
-    """The same to be held for these families; without an id of the caller's, what is equal has one id.
+    """Marks it to be held for these families; without an id of the caller's, what is equal has one id.
 
     Args:
         one: What is to be held.

@@ -196,7 +196,7 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
 
 
 def echo_hashes(text: str) -> frozenset[int]:
-    """Of what was said when it is the query again, also as rows of earlier versions have it."""
+    """Hashes of the texts that repeat the query, also as rows of earlier versions have them."""
     (_, echo), whole = forms(text), prose(text)
     echoes = {echo, code(text)}
     # Those rows fold what has signs as they fold prose, and keep final marks.

@@ -136,7 +136,7 @@ class Gate:
             meter.ended(call)
 
     def knows(self, metadata: Iterable[tuple[str, str | bytes]]) -> bool:
-        """Whether whoever sent this beside a call is let in, as far as his token goes."""
+        """Whether the token in this metadata lets its caller in."""
         try:
             self._caller(metadata)
         except TokenInvalid:

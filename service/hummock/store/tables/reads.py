@@ -423,7 +423,7 @@ def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) ->
 
 
 def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) -> bytes:
-    """That of a stored memory; empty where its payload is not sound."""
+    """The identity of a stored memory; empty where its payload is not sound."""
     payload = txn.get(doc_key, b"", db=tables.payload)
     try:
         whole = msgspec.structs.replace(memory, payload=record_codec.decode_payload(payload))

@@ -246,7 +246,7 @@ class SessionReads:
         return read_message(key, value), len(value)
 
     def _there(self, opened: _Opened, positions: range) -> Iterator[tuple[SessionMessage, int]]:
-        """The same of those that were not deleted."""
+        """Those of the messages that were not deleted."""
         return (found for found in self._whole(opened, positions) if not found[0].is_deleted)
 
     def _whole(self, opened: _Opened, positions: range) -> Iterator[tuple[SessionMessage, int]]:
