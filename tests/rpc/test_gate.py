@@ -121,10 +121,11 @@ def test_no_method_answers_without_a_token_or_with_a_wrong_one(method: Any, tmp_
                 # that has ended is INTERNAL to it, now and then.
                 name = need_of(method).method
                 any_shape: Any = serving.channel.stream_stream(name)
-                call: Any = (
+                one_message: Any = serving.channel.unary_stream(name)
+                call = (
                     any_shape(silence(), metadata=metadata)
                     if method.client_streaming
-                    else serving.channel.unary_stream(name)(b"\xff\xff", metadata=metadata)
+                    else one_message(b"\xff\xff", metadata=metadata)
                 )
                 assert await status_of(call) == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
 
