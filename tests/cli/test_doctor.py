@@ -262,7 +262,7 @@ def test_what_the_service_says_of_itself_is_told(
     data: Path, fake: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = {"writeState": "WRITE_STATE_REFUSED", "writeFault": "the disk takes no more", "damagedCount": 3}
-    at(fake, data, monkeypatch, refused)
+    at(fake, data, monkeypatch, refused | {"clockAhead": "8640000s"})
     monkeypatch.setitem(fake_service.STATUS, "version", "0.0.1")
     monkeypatch.setitem(fake_service.STATUS, "embedding", {"pendingCount": 7})
     errors, warnings = found(data, "error"), found(data, "warning")
@@ -270,6 +270,7 @@ def test_what_the_service_says_of_itself_is_told(
     assert errors["the service found 3 memories damaged"] == f"hummock fsck --data {data}"
     assert any("the service is Hummock 0.0.1" in what for what in warnings)
     assert any("7 memories wait for their vectors" in what for what in warnings)
+    assert any("the clock of the service is 8640000 s ahead" in what for what in warnings)
 
 
 def test_another_service_at_the_address_is_told(data: Path, fake: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:

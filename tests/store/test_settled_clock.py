@@ -24,9 +24,9 @@ from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.store.lmdb.data_file import DATA_FILE
 from hummock.store.settled_clock import SettledClock
 from tests.fakes import FakeClock
-from tests.store.opening import opened
+from tests.store.opening import opened, opened_shared
 from tests.strategies import write_request
-from tests.workplace import Workplace, note, workplace
+from tests.workplace import Workplace, note, over, workplace
 
 DAY = 86_400.0
 NOW = 1_700_000_000.0
@@ -34,6 +34,8 @@ LEAPS = (300.0, 7_200.0, DAY, 40 * DAY, 100 * DAY, 3650 * DAY, 30_000 * DAY)
 """From what a sleep of the machine takes to a clock that is a lifetime ahead."""
 
 SETTLED_S = 600.0
+LATER = 7e9
+"""Behind every clock that is right."""
 
 
 class Forgetting:
@@ -104,8 +106,10 @@ def test_a_clock_that_is_wrong_for_some_seconds_forgets_nothing(
             work.clock.move(2.0)
         # Who repeats a write meanwhile is told what was answered before.
         assert one.repeat("once")
+        assert work.store.status().clock_ahead_s == pytest.approx(leap_s)
         work.clock.leap(-leap_s)
         one.look()
+        assert work.store.status().clock_ahead_s == 0.0
         assert one.left() == ALL
         assert one.repeat("once")
     assert "nothing is forgotten for good until" in caplog.text
@@ -123,6 +127,7 @@ def test_a_clock_that_was_set_right_forgets_what_is_due_behind_ten_minutes(tmp_p
         for _ in range(7):
             work.clock.move(SETTLED_S / 6)
             one.look()
+        assert work.store.status().clock_ahead_s == 0.0
         assert one.left() == (ALL if leap_s < 29 * DAY else set())
 
 
@@ -138,6 +143,20 @@ def test_a_start_with_a_clock_far_ahead_of_the_newest_write_waits_as_well(tmp_pa
         assert not expiry.remove_some()
         clock.move(SETTLED_S)
         assert expiry.remove_some() is is_due
+
+
+def test_a_start_far_ahead_of_the_clock_of_postgresql_waits_as_well(database: str) -> None:
+    """The database's own clock is what a service's is compared with."""
+    with opened_shared(database) as store:
+        over(store, FakeClock()).teach(replace(note("pier lamp", "ending"), expire_time=LATER))
+    clock = FakeClock(LATER + DAY)
+    with opened_shared(database, clock=clock) as store:
+        expiry = Expiry(store)
+        assert not expiry.remove_some()
+        assert store.status().clock_ahead_s > 0.0
+        clock.move(SETTLED_S)
+        assert expiry.remove_some()
+        assert store.status().clock_ahead_s == 0.0
 
 
 def test_a_start_behind_a_night_forgets_at_once(tmp_path: Path) -> None:

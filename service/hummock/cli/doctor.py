@@ -116,6 +116,7 @@ def _asked(target: str) -> Status:
         pending=said.embedding.pending_count,
         failed=said.embedding.failed_count,
         advice=said.model.advice,
+        clock_ahead_s=said.storage.clock_ahead.ToNanoseconds() / 1e9,
     )
 
 

@@ -211,6 +211,9 @@ def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> Non
         print_line(f"  vectors  {_embedding(response.embedding)}")
     print_line(f"  calls    {response.running_calls} running, {response.waiting_calls} waiting")
     print_line(f"  learner  {_learner(response.learner)}")
+    if storage.HasField("clock_ahead"):
+        ahead = f"the clock jumped ahead by {storage.clock_ahead.ToNanoseconds() / 1e9:.0f} s"
+        warn(f"{ahead}; nothing is forgotten for good until it has gone evenly for 10 minutes")
     if response.HasField("activity"):
         print_activity(response.activity)
     if model.advice:

@@ -334,6 +334,7 @@ ENGLISH: Final[dict[str, str]] = {
     "operations.projects": "Projects",
     "operations.loaded": "In memory",
     "operations.damaged": "Damaged records",
+    "operations.clock_ahead": "The clock jumped ahead by {} s. Nothing is forgotten for good in the next ten minutes.",
     "operations.embedding": "Index",
     "operations.pending": "{} memories wait for vectors, {} a second.",
     "operations.left": "{} s left.",

@@ -329,6 +329,7 @@ CHINESE: Final[dict[str, str]] = {
     "operations.projects": "项目",
     "operations.loaded": "在内存中",
     "operations.damaged": "损坏的记录",
+    "operations.clock_ahead": "时钟向前跳了 {} 秒。接下来十分钟内不会永久删除任何内容。",
     "operations.embedding": "索引",
     "operations.pending": "{} 条记忆等待向量，每秒 {} 条。",
     "operations.left": "还需 {} 秒。",

@@ -104,7 +104,7 @@ class StoreStatus:
 
     `pending_count` of its memories wait for their vectors. `write_fault` says why writes are refused, and is empty
     while they are stored. `damaged_count` counts records that were read since it was opened and are not what was
-    written.
+    written. `clock_ahead_s` is by how much the clock is ahead of the time that removal goes by, 0 while it is believed.
     """
 
     directory: str
@@ -116,6 +116,7 @@ class StoreStatus:
     pending_count: int = 0
     write_fault: str = ""
     damaged_count: int = 0
+    clock_ahead_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,7 @@ class Status:
         damaged: Memories that it found damaged.
         pending, failed: Memories whose vectors are still to be made, and those on which the model failed.
         advice: Which other model would suit; empty where none.
+        clock_ahead_s: How far its clock is ahead of the time by which it removes memories; 0 where it is not.
     """
 
     version: str
@@ -57,6 +58,7 @@ class Status:
     pending: int
     failed: int
     advice: str
+    clock_ahead_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,4 +85,25 @@ def has_the_model_it_should(case: Case) -> Finding | None:
     return warning(case.service.advice, "hummock models ls") if case.service.advice else fine("its model suits")
 
 
-CHECKS: tuple[Check, ...] = (answers, is_this_version, writes, has_no_damage, has_all_vectors, has_the_model_it_should)
+def trusts_its_clock(case: Case) -> Finding | None:
+    """Whether memories are removed when they are due: a clock that jumped is believed ten minutes later."""
+    if case.service is None:
+        return None
+    if case.service.clock_ahead_s:
+        return warning(
+            f"the clock of the service is {case.service.clock_ahead_s:.0f} s ahead of when it was looked at last; "
+            "nothing is forgotten for good until it has gone evenly for ten minutes",
+            "date -u   # if it is wrong, set it now; if it is right, wait",
+        )
+    return fine("the clock of the service goes evenly")
+
+
+CHECKS: tuple[Check, ...] = (
+    answers,
+    is_this_version,
+    writes,
+    trusts_its_clock,
+    has_no_damage,
+    has_all_vectors,
+    has_the_model_it_should,
+)

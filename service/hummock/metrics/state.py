@@ -95,6 +95,9 @@ def _store(store: StoreStatus) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "hummock_writes_refused", "1 while writes are refused.", value=1 if store.write_fault else 0
     )
+    yield GaugeMetricFamily(
+        "hummock_clock_ahead_seconds", "Of the time by which memories are removed.", value=store.clock_ahead_s
+    )
     yield CounterMetricFamily(
         "hummock_damaged_records", "Records that were not what was written.", value=store.damaged_count
     )

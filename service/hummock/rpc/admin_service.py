@@ -112,6 +112,7 @@ def status_response(status: ServiceStatus, load: Load) -> pb.GetStatusResponse:
             write_state=pb.WRITE_STATE_REFUSED if status.store.write_fault else pb.WRITE_STATE_WRITABLE,
             write_fault=status.store.write_fault,
             damaged_count=status.store.damaged_count,
+            clock_ahead=values.optional_duration(status.store.clock_ahead_s or None),
         ),
         running_calls=load.running,
         waiting_calls=load.waiting,

@@ -48,17 +48,28 @@ class SettledClock:
     def settled(self) -> float:
         """Unix seconds: `now`, or less by the leaps that are not believed yet."""
         with self._lock:
-            monotonic = self._clock.monotonic()
-            ahead = self._clock.now() - monotonic
-            while self._leaps and self._leaps[-1][1] - ahead > _LEAP_S:
-                self._leaps.pop()  # it was taken back
-            if ahead - (self._leaps[-1][1] if self._leaps else self._settled) > _LEAP_S:
-                self._note_leap(monotonic, ahead)
-            while self._leaps and monotonic - self._leaps[0][0] >= _SETTLE_S:
-                self._settled = self._leaps.popleft()[1]
-            if not self._leaps or ahead < self._settled:
-                self._settled = ahead
+            monotonic, _ = self._look()
             return self._settled + monotonic
+
+    def ahead_s(self) -> float:
+        """Seconds by which `now` is ahead of `settled`; 0 while every leap is believed."""
+        with self._lock:
+            _, ahead = self._look()
+            return ahead - self._settled
+
+    def _look(self) -> tuple[float, float]:
+        """Takes in what the clocks say: the monotonic one, and by how much the wall clock is ahead of it."""
+        monotonic = self._clock.monotonic()
+        ahead = self._clock.now() - monotonic
+        while self._leaps and self._leaps[-1][1] - ahead > _LEAP_S:
+            self._leaps.pop()  # it was taken back
+        if ahead - (self._leaps[-1][1] if self._leaps else self._settled) > _LEAP_S:
+            self._note_leap(monotonic, ahead)
+        while self._leaps and monotonic - self._leaps[0][0] >= _SETTLE_S:
+            self._settled = self._leaps.popleft()[1]
+        if not self._leaps or ahead < self._settled:
+            self._settled = ahead
+        return monotonic, ahead
 
     def _note_leap(self, monotonic: float, ahead: float) -> None:
         self._leaps.append((monotonic, ahead))

@@ -102,6 +102,7 @@ class WritableStore(StoreReads):
             pending_count=pending_count,
             damaged_count=self._engine.damage.count,
             write_fault=self._writer.stopped or self._health.write_fault,
+            clock_ahead_s=self._clock.ahead_s(),
         )
 
     def trouble(self) -> str:

@@ -145,6 +145,7 @@ class StorageStatus(_message.Message):
     WRITE_STATE_FIELD_NUMBER: _builtins.int
     WRITE_FAULT_FIELD_NUMBER: _builtins.int
     DAMAGED_COUNT_FIELD_NUMBER: _builtins.int
+    CLOCK_AHEAD_FIELD_NUMBER: _builtins.int
     directory: _builtins.str
     """The data directory."""
     used_bytes: _builtins.int
@@ -163,6 +164,12 @@ class StorageStatus(_message.Message):
     """Why they are refused and what to do, for people. Empty while they are stored."""
     damaged_count: _builtins.int
     """Records that were read since the service began and are not what was written. They are left out of answers."""
+    @_builtins.property
+    def clock_ahead(self) -> _duration_pb2.Duration:
+        """How far the clock is ahead of the time by which memories and answers to request ids are removed for good. Unset
+        while both are the same: a clock that jumped is believed ten minutes later.
+        """
+
     def __init__(
         self,
         *,
@@ -175,10 +182,11 @@ class StorageStatus(_message.Message):
         write_state: Global___WriteState.ValueType = ...,
         write_fault: _builtins.str = ...,
         damaged_count: _builtins.int = ...,
+        clock_ahead: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["clock_ahead", b"clock_ahead"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["damaged_count", b"damaged_count", "directory", b"directory", "loaded_bytes", b"loaded_bytes", "loaded_project_count", b"loaded_project_count", "project_count", b"project_count", "quota_bytes", b"quota_bytes", "used_bytes", b"used_bytes", "write_fault", b"write_fault", "write_state", b"write_state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["clock_ahead", b"clock_ahead", "damaged_count", b"damaged_count", "directory", b"directory", "loaded_bytes", b"loaded_bytes", "loaded_project_count", b"loaded_project_count", "project_count", b"project_count", "quota_bytes", b"quota_bytes", "used_bytes", b"used_bytes", "write_fault", b"write_fault", "write_state", b"write_state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

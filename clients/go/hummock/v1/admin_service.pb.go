@@ -278,7 +278,10 @@ type StorageStatus struct {
 	// Why they are refused and what to do, for people. Empty while they are stored.
 	WriteFault string `protobuf:"bytes,8,opt,name=write_fault,json=writeFault,proto3" json:"write_fault,omitempty"`
 	// Records that were read since the service began and are not what was written. They are left out of answers.
-	DamagedCount  uint32 `protobuf:"varint,9,opt,name=damaged_count,json=damagedCount,proto3" json:"damaged_count,omitempty"`
+	DamagedCount uint32 `protobuf:"varint,9,opt,name=damaged_count,json=damagedCount,proto3" json:"damaged_count,omitempty"`
+	// How far the clock is ahead of the time by which memories and answers to request ids are removed for good. Unset
+	// while both are the same: a clock that jumped is believed ten minutes later.
+	ClockAhead    *durationpb.Duration `protobuf:"bytes,10,opt,name=clock_ahead,json=clockAhead,proto3" json:"clock_ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -374,6 +377,13 @@ func (x *StorageStatus) GetDamagedCount() uint32 {
 		return x.DamagedCount
 	}
 	return 0
+}
+
+func (x *StorageStatus) GetClockAhead() *durationpb.Duration {
+	if x != nil {
+		return x.ClockAhead
+	}
+	return nil
 }
 
 // How keywords are learnt, since the service began.
@@ -1164,7 +1174,7 @@ const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
 	"max_tokens\x18\x04 \x01(\rR\tmaxTokens\x12,\n" +
 	"\ascripts\x18\x05 \x03(\x0e2\x12.hummock.v1.ScriptR\ascripts\x12\x16\n" +
-	"\x06advice\x18\x06 \x01(\tR\x06advice\"\xe6\x02\n" +
+	"\x06advice\x18\x06 \x01(\tR\x06advice\"\xa2\x03\n" +
 	"\rStorageStatus\x12\x1c\n" +
 	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1d\n" +
 	"\n" +
@@ -1178,7 +1188,10 @@ const file_hummock_v1_admin_service_proto_rawDesc = "" +
 	"writeState\x12\x1f\n" +
 	"\vwrite_fault\x18\b \x01(\tR\n" +
 	"writeFault\x12#\n" +
-	"\rdamaged_count\x18\t \x01(\rR\fdamagedCount\"\xf7\x01\n" +
+	"\rdamaged_count\x18\t \x01(\rR\fdamagedCount\x12:\n" +
+	"\vclock_ahead\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"clockAhead\"\xf7\x01\n" +
 	"\rLearnerStatus\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
 	"\brequests\x18\x02 \x01(\rR\brequests\x12\x18\n" +
@@ -1289,31 +1302,32 @@ var file_hummock_v1_admin_service_proto_goTypes = []any{
 var file_hummock_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: hummock.v1.ModelStatus.scripts:type_name -> hummock.v1.Script
 	1,  // 1: hummock.v1.StorageStatus.write_state:type_name -> hummock.v1.WriteState
-	13, // 2: hummock.v1.EmbeddingStatus.time_left:type_name -> google.protobuf.Duration
-	13, // 3: hummock.v1.Latency.p50:type_name -> google.protobuf.Duration
-	13, // 4: hummock.v1.Latency.p95:type_name -> google.protobuf.Duration
-	13, // 5: hummock.v1.Latency.p99:type_name -> google.protobuf.Duration
-	7,  // 6: hummock.v1.MethodActivity.latency:type_name -> hummock.v1.Latency
-	14, // 7: hummock.v1.StageActivity.stage:type_name -> hummock.v1.RecallStage
-	7,  // 8: hummock.v1.StageActivity.latency:type_name -> hummock.v1.Latency
-	13, // 9: hummock.v1.Activity.window:type_name -> google.protobuf.Duration
-	8,  // 10: hummock.v1.Activity.methods:type_name -> hummock.v1.MethodActivity
-	9,  // 11: hummock.v1.Activity.stages:type_name -> hummock.v1.StageActivity
-	10, // 12: hummock.v1.Activity.failures:type_name -> hummock.v1.FailureCount
-	13, // 13: hummock.v1.Activity.step:type_name -> google.protobuf.Duration
-	13, // 14: hummock.v1.GetStatusResponse.uptime:type_name -> google.protobuf.Duration
-	3,  // 15: hummock.v1.GetStatusResponse.model:type_name -> hummock.v1.ModelStatus
-	4,  // 16: hummock.v1.GetStatusResponse.storage:type_name -> hummock.v1.StorageStatus
-	5,  // 17: hummock.v1.GetStatusResponse.learner:type_name -> hummock.v1.LearnerStatus
-	6,  // 18: hummock.v1.GetStatusResponse.embedding:type_name -> hummock.v1.EmbeddingStatus
-	11, // 19: hummock.v1.GetStatusResponse.activity:type_name -> hummock.v1.Activity
-	2,  // 20: hummock.v1.AdminService.GetStatus:input_type -> hummock.v1.GetStatusRequest
-	12, // 21: hummock.v1.AdminService.GetStatus:output_type -> hummock.v1.GetStatusResponse
-	21, // [21:22] is the sub-list for method output_type
-	20, // [20:21] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	13, // 2: hummock.v1.StorageStatus.clock_ahead:type_name -> google.protobuf.Duration
+	13, // 3: hummock.v1.EmbeddingStatus.time_left:type_name -> google.protobuf.Duration
+	13, // 4: hummock.v1.Latency.p50:type_name -> google.protobuf.Duration
+	13, // 5: hummock.v1.Latency.p95:type_name -> google.protobuf.Duration
+	13, // 6: hummock.v1.Latency.p99:type_name -> google.protobuf.Duration
+	7,  // 7: hummock.v1.MethodActivity.latency:type_name -> hummock.v1.Latency
+	14, // 8: hummock.v1.StageActivity.stage:type_name -> hummock.v1.RecallStage
+	7,  // 9: hummock.v1.StageActivity.latency:type_name -> hummock.v1.Latency
+	13, // 10: hummock.v1.Activity.window:type_name -> google.protobuf.Duration
+	8,  // 11: hummock.v1.Activity.methods:type_name -> hummock.v1.MethodActivity
+	9,  // 12: hummock.v1.Activity.stages:type_name -> hummock.v1.StageActivity
+	10, // 13: hummock.v1.Activity.failures:type_name -> hummock.v1.FailureCount
+	13, // 14: hummock.v1.Activity.step:type_name -> google.protobuf.Duration
+	13, // 15: hummock.v1.GetStatusResponse.uptime:type_name -> google.protobuf.Duration
+	3,  // 16: hummock.v1.GetStatusResponse.model:type_name -> hummock.v1.ModelStatus
+	4,  // 17: hummock.v1.GetStatusResponse.storage:type_name -> hummock.v1.StorageStatus
+	5,  // 18: hummock.v1.GetStatusResponse.learner:type_name -> hummock.v1.LearnerStatus
+	6,  // 19: hummock.v1.GetStatusResponse.embedding:type_name -> hummock.v1.EmbeddingStatus
+	11, // 20: hummock.v1.GetStatusResponse.activity:type_name -> hummock.v1.Activity
+	2,  // 21: hummock.v1.AdminService.GetStatus:input_type -> hummock.v1.GetStatusRequest
+	12, // 22: hummock.v1.AdminService.GetStatus:output_type -> hummock.v1.GetStatusResponse
+	22, // [22:23] is the sub-list for method output_type
+	21, // [21:22] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_admin_service_proto_init() }

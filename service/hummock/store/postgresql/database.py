@@ -232,6 +232,10 @@ class Database:
             cursor = connection.execute(statement, arguments)
             return cursor.fetchall() if cursor.description else []
 
+    def now_s(self) -> float:
+        """Unix seconds by the database's own clock. Raises: DatabaseUnreachable."""
+        return float(self.ask(b"SELECT extract(epoch FROM clock_timestamp())::float8", ())[0][0])
+
     @contextmanager
     def by_itself(self) -> Iterator[PatientConnection]:
         """A connection of its own, so that it waits for nobody. Raises: DatabaseUnreachable."""

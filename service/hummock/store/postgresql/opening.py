@@ -46,7 +46,7 @@ def open_shared_store(
     Args:
         dsn: A connection string, "postgresql://…"; with several hosts the one that takes writes is used.
         space: Of all vectors; a database keeps the first one that it was opened with.
-        clock: The time.
+        clock: The time. Where it is a day ahead of the database's, nothing is removed by it at first.
         quota_bytes: Most that the tables may take.
         memory_budget_bytes: For projects in memory; the one last read may be larger alone.
         readers: Threads that read at once.
@@ -55,10 +55,10 @@ def open_shared_store(
 
     Raises: StartError: the database is unusable, of another space, or of a newer version or analyzer.
     """
-    clock = SettledClock(clock)
     database = Database(dsn, space, readers + _WRITERS)
     claims: LeasedClaims | None = None
     try:
+        clock = SettledClock(clock, database.now_s())
         claims = LeasedClaims(database, limits.lease_s)
         reanalyse(database, claims, say)
         recent = RecentReads(limits.recent_memory_bytes, limits.recent_token_bytes)
