@@ -16,8 +16,8 @@ from bench.corpus import NOW_S, Corpus
 from bench.service import Bench, BenchFailed
 from hummock.core.recall import Recalled
 from hummock.rpc.recall_messages import recall_query
-from hummock.v1 import memory_pb2, recall_pb2
 from hummock.wiring.service import open_use_cases
+from hummock_client.v1 import memory_pb2, recall_pb2
 
 RECALL = "/hummock.v1.ContextService/Recall"
 LEARN = "/hummock.v1.ContextService/Learn"

@@ -19,9 +19,9 @@ from bench.generator import Generator, Load, NoCompiler
 from bench.report import Findings, Judge, Row
 from bench.service import Serving
 from bench.stores import BATCH_MEMORIES, A
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 
 PART = "beside"
 _WARM_UP, _RECALLS, _LEARNS = 1000, 2000, 100

@@ -16,9 +16,9 @@ from bench.command import Options, run_parts
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed
 from hummock import models
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 
 PART = "clients"
 ROUNDS = 5

@@ -21,8 +21,8 @@ from bench.corpus import Corpus
 from bench.report import Findings, Row
 from bench.service import console_at
 from bench.stores import A, B, Setting
-from hummock.console.view import STATIC
-from hummock.v1 import context_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_tools.console.view import STATIC
 
 PART = "console"
 _COST_LIMIT, _PAGE_LIMIT_MS, _LIVE_LIMIT_MS, _SIZE_LIMIT_KB = 3.0, 1000.0, 500.0, 300.0

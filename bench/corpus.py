@@ -14,8 +14,8 @@ import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
 from numpy.typing import NDArray
 
-from hummock.v1 import memory_pb2 as pb
 from hummock_client import vector
+from hummock_client.v1 import memory_pb2 as pb
 
 _ZH_FIRST = (
     "还款", "账单", "订单", "库存", "用户", "支付", "退款", "优惠券", "缓存", "日志", "索引", "会话", "权限", "消息",

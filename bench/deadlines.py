@@ -18,7 +18,7 @@ from bench.model import default_model, no_model
 from bench.report import Findings, Row
 from bench.service import BenchFailed, Serving
 from bench.stores import Filled, Setting
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
 
 PART = "deadlines"
 SETTING = Setting(name="B-embedded", memories=100_000, projects=1, embedded=TAG)

@@ -13,9 +13,9 @@ from time import perf_counter
 
 import grpc
 
-from hummock.v1 import memory_service_pb2 as pb
-from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client import Client
+from hummock_client.v1 import memory_service_pb2 as pb
+from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 
 WARM_UP_CALLS = 500
 """Of each, before those that count."""

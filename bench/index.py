@@ -20,14 +20,14 @@ from bench.command import Options, run_parts
 from bench.model import default_model, no_model
 from bench.report import Findings, Judge, Row
 from bench.service import Bench, BenchFailed, Serving, say
-from hummock.indexing.chunker import fragments
-from hummock.indexing.sync import SyncReport, sync
-from hummock.indexing.walk import walk
-from hummock.v1 import admin_service_pb2, memory_pb2, project_service_pb2, recall_pb2
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
-from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock_client.v1 import admin_service_pb2, memory_pb2, project_service_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1.admin_service_pb2_grpc import AdminServiceStub
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock_tools.indexing.chunker import fragments
+from hummock_tools.indexing.sync import SyncReport, sync
+from hummock_tools.indexing.walk import walk
 
 PART = "index"
 _ROOT = Path(os.environ.get("REPO", Path(__file__).parent.parent))

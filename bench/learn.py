@@ -26,10 +26,10 @@ from bench.stores import BATCH_MEMORIES, A, B
 from hummock.core.memory import LearnCommand, Learned, LearnStatus
 from hummock.rpc.memory_messages import learn_command
 from hummock.rpc.recall_messages import recall_query
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import recall_pb2
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.wiring.service import open_use_cases
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import recall_pb2
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 
 Given = TypeVar("Given")
 

@@ -22,8 +22,8 @@ from bench.command import Options, run_parts
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed, Serving
 from hummock import models
-from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
-from hummock.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
 
 PART = "learning"
 ENTRIES = 1000

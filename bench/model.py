@@ -39,10 +39,6 @@ from bench.report import Findings, Judge, Row
 from bench.service import Bench, BenchFailed
 from bench.stores import BATCH_MEMORIES, ONE_OF_A, A, Filled, learn_all
 from hummock import models
-from hummock.indexing.chunker import fragments
-from hummock.indexing.markdown import MARKDOWN_SUFFIXES
-from hummock.indexing.walk import walk
-from hummock.indexing.wire import memory_input
 from hummock.models import EmbeddingModel, ModelDescription, PairDescription, served
 from hummock.models.description import TOKENIZER_FILE, Pooling
 from hummock.models.encoder import open_session
@@ -50,8 +46,12 @@ from hummock.models.pair import BEGINNING_TOKENS, weights, whole_readers
 from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
 from hummock.text.normalise import known_share
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, recall_pb2
+from hummock_tools.indexing.chunker import fragments
+from hummock_tools.indexing.markdown import MARKDOWN_SUFFIXES
+from hummock_tools.indexing.walk import walk
+from hummock_tools.indexing.wire import memory_input
 
 PART, EMBEDDING = "model", "embedding"
 _TOKENS = 16

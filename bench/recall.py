@@ -22,7 +22,7 @@ from bench.peers.running import QDRANT_EDGE, Result, run_peer
 from bench.report import Findings, Judge, Row
 from bench.stores import A, Filled
 from bench.trivial import CALL, trivial_server
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
 
 PART = "recall"
 NOT_MEASURED = (

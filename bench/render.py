@@ -21,7 +21,7 @@ from hummock.render.compose import FORMS, compose, marked
 from hummock.render.section import Frame, Selected, wording_of
 from hummock.rpc.memory_messages import learn_command
 from hummock.text.tokens import CountedOnce, EstimatedTokens, TokenCounter, TokenizerTokens
-from hummock.v1 import context_service_pb2
+from hummock_client.v1 import context_service_pb2
 
 PART = "render"
 _CANDIDATES, _BUDGET_TOKENS = 50, 4000

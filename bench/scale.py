@@ -17,8 +17,8 @@ from bench.report import Findings, Judge, Row
 from bench.service import Serving
 from bench.stores import DIM, A, B, Filled, Setting
 from hummock.store.lmdb.saved_views import SAVED_VIEWS
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1.admin_service_pb2_grpc import AdminServiceStub
 
 START, GROWTH, PROJECTS = "start", "growth", "projects"
 _MIB = 1 << 20

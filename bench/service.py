@@ -15,10 +15,10 @@ from pathlib import Path
 import grpc
 
 from hummock import models
-from hummock.cli.console import CONSOLE_ON
-from hummock.cli.serve import SERVING_ON
 from hummock.config import Settings, load_settings
 from hummock_client.channel import channel_options
+from hummock_tools.cli.child import SERVING_ON
+from hummock_tools.cli.console import CONSOLE_ON
 
 _PREFIX = "HUMMOCK_"
 _CONNECT_S = 60.0

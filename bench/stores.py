@@ -43,8 +43,8 @@ from hummock.models.space import embedding_space, pair_space
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.record_codec import SCHEMA
 from hummock.text.analyzer import ANALYZER_VERSION
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 
 DIM = 384
 SEED = 7420

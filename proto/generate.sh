@@ -1,10 +1,11 @@
 #!/bin/sh
-# Writes what follows from proto/: the protos of clients into clients/proto, the Python stubs into service/hummock/v1.
+# Writes what follows from proto/: the protos of clients into clients/proto, the Python stubs into
+# clients/python/hummock_client/v1.
 # Needs the `dev` extra; run by `make proto`.
 set -eu
 cd "$(dirname "$0")"
 python="${PYTHON:-python3}"
-stubs=../service/hummock/v1
+stubs=../clients/python/hummock_client/v1
 protos=../clients/proto
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -16,6 +17,8 @@ rm -rf "$protos"
 "$python" without_rules.py descriptors "$out/full.binpb" "$out/bare.binpb"
 "$python" -m grpc_tools.protoc --descriptor_set_in="$out/bare.binpb" --python_out="$out" --grpc_python_out="$out" \
     --mypy_out="$out" --mypy_grpc_out="$out" hummock/v1/*.proto
+# Their package on the wire is hummock.v1, and the one they are imported from is the client's.
+sed -i.bak 's/^from hummock\.v1 import /from hummock_client.v1 import /' "$out"/hummock/v1/*.py "$out"/hummock/v1/*.pyi
 rm -rf "$stubs"
 mkdir -p "$stubs"
 cp "$out"/hummock/v1/*.py "$out"/hummock/v1/*.pyi "$stubs"

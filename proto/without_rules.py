@@ -4,17 +4,19 @@
     python without_rules.py descriptors FROM TO  a descriptor set without the import; rules stay as bytes of options
 
 The stubs of Python are made of the latter: who does not know the rules never sees them, and the service reads them from
-the very classes that clients use. Run by `make proto`, in this folder.
+the very classes that clients use. Run in this folder, by `make proto` and wherever a client is built; the former needs
+nothing but Python.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+if TYPE_CHECKING:
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 RULES = "buf/validate/validate.proto"
 _IMPORT = re.compile(rf'^import "{RULES}";\n', re.MULTILINE)
@@ -29,6 +31,8 @@ def main() -> None:
         case ["protos", folder]:
             write_protos(Path(folder))
         case ["descriptors", source, target]:
+            from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
             descriptors = FileDescriptorSet.FromString(Path(source).read_bytes())
             Path(target).write_bytes(without_import(descriptors).SerializeToString())
         case _:
@@ -40,8 +44,7 @@ def write_protos(folder: Path) -> None:
     for source in sorted(Path().glob("hummock/v1/*.proto")):
         _write(folder / source, without_rules(source.read_text(encoding="utf-8")))
     for source in sorted(Path().glob("google/rpc/*")):
-        (folder / source).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, folder / source)
+        _write(folder / source, source.read_text(encoding="utf-8"))
 
 
 def without_rules(proto: str) -> str:
@@ -62,7 +65,7 @@ def without_rules(proto: str) -> str:
 
 def without_import(descriptors: FileDescriptorSet) -> FileDescriptorSet:
     """The same files but for that of the rules, which none of them imports any more."""
-    bare = FileDescriptorSet()
+    bare = type(descriptors)()
     for file in descriptors.file:
         if file.name == RULES:
             continue
@@ -84,6 +87,9 @@ def _closing(text: str, start: int) -> int:
 
 
 def _write(path: Path, text: str) -> None:
+    """Leaves a file alone that has this text: another client may be built of it right now."""
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 

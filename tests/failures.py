@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hummock.v1 import project_service_pb2 as pb
 from hummock_client.errors import status_error
+from hummock_client.v1 import project_service_pb2 as pb
 
 
 def field_of(failure: pb.ImportFailure) -> str:

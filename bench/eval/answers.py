@@ -24,13 +24,13 @@ from bench.service import Bench, BenchFailed, Serving
 from hummock import models
 from hummock.config import load_settings
 from hummock.core.errors import HummockError
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
-from hummock.v1 import project_service_pb2 as project_pb
-from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
-from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_client.v1.admin_service_pb2_grpc import AdminServiceStub
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
 
 REPOSITORY = Path(__file__).parents[2]
 Say = Callable[[str], None]

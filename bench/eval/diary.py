@@ -20,7 +20,7 @@ from bench.eval.made import Draws, drawn
 from bench.eval.noise import DATA
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import AGENT, CHAT
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 _WRITTEN = 0.8
 """Share of the days that have an entry at all."""

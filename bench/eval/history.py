@@ -15,10 +15,10 @@ from bench.eval.code_questions import FOLDERS
 from bench.eval.indexed import Indexed, SetSkipped, at_commit
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import AGENT, CODE
-from hummock.indexing.chunker import fragments
-from hummock.indexing.fragment import SourceFile
-from hummock.indexing.walk import git
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_tools.indexing.chunker import fragments
+from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.walk import git
 
 TREES = (("bf23efb", "11db27c"), ("11db27c", "6c357f1"))
 """Trees that are learnt, and the last commit that is asked about of each: some 120 and 160 commits, before most files

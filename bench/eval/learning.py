@@ -24,11 +24,11 @@ from bench.machine import DIRTY, Machine
 from bench.report import json_text
 from bench.service import Bench, BenchFailed, Serving, say
 from hummock.core.errors import HummockError
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_pb2, memory_pb2
-from hummock.v1 import learning_service_pb2 as pb
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
-from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_pb2, memory_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1.learning_service_pb2_grpc import LearningServiceStub
 
 TURNS = 200
 CUTS = (1, 5, 10)

@@ -14,7 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import AGENT, CHAT, CODE, Way
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 DATA = Path(__file__).parent / "data"
 

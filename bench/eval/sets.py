@@ -14,7 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.eval.made import drawn, function_names, is_chinese_of_two, mixed_sentence, two_character_words
 from bench.eval.ways import CHAT, PATHS_COMPARED, Way
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 Record = Mapping[str, Any]
 """A line of a data file; which fields it has depends on the file."""

@@ -17,7 +17,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from bench.eval.noise import DATA
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import AGENT, CHAT, CODE
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 _PROJECT = "siblings"
 _FIRST = datetime(2026, 8, 3, 9, tzinfo=UTC)

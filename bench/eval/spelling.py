@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.eval.noise import rows
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import CHAT, Way
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 _KINDS = ("typos", "pinyin", "traditional")
 _PROJECT = "spelling"

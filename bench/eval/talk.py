@@ -17,7 +17,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from bench.eval.sets import Corpus, Question, Record, Slice, records, relevant_of
 from bench.eval.ways import CHAT, PATHS_COMPARED
 from hummock.text.time_words import time_intervals
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 DATA = Path(__file__).parent / "data"
 

@@ -21,7 +21,7 @@ from bench.eval.ways import RecallPath
 from bench.service import BenchFailed, say
 from hummock.core.errors import HummockError
 from hummock.recall.verdicts import DOUBT, MOST_GAIN, MOST_LOSS
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 
 VOICES = (1, 2, 3, 5, 10, 32)
 LOSSES = (0.2, MOST_LOSS, 0.6)

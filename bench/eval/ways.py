@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bench.eval.metrics import DEPTH
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
 
 
 class RecallPath(StrEnum):

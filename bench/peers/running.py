@@ -16,7 +16,7 @@ from bench.corpus import place_of
 from bench.service import say
 from bench.stores import Filled
 from hummock.text.analyzer import document_terms, query_terms
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 _ROOT = Path(__file__).parents[2]
 _LIMIT_S = 3600.0

@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")"
 python="${PYTHON:-python3}"
+sh ../protos.sh
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 mkdir "$out/bin"

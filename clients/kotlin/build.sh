@@ -3,6 +3,7 @@
 # when that last went well. What Maven says goes to standard error.
 set -eu
 cd "$(dirname "$0")"
+sh ../protos.sh
 built=target/built
 # Sums and names: what has changed, what is new and what is gone shows, whatever the time of a file.
 sources() {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor import Descriptor, MethodDescriptor
 
-import hummock.v1
+import hummock_client.v1
 
 PACKAGE = Path(__file__).parent / "hummock_client"
 TWINS = {"async_calls.py": "calls.py", "async_sessions.py": "sessions.py", "async_learning.py": "learning.py"}
@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol, overload
 
-from hummock.v1 import {modules}
+from hummock_client.v1 import {modules}
 
 
 class Send(Protocol):
@@ -108,9 +108,11 @@ def styled(name: str, source: str, text: str) -> str:
 
 
 def _methods() -> Iterator[MethodDescriptor]:
-    for stub in pkgutil.iter_modules(hummock.v1.__path__):
+    for stub in pkgutil.iter_modules(hummock_client.v1.__path__):
         if stub.name.endswith("_service_pb2"):
-            for service in importlib.import_module(f"hummock.v1.{stub.name}").DESCRIPTOR.services_by_name.values():
+            for service in importlib.import_module(
+                f"hummock_client.v1.{stub.name}"
+            ).DESCRIPTOR.services_by_name.values():
                 yield from service.methods
 
 

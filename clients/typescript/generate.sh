@@ -3,6 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 PATH="$PWD/node_modules/.bin:$PWD/../../.venv/bin:$PATH"
+sh ../protos.sh
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 buf generate ../proto --output "$out" --template '{"version": "v2", "plugins": [

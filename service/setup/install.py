@@ -18,7 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "service" / "locks"
 VENV = ROOT / ".venv"
 LOG = VENV / "setup.log"
-SOURCES = ("service/hummock", "kernels/hummock_kernels", "clients/python/hummock_client")
+SOURCES = (
+    "service/hummock",
+    "kernels/hummock_kernels",
+    "clients/python/hummock_client",
+    "clients/python/hummock_tools",
+)
 EXTRAS = ("server", "dev")
 
 

@@ -13,7 +13,7 @@ from hummock.activity.ledger import BUCKETS, LEDGER_BYTES, OTHER, STEP_S, WINDOW
 from hummock.activity.summary import summed
 from hummock.core.activity import Activity, MethodActivity, ProcessLoad
 from hummock.rpc.gate import EndedCall
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
 
 RECALL = "/hummock.v1.ContextService/Recall"
 WATCH = "/hummock.v1.MemoryService/WatchMemories"

@@ -11,7 +11,7 @@ from bench.command import Options
 from bench.generator import Generator, NoCompiler
 from bench.service import BenchFailed
 from bench.stores import Filled, Setting, Stores
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
 
 TINY = Setting(name="tiny", memories=240, projects=3)
 

@@ -13,8 +13,8 @@ from bench.eval.indexed import Indexed
 from bench.eval.sets import CORPORA, Corpus, Question, Slice
 from bench.eval.ways import AGENT, CHAT, CODE, RecallPath
 from hummock import models
-from hummock.indexing.fragment import SourceFile
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
+from hummock_tools.indexing.fragment import SourceFile
 from tests.bench_eval import datasets
 
 

@@ -16,7 +16,7 @@ from bench.eval.made import Draws
 from bench.eval.noise import facts, noise_slices
 from bench.eval.sets import Corpus, Slice
 from bench.eval.siblings import siblings
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 NOWHERE = Path("nowhere")
 THURSDAY = date(2026, 1, 8)

@@ -7,7 +7,7 @@ import pytest
 
 from bench.eval.made import Half, half_of
 from bench.eval.sets import CORPORA, Corpus
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 from tests.bench_eval import datasets
 
 SLICES = {

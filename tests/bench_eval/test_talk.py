@@ -8,7 +8,7 @@ import pytest
 
 from bench.eval.sets import Corpus
 from bench.eval.talk import DATA, talk
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 from tests.bench_eval import datasets
 
 

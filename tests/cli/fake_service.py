@@ -14,17 +14,17 @@ from google.protobuf.message import Message
 
 from hummock.core.errors import InvalidRequest
 from hummock.rpc.status import to_proto
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import admin_service_pb2_grpc as admin_grpc
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import context_service_pb2_grpc as context_grpc
-from hummock.v1 import explain_pb2, recall_pb2
-from hummock.v1 import memory_service_pb2 as memory_service_pb
-from hummock.v1 import memory_service_pb2_grpc as memory_grpc
-from hummock.v1 import project_service_pb2 as project_pb
-from hummock.v1 import project_service_pb2_grpc as project_grpc
-from hummock.v1 import session_service_pb2 as session_pb
-from hummock.v1 import session_service_pb2_grpc as session_grpc
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import admin_service_pb2_grpc as admin_grpc
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import context_service_pb2_grpc as context_grpc
+from hummock_client.v1 import explain_pb2, recall_pb2
+from hummock_client.v1 import memory_service_pb2 as memory_service_pb
+from hummock_client.v1 import memory_service_pb2_grpc as memory_grpc
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import project_service_pb2_grpc as project_grpc
+from hummock_client.v1 import session_service_pb2 as session_pb
+from hummock_client.v1 import session_service_pb2_grpc as session_grpc
 
 NOTE = {
     "id": "世界.图鉴.物品.潮汐木芯",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hummock.v1 import project_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 

@@ -10,8 +10,8 @@ import grpc
 import pytest
 from typer.testing import CliRunner
 
-from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.main import app
+from hummock_tools.cli.connection import CommandFailed, packages_of
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hummock.v1 import context_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 

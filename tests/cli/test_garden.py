@@ -7,10 +7,10 @@ import pytest
 from google.protobuf.json_format import Parse
 from google.protobuf.message import Message
 
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 

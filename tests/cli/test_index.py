@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from hummock.cli.main import app
-from hummock.demo import load_sample, sample_input
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_tools.demo import load_sample, sample_input
 from tests.cli.conftest import Run
 from tests.cli.fake_service import CODE, FakeService
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, memory_service_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, memory_service_pb2
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 

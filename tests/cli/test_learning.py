@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, recall_pb2
 from tests.service.calls import learn
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings

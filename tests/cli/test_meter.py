@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hummock.cli.output import Meter
+from hummock_tools.cli.output import Meter
 
 
 def ticking(step_s: float) -> Iterator[float]:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from hummock.cli.output import one_line, print_json, printable
-from hummock.v1 import memory_pb2
+from hummock_client.v1 import memory_pb2
+from hummock_tools.cli.output import one_line, print_json, printable
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from google.protobuf.json_format import Parse, ParseDict
 from google.protobuf.message import Message
 from rich.cells import cell_len
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, recall_pb2
 from hummock_client.time_zone import own_clock, own_zone
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import explain_pb2, recall_pb2
 from tests.cli.conftest import Run
 from tests.cli.fake_service import EXPLAINED, RECALLED, RENDERED, SEARCHED, FakeService
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from google.protobuf.json_format import Parse
 
-from hummock.v1 import session_pb2
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import session_pb2
+from hummock_client.v1 import session_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 

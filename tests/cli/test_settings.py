@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
-from hummock.v1 import project_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import project_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 

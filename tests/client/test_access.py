@@ -12,12 +12,12 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock_client import AsyncClient, Certificate, Client, HummockCallError
 from hummock_client.access import open_channel, resolve_access
 from hummock_client.errors import describe
 from hummock_client.streaming import Batch
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import memory_service_pb2 as memories_pb
 from tests.conformance.certificates import Authority
 
 SECRET = "s3cret-token"

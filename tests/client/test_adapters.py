@@ -14,10 +14,10 @@ import pytest
 
 from hummock import models
 from hummock.core.tools import read_tool, search_tool
-from hummock.v1 import memory_pb2
 from hummock_client import AsyncClient, Client
 from hummock_client.adapters.found import KINDS
 from hummock_client.adapters.tools import READ_MEMORY, REMEMBER, SEARCH, MemoryTools
+from hummock_client.v1 import memory_pb2
 from tests.client.frameworks.installed import require_frameworks
 from tests.service.running import in_process
 

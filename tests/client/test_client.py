@@ -22,11 +22,11 @@ from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, Recal
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.search import Searched, SearchQuery
 from hummock.ports.store import Page
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector
 from hummock_client.requests import RecallOptions
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, recall_pb2
 from tests.rpc import samples
 from tests.rpc.edge import LOOPBACK, FixedGarden, FixedProjects, edge_on_a_thread, use_cases
 

@@ -6,8 +6,8 @@ import asyncio
 
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted
-from hummock.v1.context_service_pb2 import JUDGEMENT_HELPFUL, JUDGEMENT_WRONG
 from hummock_client import AsyncClient, Client
+from hummock_client.v1.context_service_pb2 import JUDGEMENT_HELPFUL, JUDGEMENT_WRONG
 from tests.rpc import samples
 from tests.rpc.edge import edge_on_a_thread, use_cases
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import learning_pb2, memory_pb2
-from hummock.v1 import learning_service_pb2 as service_pb
 from hummock_client import AsyncClient, Client
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import learning_pb2, memory_pb2
+from hummock_client.v1 import learning_service_pb2 as service_pb
 from tests.service.models import install_model
 from tests.service.running import in_thread, settings
 

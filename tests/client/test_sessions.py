@@ -10,8 +10,8 @@ from pathlib import Path
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as pb
 from hummock_client import AsyncClient, Client, HummockCallError
+from hummock_client.v1 import context_service_pb2 as pb
 from tests.service.models import install_model
 from tests.service.running import in_thread, settings
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from hummock.core.settings import PresetSettings, ProjectSettings
-from hummock.v1.recall_pb2 import RecallTuning as SentPreset
-from hummock.v1.settings_pb2 import ProjectSettings as Sent
 from hummock_client import AsyncClient, Client
+from hummock_client.v1.recall_pb2 import RecallTuning as SentPreset
+from hummock_client.v1.settings_pb2 import ProjectSettings as Sent
 from tests.rpc.edge import FixedSettings, edge_on_a_thread, use_cases
 
 SENT = Sent(chat=SentPreset(top_k=8))

@@ -10,9 +10,9 @@ import pytest
 
 from hummock.core.memory import Origin
 from hummock.core.transfer import Given, GivenMemory, GivenProject, Imported
-from hummock.v1.transfer_pb2 import TransferChunk, TransferRecord
 from hummock_client import AsyncClient, Client, HummockCallError
 from hummock_client.streaming import import_messages
+from hummock_client.v1.transfer_pb2 import TransferChunk, TransferRecord
 from tests.rpc import samples
 from tests.rpc.edge import edge_on_a_thread, use_cases
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from hummock.core.render import Rendered, RenderQuery
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import recall_pb2
 from hummock_client import AsyncClient, Client
 from hummock_client.prompts import query_of, request, system_of, with_section
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import recall_pb2
 from tests.rpc import samples
 from tests.rpc.edge import edge_on_a_thread, use_cases
 

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from hummock.v1 import context_service_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2, recall_pb2
 
 RECALL = "/hummock.v1.ContextService/Recall"
 RENDER = "/hummock.v1.ContextService/Render"

@@ -12,12 +12,12 @@ from typing import Any, Protocol, Self, TypeVar
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import project_service_pb2 as projects_pb
-from hummock.v1.memory_pb2 import MemoryFilter
-from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client import AsyncClient, Client, Deadlines
 from hummock_client.streaming import Batch
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import project_service_pb2 as projects_pb
+from hummock_client.v1.memory_pb2 import MemoryFilter
+from hummock_client.v1.transfer_pb2 import TransferRecord
 
 Messages = Sequence[Mapping[str, Any]]
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock.v1.memory_pb2 import MemoryFilter
 from hummock_client import HummockCallError
+from hummock_client.v1.memory_pb2 import MemoryFilter
 from tests.conformance.matching import mismatch
 from tests.conformance.python_facades import AioFacade, BlockingFacade, Cancelled, Facade
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.v1.errors_pb2 import ErrorReason
+from hummock_client.v1.errors_pb2 import ErrorReason
 from tests.alone import alone_in
 from tests.conformance.__main__ import CLIENTS, ROOT, Client, Verdict, matrix, names_of_cases, verdicts
 from tests.conformance.matching import mismatch

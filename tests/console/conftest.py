@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 import uvicorn
 
-from hummock import loopback
-from hummock.console.app import app_of
+from hummock_tools import loopback
+from hummock_tools.console.app import app_of
 from tests.console.browser import Browser
 from tests.service.conftest import model, models_dir, project, service
 from tests.service.running import Stubs

@@ -21,10 +21,10 @@ from urllib.parse import urlencode
 from bench.chromium import LANGUAGES, PACKAGES, Window, chromium, missing_programs
 from bench.service import console_at
 from hummock import models
-from hummock.demo import sample_repository
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2, recall_pb2
+from hummock_tools.demo import sample_repository
 from tests.service.calls import await_vectors, learn
 from tests.service.conversing import create, learn_turn
 from tests.service.inputs import note

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hummock.access.tokens import TokenFile
-from hummock.cli.console import CONSOLE_ON
 from hummock.cli.main import app
 from hummock.core.access import Scope
+from hummock_tools.cli.console import CONSOLE_ON
 from tests.cli.test_failures import python
 from tests.console.browser import Browser
 from tests.console.conftest import answering

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from hummock.console.guard import MAX_BODY_BYTES
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memories
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memories
+from hummock_tools.console.guard import MAX_BODY_BYTES
 from tests.console.browser import Browser
 from tests.service.calls import learn
 from tests.service.inputs import note

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from hummock.console.view import STATIC
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_tools.console.view import STATIC
 from tests.console.browser import Browser
 from tests.service.calls import ask, learn
 from tests.service.inputs import fragment, note

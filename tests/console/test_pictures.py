@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.console.language import LANGUAGES
+from hummock_tools.console.language import LANGUAGES
 from tests.console.pictures import DARK, FOLDER, pages_of
 
 _MANUAL = FOLDER.with_name("console.md")

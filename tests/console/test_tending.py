@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memories
-from hummock.v1 import project_service_pb2 as projects
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memories
+from hummock_client.v1 import project_service_pb2 as projects
 from tests.console.browser import Browser, Page
 from tests.console.test_pages import ORDER
 from tests.service.calls import ask, contents, learn

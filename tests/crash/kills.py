@@ -24,12 +24,12 @@ from threading import Lock
 import grpc
 
 from hummock import models
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as sessions
 from tests.crash.writers import BATCH, WORD, Call, Writer
 from tests.service.running import Process, Stubs, connected, in_process
 

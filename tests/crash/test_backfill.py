@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from hummock.core.memory import Draft, MemoryKind, Payload
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import await_vectors
 from tests.service.inputs import note
 from tests.service.running import connected, in_process

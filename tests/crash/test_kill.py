@@ -10,12 +10,12 @@ from struct import pack
 
 import grpc
 
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as session
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as session
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process
 

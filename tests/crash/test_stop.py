@@ -15,11 +15,11 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as project
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as project
 from tests.crash.test_kill import PROJECT, batches, missing
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process

@@ -10,11 +10,11 @@ from typing import Any
 
 import grpc
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as sessions
 from tests.service.running import Stubs
 
 BATCH = 5

@@ -16,7 +16,9 @@ from google.protobuf.json_format import MessageToJson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.importing import (
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1.transfer_pb2 import TransferEnd, TransferHeader, TransferMemory, TransferRecord
+from hummock_tools.importing import (
     BadLine,
     FileFormat,
     Line,
@@ -28,8 +30,6 @@ from hummock.importing import (
     lines_of,
     read_file,
 )
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1.transfer_pb2 import TransferEnd, TransferHeader, TransferMemory, TransferRecord
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -314,8 +314,8 @@ def test_gzip_of_any_number_of_members_is_read_for_every_format() -> None:
 
 
 def test_a_line_that_gzip_makes_of_nothing_is_refused_before_it_fills_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock.importing.lines.MOST_BYTES", 1 << 16)
-    monkeypatch.setattr("hummock.importing.json_items.MOST_BYTES", 1 << 16)
+    monkeypatch.setattr("hummock_tools.importing.lines.MOST_BYTES", 1 << 16)
+    monkeypatch.setattr("hummock_tools.importing.json_items.MOST_BYTES", 1 << 16)
     tracemalloc.start()
     for format in FileFormat:
         for bomb in (b"0" * (8 << 20), b"[\n" + b"0,\n" * (1 << 20)):

@@ -8,10 +8,10 @@ import grpc
 
 from hummock.core.errors import InvalidRequest
 from hummock.rpc.status import to_proto
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import project_service_pb2 as project_pb
 
 
 class KeptMemories:

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.core.memory import DomainKnowledge, MemoryIndex, Payload
-from hummock.indexing import DomainEntry, SourceFile, domain_entries
-from hummock.indexing.markdown import MAX_SUMMARY_CHARACTERS, names_of
 from hummock.text.template import embedded
+from hummock_tools.indexing import DomainEntry, SourceFile, domain_entries
+from hummock_tools.indexing.markdown import MAX_SUMMARY_CHARACTERS, names_of
 
 KNOWN = frozenset(
     {

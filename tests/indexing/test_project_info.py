@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.demo import sample_repository
-from hummock.indexing.fragment import SourceFile
-from hummock.indexing.project_info import MAX_MANIFEST_BYTES, MOST_NAMED, Made, Manifests
-from hummock.indexing.walk import walk
+from hummock_tools.demo import sample_repository
+from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.project_info import MAX_MANIFEST_BYTES, MOST_NAMED, Made, Manifests
+from hummock_tools.indexing.walk import walk
 
 POM = """<?xml version="1.0" encoding="UTF-8"?>
 <project xmlns="http://example.org/POM/4.0.0">

@@ -11,15 +11,15 @@ from random import Random
 import grpc
 import pytest
 
-from hummock.indexing.folder import Folder, Indexed, OtherIndex
-from hummock.indexing.sync import SyncReport, bring, remove, sync
-from hummock.indexing.walk import open_root
-from hummock.indexing.watch import Follower, Told
-from hummock.indexing.wire import Changes
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_tools.indexing.folder import Folder, Indexed, OtherIndex
+from hummock_tools.indexing.sync import SyncReport, bring, remove, sync
+from hummock_tools.indexing.walk import open_root
+from hummock_tools.indexing.watch import Follower, Told
+from hummock_tools.indexing.wire import Changes
 from tests.indexing.test_walk import git, write
 from tests.service.conftest import model, models_dir, project, service
 from tests.service.running import Stubs
@@ -312,7 +312,7 @@ def test_a_root_around_that_may_not_be_read_keeps_nobody_from_a_folder_in_it(
         return open_root(root)
 
     with monkeypatch.context() as patch:
-        patch.setattr("hummock.indexing.tree.open_root", closed)
+        patch.setattr("hummock_tools.indexing.tree.open_root", closed)
         assert counts(shop.index("a/sub")) == (1, 0, 0)
         assert len(shop.ids) == 3
     assert counts(shop.index("a")) == (0, 1, 2)

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from hummock.demo import load_sample, sample_repository
-from hummock.indexing import domain_entries, fragments
-from hummock.indexing.walk import walk
+from hummock_tools.demo import load_sample, sample_repository
+from hummock_tools.indexing import domain_entries, fragments
+from hummock_tools.indexing.walk import walk
 
 QUESTIONS = [
     "还款方式有哪些类型？",

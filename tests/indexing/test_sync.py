@@ -6,10 +6,10 @@ from pathlib import Path
 import grpc
 import pytest
 
-from hummock.demo import sample_repository
-from hummock.indexing.sync import Progress, SyncReport, sync
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_tools.demo import sample_repository
+from hummock_tools.indexing.sync import Progress, SyncReport, sync
 from tests.indexing.service import KeptMemories, serving
 
 

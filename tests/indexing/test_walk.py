@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hummock.indexing import MissingExtra, SkipReason, SourceFile, Tally
-from hummock.indexing.walk import Refused, open_root, read_file, walk
+from hummock_tools.indexing import MissingExtra, SkipReason, SourceFile, Tally
+from hummock_tools.indexing.walk import Refused, open_root, read_file, walk
 
 MODES = pytest.mark.parametrize("with_git", [True, False], ids=["git", "no-git"])
 

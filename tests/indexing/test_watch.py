@@ -15,12 +15,12 @@ from pathlib import Path
 import grpc
 import pytest
 
-from hummock.indexing import SourceFile
-from hummock.indexing.folder import Folder, Indexed
-from hummock.indexing.ignores import Rules
-from hummock.indexing.walk import source_file
-from hummock.indexing.watch import Batch, Dial, Follower, Told, Wait, changes_of
-from hummock.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_tools.indexing import SourceFile
+from hummock_tools.indexing.folder import Folder, Indexed
+from hummock_tools.indexing.ignores import Rules
+from hummock_tools.indexing.walk import source_file
+from hummock_tools.indexing.watch import Batch, Dial, Follower, Told, Wait, changes_of
 from tests.indexing.test_walk import git, write
 from tests.service.conftest import model, models_dir, service
 from tests.service.running import Stubs
@@ -87,7 +87,7 @@ def read_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         paths.append(path)
         return source_file(root_fd, path, own)
 
-    monkeypatch.setattr("hummock.indexing.tree.source_file", reading)
+    monkeypatch.setattr("hummock_tools.indexing.tree.source_file", reading)
     return paths
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.indexing import Fragment, changes, content_hash
+from hummock_tools.indexing import Fragment, changes, content_hash
 
 HASHES = st.dictionaries(st.text(max_size=3), st.sampled_from(["a", "b", ""]), max_size=8)
 FRAGMENT = Fragment(

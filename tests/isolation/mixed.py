@@ -24,7 +24,7 @@ import grpc
 from google.protobuf.message import Message
 
 from hummock import models
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import recall_pb2 as recall
 from tests.isolation.calls import CALLS, IDS, SOLITARY, Caller, Crossed, Replies, Shared, begin, canaries, canary
 from tests.service.running import Stubs, in_process
 

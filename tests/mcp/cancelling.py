@@ -17,7 +17,7 @@ from itertools import count
 from random import Random
 from typing import Any, Protocol, TypeAlias
 
-from hummock.cli.mcp import SERVING_MCP_ON
+from hummock_tools.cli.mcp import SERVING_MCP_ON
 
 HELLO: dict[str, Any] = {
     "jsonrpc": "2.0",

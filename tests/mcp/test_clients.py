@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hummock.cli.main import app
-from hummock.mcp.clients import CLIENTS
 from hummock_client import DEFAULT_TARGET
+from hummock_tools.mcp.clients import CLIENTS
 from tests.mcp.conftest import HELLO, Agent
 
 COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", '还款 "2"']
@@ -92,7 +92,7 @@ def test_a_target_that_is_none_is_refused_at_once() -> None:
 
 
 def test_without_the_extra_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name == "mcp" or name.startswith(("mcp.", "hummock.mcp."))]:
+    for name in [name for name in sys.modules if name == "mcp" or name.startswith(("mcp.", "hummock_tools.mcp."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
     done = CliRunner().invoke(app, ["mcp", "--project", "a"])

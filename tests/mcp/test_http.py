@@ -23,8 +23,8 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from hummock.cli.main import app
-from hummock.cli.mcp import SERVING_MCP_ON
-from hummock.mcp import streamable_http
+from hummock_tools.cli.mcp import SERVING_MCP_ON
+from hummock_tools.mcp import streamable_http
 from tests.mcp.conftest import HELLO
 
 COMMAND = (sys.executable, "-m", "hummock", "mcp", "--transport", "http", "--no-serve")

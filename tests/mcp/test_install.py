@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from hummock.cli import mcp_install
 from hummock.cli.main import app
-from hummock.mcp import jsonc
-from hummock.mcp.clients import CLIENTS
 from hummock_client import DEFAULT_TARGET
+from hummock_tools.cli import mcp_install
+from hummock_tools.mcp import jsonc
+from hummock_tools.mcp.clients import CLIENTS
 
 USER_COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", "shop"]
 SHARED_COMMAND = ["hummock", "mcp", "--project", "shop"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.mcp.jsonc import NotReadable, read, with_entry, without_entry
+from hummock_tools.mcp.jsonc import NotReadable, read, with_entry, without_entry
 
 ENTRY = {"command": "x", "args": ["a, b", "}"]}
 TEXTS = [

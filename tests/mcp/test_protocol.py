@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp.types import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
-from hummock.mcp.messages import decode
+from hummock_tools.mcp.messages import decode
 from tests.mcp.conftest import HELLO
 
 COMMAND = [sys.executable, "-m", "hummock", "mcp", "--project", "p", "--no-serve"]
@@ -185,7 +185,8 @@ def test_an_empty_line_is_passed_over() -> None:
 
 
 def test_the_first_answer_waits_for_nothing_that_only_a_call_needs() -> None:
-    program = "import sys, hummock.mcp.serving, hummock.mcp.stdio; print([n for n in sys.argv[1:] if n in sys.modules])"
-    unneeded = ["grpc", "google.protobuf", "hummock_client", "hummock.mcp.results", "hummock.config", "numpy"]
+    imported = "import sys, hummock_tools.mcp.serving, hummock_tools.mcp.stdio"
+    program = f"{imported}; print([name for name in sys.argv[1:] if name in sys.modules])"
+    unneeded = ["grpc", "google.protobuf", "hummock_client", "hummock_tools.mcp.results", "hummock.config", "numpy"]
     done = subprocess.run([sys.executable, "-c", program, *unneeded], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout == "[]\n"

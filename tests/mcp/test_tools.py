@@ -13,9 +13,9 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, TextResourceContents
 
-from hummock.v1 import context_service_pb2, recall_pb2
-from hummock.v1.memory_pb2 import Memory
 from hummock_client import Client as Service
+from hummock_client.v1 import context_service_pb2, recall_pb2
+from hummock_client.v1.memory_pb2 import Memory
 from tests.mcp.conftest import Agent
 from tests.service.inputs import domain, fragment, note, record
 

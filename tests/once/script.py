@@ -12,14 +12,14 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_pb2
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_pb2
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as sessions
 from tests.service.running import Stubs
 
 _WORDS = [

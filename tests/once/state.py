@@ -11,11 +11,11 @@ from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as sessions
 from tests.service.running import Stubs
 
 _MADE = re.compile(r"(?<![0-9a-f-])[0-9a-f]{32}(?![0-9a-f-])")

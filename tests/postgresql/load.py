@@ -16,10 +16,10 @@ from typing import Final, TypeVar
 
 import grpc
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
 from tests.postgresql.services import Service
 from tests.service.inputs import note
 from tests.service.running import Stubs

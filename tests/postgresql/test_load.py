@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_service_pb2 as memory
 from tests.postgresql.load import Ledger, check, under_load
 from tests.postgresql.node import Node
 from tests.postgresql.services import Service, two_services

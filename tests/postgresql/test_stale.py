@@ -19,11 +19,11 @@ from hummock.ports.writes import ProjectRemoval
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.opening import SharedStore
 from hummock.store.tables.reads import TableProject
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
 from hummock_client import requests
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
 from tests.ports.asking import ask as candidates
 from tests.ports.asking import ids, put
 from tests.postgresql.family import family, signal_all

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import psycopg
 
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.service.calls import ask, await_vectors
 from tests.service.inputs import note
 from tests.service.models import install_model

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
 from tests.postgresql.trips import Traffic, recorded
 from tests.service.calls import ask, learn
 from tests.service.inputs import note

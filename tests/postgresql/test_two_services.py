@@ -9,10 +9,10 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from hummock.store.tables.reads import TableProject
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2, settings_pb2
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2, settings_pb2
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.postgresql.freshness import stale_rounds
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import note

@@ -15,8 +15,8 @@ from hummock.projects.transfer import Export, Import
 from hummock.rpc.project_transfer import export_project, import_lines
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
-from hummock.v1 import memory_pb2, transfer_pb2
-from hummock.v1 import project_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, transfer_pb2
+from hummock_client.v1 import project_service_pb2 as pb
 from tests.rpc.edge import use_cases
 from tests.workplace import Workplace, workplace
 

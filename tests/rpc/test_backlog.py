@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.listening import CALLS_OF_CONNECTION, UNREAD_CALLS, UNREAD_CALLS_MOST
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
 from tests.rpc.edge import edge_on_a_thread, use_cases
 from tests.rpc.samples import recalled
 

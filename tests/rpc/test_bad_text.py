@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hummock.core.errors import InvalidRequest
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.validation import bad_text_field, decode
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import recall_pb2 as recall
 
 MARK = "MARKED"
 LONE = b"a\xed\xa0\x80bc"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import explain_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import explain_pb2, recall_pb2
 from tests.rpc.edge import edge, use_cases
 from tests.rpc.samples import explained, recalled, rendered, searched
 

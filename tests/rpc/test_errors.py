@@ -13,9 +13,9 @@ from structlog.testing import capture_logs
 
 from hummock.core import errors
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2, memory_service_pb2, recall_pb2
-from hummock.v1.recall_pb2 import RecallRequest, RecallTuning
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import memory_pb2, memory_service_pb2, recall_pb2
+from hummock_client.v1.recall_pb2 import RecallRequest, RecallTuning
 from tests.rpc.edge import Refusal, edge, refused, use_cases
 
 GOOD = RecallRequest(project="loan", query_text="增加先本后息的还款方式")

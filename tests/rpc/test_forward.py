@@ -17,7 +17,7 @@ from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import TcpAddress
 from hummock.rpc.reader import serve_recalls
-from hummock.v1.recall_pb2 import RecallRequest
+from hummock_client.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import OnWorkers, refused
 from tests.rpc.samples import recalled
 

@@ -25,7 +25,7 @@ from hummock.rpc.listening import SERVICES
 from hummock.rpc.methods import methods
 from hummock.rpc.status import to_proto
 from hummock.rpc.validation import parse
-from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import fuzz
 from tests.rpc.edge import use_cases
 from tests.rpc.hostile import hostile

@@ -13,9 +13,9 @@ from grpc import aio
 
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.v1.context_service_pb2 import LearnRequest
-from hummock.v1.memory_service_pb2 import WatchMemoriesRequest
-from hummock.v1.recall_pb2 import RecallRequest
+from hummock_client.v1.context_service_pb2 import LearnRequest
+from hummock_client.v1.memory_service_pb2 import WatchMemoriesRequest
+from hummock_client.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import edge, use_cases
 
 _SMALL = 1000

@@ -28,10 +28,10 @@ from hummock.rpc.gate import Gate
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.server import Access
 from hummock.rpc.verbs import VERBS, need_of, projects_of
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import context_service_pb2_grpc, explain_pb2, memory_pb2, memory_service_pb2_grpc, recall_pb2
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import context_service_pb2_grpc, explain_pb2, memory_pb2, memory_service_pb2_grpc, recall_pb2
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.rpc import samples
 from tests.rpc.edge import Edge, FixedProjects, Refusal, edge, refusal_of, refused, use_cases
 

@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 from hummock.core.errors import StorageFull
 from hummock.core.memory import LearnCommand, Learned
 from hummock.rpc.learn_stream import IN_FLIGHT
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2
 from hummock_client.errors import status_error
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2
 from tests.rpc.edge import Edge, edge, refusal_of, use_cases
 from tests.rpc.samples import learned
 

@@ -15,8 +15,8 @@ from hummock.rpc.learning_messages import observe_command
 from hummock.rpc.learning_service import LearningServicer, asked_scan, told
 from hummock.rpc.streams import UNTIL_WRITTEN
 from hummock.rpc.validation import RulesBroken, parse
-from hummock.v1 import learning_pb2
-from hummock.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import learning_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
 from tests.rpc.fixed_learning import CORE, EVENTS, LEARNT, FixedLearning, FixedScan, observe
 
 

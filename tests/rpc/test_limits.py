@@ -14,7 +14,7 @@ from hummock.memories.quoted import MOST_SOURCE_CHARACTERS
 from hummock.rpc import admission, listening, status, streams, validation, values
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.validation import RulesBroken, check
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import memory_pb2, recall_pb2
 
 TABLE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text("utf-8")
 ROW = re.compile(r"^\| `(\w+)\.(\w+)`(?:, `\w+\.\w+`)? \| (\d+)", re.MULTILINE)

@@ -21,10 +21,10 @@ from hummock.core.access import Scope
 from hummock.core.project import DeletedProject
 from hummock.rpc.gate import Gate
 from hummock.rpc.server import Access
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2, recall_pb2
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.fakes import FakeClock
 from tests.rpc.edge import edge, refused, use_cases
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.rpc.tokens import page_number, page_token
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import session_service_pb2 as pb
 
 
 def request(project: str = "p", page_size: int = 0) -> pb.ListSessionsRequest:

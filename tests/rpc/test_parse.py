@@ -21,9 +21,9 @@ from hummock.rpc import memory_messages, recall_messages, render_messages
 from hummock.rpc import values as parse_values
 from hummock.rpc.tokens import page_position, page_token
 from hummock.rpc.validation import parse
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2, recall_pb2
-from hummock.v1 import memory_service_pb2 as memories_pb
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import memory_service_pb2 as memories_pb
 
 
 def broken(call: Any, *args: Any) -> InvalidRequest:

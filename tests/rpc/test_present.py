@@ -14,7 +14,7 @@ from hummock.core.render import RenderQuery
 from hummock.core.search import SearchQuery
 from hummock.rpc import admin_service, memory_messages, project_service, recall_messages, render_messages, values
 from hummock.rpc.admission import Load
-from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import samples
 
 RECALLED = samples.recalled(RecallQuery(project="p", text="q"))

@@ -11,7 +11,7 @@ import grpc
 import hummock
 from hummock.core.errors import HummockError
 from hummock.rpc.status import InternalError, _code_of
-from hummock.v1.errors_pb2 import ErrorReason
+from hummock_client.v1.errors_pb2 import ErrorReason
 
 _PREFIX = "ERROR_REASON_"
 # What a package says where it cannot be imported without an extra, or is a program.

@@ -19,7 +19,7 @@ from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import ReplyTooLarge
 from hummock.rpc.streams import UNTIL_WRITTEN, Feed, ReplyStream, Steps
 from hummock.rpc.validation import MAX_REQUEST_BYTES
-from hummock.v1.memory_service_pb2 import WatchMemoriesRequest
+from hummock_client.v1.memory_service_pb2 import WatchMemoriesRequest
 
 REQUEST = WatchMemoriesRequest(project="p").SerializeToString()
 

@@ -28,7 +28,7 @@ from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.gate import Gate
 from hummock.rpc.listening import TcpAddress, parse_address
 from hummock.rpc.server import Access, Server
-from hummock.v1.recall_pb2 import RecallRequest
+from hummock_client.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import LOOPBACK, edge, one_worker, refused, use_cases
 from tests.rpc.samples import recalled
 
@@ -93,7 +93,7 @@ def test_overload_answers_at_once_with_a_time_to_retry() -> None:
 
 def test_slow_writes_do_not_keep_reads_waiting() -> None:
     async def run() -> None:
-        from hummock.v1 import context_service_pb2, memory_pb2
+        from hummock_client.v1 import context_service_pb2, memory_pb2
 
         release, started = threading.Event(), threading.Event()
 

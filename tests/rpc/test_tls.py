@@ -19,7 +19,7 @@ from hummock.core.errors import StartError
 from hummock.rpc.listening import TcpAddress
 from hummock.rpc.server import Access
 from hummock.rpc.tls import Tls, TlsFiles
-from hummock.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import admin_service_pb2 as admin_pb
 from tests.conformance.certificates import Authority, Signed
 from tests.rpc import samples
 from tests.rpc.edge import edge, use_cases

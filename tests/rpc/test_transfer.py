@@ -25,7 +25,7 @@ from hummock.core.project import ProjectInfo
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.ports.writes import UnitOfWork
-from hummock.v1 import memory_pb2, transfer_pb2
+from hummock_client.v1 import memory_pb2, transfer_pb2
 from tests.failures import field_of
 from tests.rpc.port import Port, memory, port
 from tests.strategies import SPACE, write_request

@@ -32,7 +32,7 @@ from hummock.learning.log import digest, record
 from hummock.ports.writes import UnitOfWork
 from hummock.rpc.learning_transfer import event_record, given_event
 from hummock.text.normalise import short_hash
-from hummock.v1 import learning_pb2, learning_service_pb2, transfer_pb2
+from hummock_client.v1 import learning_pb2, learning_service_pb2, transfer_pb2
 from tests.failures import field_of
 from tests.learning.living import begin, live
 from tests.learning.workbench import TITLES, Workbench, entry_id

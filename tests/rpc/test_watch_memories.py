@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from hummock.core.memory import EventPage, Filter, MemoryEvent, MemoryEventType, Origin
 from hummock.rpc.memory_service import MOST_EVENTS, SEQ_EVERY, watch_memories
 from hummock.rpc.streams import Feed
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as pb
 from tests.rpc import samples
 from tests.rpc.edge import FixedGarden, edge, refusal_of, use_cases
 

@@ -16,7 +16,7 @@ from hummock.memories.sessions import Sessions
 from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.streams import UNTIL_WRITTEN
 from hummock.text.tokens import EstimatedTokens
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import session_service_pb2 as pb
 from tests.workplace import Workplace, workplace
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.whose import PEER, ProjectName, caller_of
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2
-from hummock.v1.memory_service_pb2 import ListMemoriesRequest
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1.memory_service_pb2 import ListMemoriesRequest
 
 REQUESTS = {
     method.input_type.name: GetMessageClass(method.input_type) for service in SERVICES for method in service.methods

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import project_service_pb2 as project_pb
-from hummock.v1 import recall_pb2 as recall
 from hummock_client import requests
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.running import Stubs
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import recall_pb2, session_pb2, settings_pb2
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import recall_pb2, session_pb2, settings_pb2
+from hummock_client.v1 import session_service_pb2 as pb
 from tests.service.running import Stubs
 
 

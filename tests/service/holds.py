@@ -19,13 +19,13 @@ from typing import Final
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memories
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memories
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as sessions
 from tests.growth import run
 from tests.service.inputs import note
 from tests.service.models import install_model

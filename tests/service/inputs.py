@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hummock.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_pb2 as pb
 
 
 def note(text: str, *, origin: pb.Origin.ValueType = pb.ORIGIN_MANUAL, id: str = "", **more: Any) -> pb.Memory:

@@ -17,20 +17,20 @@ from typing import IO
 
 import grpc
 
-from hummock.cli.serve import SERVING_ON
 from hummock.config import Settings, load_settings
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import Access, Server
-from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
-from hummock.v1.context_service_pb2_grpc import ContextServiceStub
-from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
-from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
-from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
-from hummock.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock.wiring.activity import counting
 from hummock.wiring.service import open_use_cases
+from hummock_client.v1.admin_service_pb2_grpc import AdminServiceStub
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1.learning_service_pb2_grpc import LearningServiceStub
+from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
+from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
+from hummock_tools.cli.child import SERVING_ON
 from tests.service.stores import store_of
 
 _STOP_S = 30

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
 from hummock_client import Client, note, vector
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.running import in_process
 from tests.service.turns import Model, documented_answer
 

@@ -20,9 +20,9 @@ import pytest
 
 from hummock.access.chain import FILE_NAME
 from hummock.access.tokens import TokenFile
-from hummock.cli.serve import SERVING_ON
 from hummock.core.access import Scope
 from hummock_client import Client, HummockCallError
+from hummock_tools.cli.child import SERVING_ON
 from tests.service.running import in_process
 
 TOO_LONG_S = 60

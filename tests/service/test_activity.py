@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hummock.cli.main import app
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2
 from tests.service.calls import ask, learn, stages
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.inputs import domain, fragment
 from tests.service.running import Stubs

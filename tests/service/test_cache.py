@@ -7,10 +7,10 @@ from typing import cast
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, learn, stages
 from tests.service.inputs import note
 from tests.service.running import Stubs

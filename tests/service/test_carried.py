@@ -11,14 +11,14 @@ from google.protobuf.message import Message
 from typer.testing import CliRunner
 
 from hummock.cli.main import app
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as sessions
-from hummock.v1 import settings_pb2 as settings
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import settings_pb2 as settings
 from tests.service.calls import await_vectors, learn, recall_request
 from tests.service.conversing import append, create, learn_turn, update
 from tests.service.inputs import domain, fragment, note, record

@@ -12,10 +12,10 @@ import grpc
 import pytest
 from google.protobuf.message import Message
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2, memory_service_pb2, project_service_pb2
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2, memory_service_pb2, project_service_pb2
+from hummock_client.v1 import session_service_pb2 as pb
 from tests.service.calls import ask, contents
 from tests.service.conversing import append, create, learn_turn, problem, recent, render_turn, texts, update
 from tests.service.running import Stubs

@@ -8,8 +8,8 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, degraded, learn
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hummock import models
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, degraded, learn, stages
 from tests.service.running import Stubs, in_thread, settings
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
 from hummock_client import Client
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -10,11 +10,11 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
 from hummock.wiring import service as wiring
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
 from tests.fakes import FakeClock
 from tests.service.calls import ask, learn
 from tests.service.inputs import note

@@ -9,11 +9,11 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import explain_pb2 as pb
-from hummock.v1 import memory_pb2
-from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import explain_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import learn, recall_request
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs

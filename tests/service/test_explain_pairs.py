@@ -14,10 +14,10 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock import models
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2 as pb
-from hummock.v1 import memory_pb2
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs, in_thread, settings
 from tests.shared import MINILM

@@ -9,9 +9,9 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import project_service_pb2 as projects
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import project_service_pb2 as projects
 from tests.rpc.edge import Refusal, refusal_of
 from tests.service.calls import learn
 from tests.service.inputs import note

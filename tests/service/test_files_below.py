@@ -13,9 +13,9 @@ import lmdb
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process

@@ -9,13 +9,13 @@ import grpc
 import pytest
 
 from hummock.memories.forget import digest_of
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import session_service_pb2 as session
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import session_service_pb2 as session
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1.admin_service_pb2 import GetStatusRequest
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1.admin_service_pb2 import GetStatusRequest
 from tests.service.calls import ask, await_vectors, chat, learn
 from tests.service.inputs import domain, fragment, note
 from tests.service.running import Stubs
@@ -254,7 +254,7 @@ def test_an_interrupted_import_says_how_far_it_came(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hummock.cli.output.Meter.show", interrupt)
+    monkeypatch.setattr("hummock_tools.cli.output.Meter.show", interrupt)
     record = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "one"}}}}
     result = hummock(service, "import", project, "-", stdin=lines(record))
     assert (result.exit_code, "up to line 1 is stored" in result.stderr) == (130, True)

@@ -7,12 +7,12 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_pb2 as learning
-from hummock.v1 import learning_service_pb2 as service_pb
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_pb2 as learning
+from hummock_client.v1 import learning_service_pb2 as service_pb
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory_pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hummock import models
-from hummock.v1 import admin_service_pb2
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import admin_service_pb2
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.llm.stub import Stub, completion, stub_server
 from tests.service.calls import ask, degraded, learn, stages
 from tests.service.inputs import fragment

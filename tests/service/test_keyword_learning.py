@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hummock import models
-from hummock.v1 import admin_service_pb2, memory_pb2, recall_pb2, session_service_pb2
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import admin_service_pb2, memory_pb2, recall_pb2, session_service_pb2
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as pb
 from tests.llm.stub import Answer, Stub, completion, stub_server
 from tests.service.calls import ask, learn
 from tests.service.running import Stubs, in_thread, settings

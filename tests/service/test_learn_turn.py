@@ -6,8 +6,8 @@ import uuid
 
 import grpc
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2, memory_service_pb2
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2, memory_service_pb2
 from tests.service.calls import ask
 from tests.service.conversing import append, create, learn_sides, learn_turn, problem, recent, texts
 from tests.service.running import Stubs

@@ -9,9 +9,9 @@ import grpc
 import pytest
 from google.protobuf import field_mask_pb2
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs

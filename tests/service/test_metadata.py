@@ -8,12 +8,12 @@ import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2 as explain
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2 as explain
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -18,10 +18,10 @@ from hummock.core.errors import StartError
 from hummock.core.project import ServiceStatus
 from hummock.metrics.page import metrics_page
 from hummock.metrics.state import StateCollector
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import recall_pb2 as recall
 from hummock_client import Client
 from hummock_client.errors import HummockCallError
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.inputs import note
 from tests.service.running import connected, in_process

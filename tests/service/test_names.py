@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from hummock.v1 import admin_service_pb2
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import admin_service_pb2
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hummock import models
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_pb2, memory_pb2
-from hummock.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_pb2, memory_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
 from tests.service.calls import ask, learn
 from tests.service.conversing import create, learn_turn
 from tests.service.running import Stubs, in_thread, settings

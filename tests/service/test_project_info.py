@@ -9,11 +9,11 @@ import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.indexing.sync import SyncReport, sync
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_tools.indexing.sync import SyncReport, sync
 from tests.rpc.edge import refusal_of
 from tests.service.running import Stubs, in_thread, settings
 

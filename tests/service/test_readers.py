@@ -22,11 +22,11 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hummock.config import Settings
 from hummock.rpc.readers import LISTENING_ON
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as project_pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, await_vectors, contents, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process, in_thread, settings

@@ -10,11 +10,11 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import admin_service_pb2 as admin
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, HummockCallError, call_error
+from hummock_client.v1 import admin_service_pb2 as admin
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs

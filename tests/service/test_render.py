@@ -9,10 +9,10 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_service_pb2 as garden
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import settings_pb2
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_service_pb2 as garden
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import settings_pb2
 from tests.service.calls import learn
 from tests.service.inputs import fragment, note, record
 from tests.service.running import Stubs

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.demo import load_sample, sample_input, sample_repository
-from hummock.indexing.sync import SyncReport, sync
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_tools.demo import load_sample, sample_input, sample_repository
+from hummock_tools.indexing.sync import SyncReport, sync
 from tests.service.calls import ask, await_vectors, learn, stages
 from tests.service.running import Stubs
 

@@ -8,10 +8,10 @@ import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import settings_pb2
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import settings_pb2
 from tests.rpc.edge import refusal_of
 from tests.service.calls import ask, learn
 from tests.service.inputs import fragment, note

@@ -11,10 +11,10 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
-from hummock.v1 import memory_service_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
 from tests.poisoning.corpus import ATTACKS, BENIGN, WISHES
 from tests.service.calls import ask, learn
 from tests.service.conversing import create, learn_turn, recent

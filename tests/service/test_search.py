@@ -8,9 +8,9 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import project_service_pb2 as project_service
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import project_service_pb2 as project_service
+from hummock_client.v1 import recall_pb2 as recall
 from tests.rpc.edge import refusal_of
 from tests.service.calls import learn
 from tests.service.inputs import domain, fragment, note, record

@@ -11,11 +11,11 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2, settings_pb2
-from hummock.v1 import memory_service_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2, settings_pb2
+from hummock_client.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
 from tests.service.calls import learn
 from tests.service.conversing import append, create, learn_turn, recent, update
 from tests.service.inputs import note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 
-from hummock.v1 import context_service_pb2 as context
+from hummock_client.v1 import context_service_pb2 as context
 from tests.service.calls import learn
 from tests.service.conversing import append, create, problem, render_turn, texts
 from tests.service.inputs import note

@@ -6,10 +6,10 @@ from typing import Any
 
 import grpc
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2 as explain
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2 as explain
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, learn
 from tests.service.conversing import append, create, learn_turn, problem, render_turn
 from tests.service.inputs import note

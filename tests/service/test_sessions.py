@@ -8,10 +8,10 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_service_pb2
-from hummock.v1 import session_pb2 as session_messages
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_service_pb2
+from hummock_client.v1 import session_pb2 as session_messages
+from hummock_client.v1 import session_service_pb2 as pb
 from tests.service.calls import learn
 from tests.service.conversing import append, create, every_call, listed, problem, recent, texts, update
 from tests.service.inputs import note

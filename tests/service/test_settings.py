@@ -12,11 +12,11 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.json_format import MessageToDict
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2, recall_pb2, settings_pb2
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
 from tests.rpc.edge import refusal_of
 from tests.service.calls import ask, chat, learn
 from tests.service.conversing import append, create, render_turn, texts

@@ -19,11 +19,11 @@ from hummock.core.render import Locale
 from hummock.render.section import wording_of
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.verbs import VERBS
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
-from hummock.v1 import memory_service_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import session_service_pb2 as sessions
 from tests.render.hostile import assert_disarmed, assert_nobody_speaks
 from tests.rpc.edge import refusal_of
 from tests.service.calls import learn

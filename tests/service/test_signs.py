@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs

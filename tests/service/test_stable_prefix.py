@@ -10,9 +10,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_service_pb2 as garden
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_service_pb2 as garden
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import learn
 from tests.service.inputs import note, record
 from tests.service.running import Stubs, in_thread, settings

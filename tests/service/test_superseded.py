@@ -7,13 +7,13 @@ from typing import cast
 import grpc
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2
-from hummock.v1 import memory_service_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, call_error
 from hummock_client.streaming import import_messages
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2
+from hummock_client.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, await_vectors, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -9,10 +9,10 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2, settings_pb2
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2, settings_pb2
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, chat, contents, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -10,10 +10,10 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import settings_pb2
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import settings_pb2
 from tests.rpc.edge import refusal_of
 from tests.service.calls import ask, learn
 from tests.service.inputs import note

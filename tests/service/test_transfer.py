@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import grpc
 import pytest
 
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client.streaming import import_messages
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1.transfer_pb2 import TransferRecord
 from tests.failures import field_of
 from tests.service.calls import ask, await_vectors, learn
 from tests.service.inputs import domain, fragment, note, record

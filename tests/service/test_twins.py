@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs

@@ -15,9 +15,9 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope, Verb
 from hummock.rpc.verbs import VERBS
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as pb
 from tests.service.running import Stubs, connected, in_process
 
 Metadata = tuple[tuple[str, str], ...]

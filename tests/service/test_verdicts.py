@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_service_pb2 as memories
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_service_pb2 as memories
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Stubs, in_thread, settings

@@ -9,8 +9,8 @@ from typing import Any
 
 from google.protobuf import field_mask_pb2
 
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import learn
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs

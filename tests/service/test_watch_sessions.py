@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import session_service_pb2 as pb
 from tests.service.conversing import append, create, learn_turn, texts
 from tests.service.running import Stubs, connected, in_process
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.v1 import explain_pb2 as explain
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import explain_pb2 as explain
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Stubs

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from hummock.demo import load_sample, sample_input, sample_repository
-from hummock.indexing.sync import sync
 from hummock.ports.models import Pair
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import settings_pb2
 from hummock.wiring import parts
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1 import settings_pb2
+from hummock_tools.demo import load_sample, sample_input, sample_repository
+from hummock_tools.indexing.sync import sync
 from tests.llm.stub import stub_server
 from tests.service.calls import await_vectors, learn
 from tests.service.running import in_thread, settings

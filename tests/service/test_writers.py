@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 from hummock.access.tokens import TokenFile
 from hummock.cli.main import app
 from hummock.core.access import Scope
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
-from hummock.v1 import memory_service_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
-from hummock.v1 import session_service_pb2 as sessions
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
+from hummock_client.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects
+from hummock_client.v1 import session_service_pb2 as sessions
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
 

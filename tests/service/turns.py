@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hummock.v1 import context_service_pb2 as pb
 from hummock_client import Client
+from hummock_client.v1 import context_service_pb2 as pb
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "turn.md"
 _CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

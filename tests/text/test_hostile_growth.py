@@ -14,17 +14,8 @@ import pytest
 
 from hummock.core.learning import Entry
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Origin, Payload
-from hummock.importing.formats import FileFormat, read_file
-from hummock.indexing.chunker import fragments
-from hummock.indexing.content import content_reason
-from hummock.indexing.decoding import decoded
-from hummock.indexing.fragment import SourceFile
-from hummock.indexing.ignores import Rules
-from hummock.indexing.markdown import domain_entries
-from hummock.indexing.project_info import Manifests
 from hummock.learning.phrases import phrases_of
 from hummock.learning.references import references
-from hummock.mcp import jsonc
 from hummock.memories.quoted import Sources, passages
 from hummock.recall.query_features import echo_hashes, exact_name, is_name
 from hummock.render import escape
@@ -43,6 +34,15 @@ from hummock.text.time_words import time_intervals
 from hummock.text.tokens import EstimatedTokens
 from hummock.text.told_by_event import told_by_event
 from hummock_kernels.analyzer import BODY
+from hummock_tools.importing.formats import FileFormat, read_file
+from hummock_tools.indexing.chunker import fragments
+from hummock_tools.indexing.content import content_reason
+from hummock_tools.indexing.decoding import decoded
+from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.ignores import Rules
+from hummock_tools.indexing.markdown import domain_entries
+from hummock_tools.indexing.project_info import Manifests
+from hummock_tools.mcp import jsonc
 from tests.growth import Shape, grows_with_its_length_alone, shapes
 
 SHAPES = int(os.environ.get("HOSTILE", "0"))

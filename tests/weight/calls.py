@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import recall_pb2 as recall
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import recall_pb2 as recall
 from tests.service.inputs import note
 from tests.service.running import Stubs
 

@@ -7,16 +7,16 @@ from typing import Unpack
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
-from hummock.v1 import memory_service_pb2 as memories_pb
-from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import prompts, requests
 from hummock_client.prompts import Message
 from hummock_client.sending import AsyncSend
 from hummock_client.streaming import AsyncStream
 from hummock_client.time_zone import named_zone
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
+from hummock_client.v1 import memory_service_pb2 as memories_pb
+from hummock_client.v1 import project_service_pb2 as projects_pb
 
 
 class AsyncCalls:

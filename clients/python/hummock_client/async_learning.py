@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 
-from hummock.v1 import learning_pb2
-from hummock.v1 import learning_service_pb2 as pb
 from hummock_client import requests
 from hummock_client.sending import AsyncSend
 from hummock_client.streaming import AsyncStream
+from hummock_client.v1 import learning_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
 
 
 class AsyncLearning:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import session_pb2
-from hummock.v1 import session_service_pb2 as pb
 from hummock_client import requests
 from hummock_client.sending import AsyncSend
 from hummock_client.streaming import AsyncStream
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import session_pb2
+from hummock_client.v1 import session_service_pb2 as pb
 
 
 class AsyncSessions:

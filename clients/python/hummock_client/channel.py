@@ -13,7 +13,8 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock.v1 import (
+from hummock_client.requests import new_request_id
+from hummock_client.v1 import (
     admin_service_pb2,
     context_service_pb2,
     learning_service_pb2,
@@ -21,7 +22,6 @@ from hummock.v1 import (
     project_service_pb2,
     session_service_pb2,
 )
-from hummock_client.requests import new_request_id
 
 DEFAULT_TARGET = "127.0.0.1:7420"
 DEFAULT_PORT = 7420

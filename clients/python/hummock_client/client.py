@@ -17,10 +17,6 @@ import grpc
 from google.protobuf.message import Message
 from grpc import aio
 
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import project_service_pb2 as projects_pb
-from hummock.v1 import transfer_pb2
 from hummock_client import prompts
 from hummock_client.access import Certificate, resolve_access
 from hummock_client.async_calls import AsyncCalls
@@ -43,6 +39,10 @@ from hummock_client.streaming import (
     replies,
     stream_message,
 )
+from hummock_client.v1 import admin_service_pb2 as admin_pb
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import project_service_pb2 as projects_pb
+from hummock_client.v1 import transfer_pb2
 
 _PAUSE_S = 0.1
 _WARMING_QUERY = "?"

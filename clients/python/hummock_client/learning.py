@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 
-from hummock.v1 import learning_pb2
-from hummock.v1 import learning_service_pb2 as pb
 from hummock_client import requests
 from hummock_client.sending import Send
 from hummock_client.streaming import Stream
+from hummock_client.v1 import learning_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
 
 
 class Learning:

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import recall_pb2
 from hummock_client.time_zone import named_zone
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import recall_pb2
 
 WARMING_S = 30.0
 

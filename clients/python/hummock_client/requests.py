@@ -12,9 +12,9 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.time_zone import named_zone
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 
 _TUNING = frozenset(recall_pb2.RecallTuning.DESCRIPTOR.fields_by_name)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol, overload
 
-from hummock.v1 import (
+from hummock_client.v1 import (
     admin_service_pb2,
     context_service_pb2,
     explain_pb2,

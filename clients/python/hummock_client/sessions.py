@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import session_pb2
-from hummock.v1 import session_service_pb2 as pb
 from hummock_client import requests
 from hummock_client.sending import Send
 from hummock_client.streaming import Stream
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import session_pb2
+from hummock_client.v1 import session_service_pb2 as pb
 
 
 class Sessions:

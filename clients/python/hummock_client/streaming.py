@@ -10,13 +10,13 @@ import grpc
 from google.protobuf.message import Message
 from grpc import aio
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import project_service_pb2 as projects_pb
-from hummock.v1.memory_pb2 import Memory
-from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client.access import Metadata
 from hummock_client.channel import STREAMS, to_bytes
 from hummock_client.errors import FailedCall, call_error
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import project_service_pb2 as projects_pb
+from hummock_client.v1.memory_pb2 import Memory
+from hummock_client.v1.transfer_pb2 import TransferRecord
 
 LEARN_STREAM = "/hummock.v1.ContextService/LearnStream"
 IMPORT = "/hummock.v1.ProjectService/ImportProject"

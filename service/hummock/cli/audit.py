@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from hummock.access.chain import verify as read_all
-from hummock.cli.connection import CommandFailed
-from hummock.cli.options import DataOption, data_dir_of
-from hummock.cli.output import print_line, warn
+from hummock_tools.cli.connection import CommandFailed
+from hummock_tools.cli.options import DataOption, data_dir_of
+from hummock_tools.cli.output import print_line, warn
 
 app = typer.Typer(no_args_is_help=True, help="Look after the audit log of a data directory.")
 

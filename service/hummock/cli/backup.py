@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hummock.cli.connection import CommandFailed, packages_of
-from hummock.cli.options import DataOption
-from hummock.cli.output import Meter, note, print_line, printable
+from hummock_tools.cli.connection import CommandFailed, packages_of
+from hummock_tools.cli.options import DataOption
+from hummock_tools.cli.output import Meter, note, print_line, printable
 
 if TYPE_CHECKING:
     from hummock.store.upkeep import Manifest

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hummock.cli.backup import JsonOption, files_are_said
-from hummock.cli.connection import packages_of, require_packages
-from hummock.cli.output import Meter, note, print_line, printable, warn
+from hummock_tools.cli.connection import packages_of, require_packages
+from hummock_tools.cli.output import Meter, note, print_line, printable, warn
 
 if TYPE_CHECKING:
     from hummock.store.moving import Copied, CopiedProject

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hummock.cli.background import listens
 from hummock.cli.backup import JsonOption
-from hummock.cli.connection import CommandFailed, connect, packages_of
-from hummock.cli.options import DataOption
-from hummock.cli.output import print_line, printable
 from hummock.core.errors import HummockError
-from hummock.v1 import admin_service_pb2
+from hummock_client.v1 import admin_service_pb2
+from hummock_tools.cli.background import listens
+from hummock_tools.cli.connection import CommandFailed, connect, packages_of
+from hummock_tools.cli.options import DataOption
+from hummock_tools.cli.output import print_line, printable
 
 if TYPE_CHECKING:
     from hummock.config import Settings

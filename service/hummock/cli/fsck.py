@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from hummock.cli.backup import JsonOption, data_directory
-from hummock.cli.connection import packages_of
-from hummock.cli.options import DataOption
-from hummock.cli.output import Meter, note, print_line, printable
+from hummock_tools.cli.connection import packages_of
+from hummock_tools.cli.options import DataOption
+from hummock_tools.cli.output import Meter, note, print_line, printable
 
 if TYPE_CHECKING:
     from hummock.store.upkeep import Problem

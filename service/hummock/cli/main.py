@@ -13,25 +13,26 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from hummock.cli import audit, learning, mcp, memories, models, projects, review, sessions, tokens
+from hummock.cli import audit, models, tokens
 from hummock.cli.backup import backup, restore
-from hummock.cli.connection import CommandFailed
-from hummock.cli.console import console
 from hummock.cli.copy import copy
-from hummock.cli.demo import demo
 from hummock.cli.doctor import doctor
-from hummock.cli.forget import forget
 from hummock.cli.fsck import fsck
-from hummock.cli.index import index
-from hummock.cli.learn import learn
-from hummock.cli.output import print_line, printable
-from hummock.cli.projects import status
 from hummock.cli.purge import compact, purge
-from hummock.cli.recall import explain, feedback, recall, render, search
 from hummock.cli.serve import reader, serve, warm
 from hummock.cli.stop import stop
-from hummock.cli.transfer import export, import_file
 from hummock.core.errors import HummockError
+from hummock_tools.cli import learning, mcp, memories, projects, review, sessions
+from hummock_tools.cli.connection import CommandFailed
+from hummock_tools.cli.console import console
+from hummock_tools.cli.demo import demo
+from hummock_tools.cli.forget import forget
+from hummock_tools.cli.index import index
+from hummock_tools.cli.learn import learn
+from hummock_tools.cli.output import print_line, printable
+from hummock_tools.cli.projects import status
+from hummock_tools.cli.recall import explain, feedback, recall, render, search
+from hummock_tools.cli.transfer import export, import_file
 
 _OUTPUT_FAILURES: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 """What a write to stdout or stderr may end with."""

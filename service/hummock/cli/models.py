@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hummock.cli.connection import CommandFailed, packages_of
-from hummock.cli.options import ModelsOption
-from hummock.cli.output import new_table, note, print_line, print_table
+from hummock_tools.cli.connection import CommandFailed, packages_of
+from hummock_tools.cli.options import ModelsOption
+from hummock_tools.cli.output import new_table, note, print_line, print_table
 
 if TYPE_CHECKING:
     from rich.table import Table

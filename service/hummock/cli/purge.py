@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hummock.cli.backup import JsonOption, data_directory, files_are_said
-from hummock.cli.connection import packages_of
-from hummock.cli.options import DataOption
-from hummock.cli.output import Meter, confirm, print_line, printable, warn
+from hummock_tools.cli.connection import packages_of
+from hummock_tools.cli.options import DataOption
+from hummock_tools.cli.output import Meter, confirm, print_line, printable, warn
 
 if TYPE_CHECKING:
     from hummock.store.upkeep import Rebuilt

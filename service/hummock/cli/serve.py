@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hummock.cli.connection import CommandFailed, packages_of, require_packages
-from hummock.cli.options import DataOption, ModelsOption
-from hummock.cli.output import note, print_line
 from hummock.core.errors import HummockError
+from hummock_tools.cli.child import SERVING_ON
+from hummock_tools.cli.connection import CommandFailed, packages_of, require_packages
+from hummock_tools.cli.console import CONSOLE_PORT
+from hummock_tools.cli.options import DataOption, ModelsOption
+from hummock_tools.cli.output import note, print_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,12 +31,6 @@ if TYPE_CHECKING:
 
 _COMPILING_S = 1.0
 """Kernels that take longer than this are being compiled; out of the cache they take a third of it."""
-
-CONSOLE_PORT = 7421
-"""Of a console beside the service, unless a setting says another."""
-
-SERVING_ON = "serving on "
-"""Begins the one line of stdout, printed once calls are let in; the address follows."""
 
 
 def serve(

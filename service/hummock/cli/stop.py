@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from hummock.cli.connection import CommandFailed, packages_of
-from hummock.cli.options import DataOption, data_dir_of
-from hummock.cli.output import note
+from hummock_tools.cli.connection import CommandFailed, packages_of
+from hummock_tools.cli.options import DataOption, data_dir_of
+from hummock_tools.cli.output import note
 
 LONGEST_STOP_S: Final = 30.0
 """That is waited; the service itself gives up much earlier what does not end."""

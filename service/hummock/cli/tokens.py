@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from hummock.access.tokens import Token, TokenFile, shown_time
-from hummock.cli.options import DataOption, TokenExpiresOption, data_dir_of, utf8
-from hummock.cli.output import new_table, note, print_line, print_page
 from hummock.core.access import Scope
+from hummock_tools.cli.options import DataOption, TokenExpiresOption, data_dir_of, utf8
+from hummock_tools.cli.output import new_table, note, print_line, print_page
 
 app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the tokens by which the service knows its callers.")
 

@@ -9,8 +9,8 @@ from hummock.core.activity import Activity, Latency
 from hummock.core.project import ServiceStatus
 from hummock.rpc import values
 from hummock.rpc.admission import Load
-from hummock.v1 import admin_service_pb2 as pb
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import admin_service_pb2 as pb
+from hummock_client.v1 import recall_pb2
 
 _SCRIPTS: Final = {"han": pb.SCRIPT_HAN, "latin": pb.SCRIPT_LATIN}
 

@@ -6,7 +6,7 @@ from google.protobuf.message import Message
 
 from hummock.core.access import LOCAL, Caller, ScopeMissing, Verb
 from hummock.core.review import UNPROVEN_TRUST
-from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
+from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 
 
 def lower_claims(request: Message, caller: Caller) -> None:

@@ -30,8 +30,8 @@ from hummock.rpc.recall_messages import (
 )
 from hummock.rpc.render_messages import render_query, render_response, turn_query, turn_response
 from hummock.rpc.stale import answered
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
 
 if TYPE_CHECKING:  # a reader has nothing but its recall, and loads nothing else
     from hummock.recall.cache import CachedRecall

@@ -18,7 +18,7 @@ from hummock.core.access import LOCAL, Caller, TokenInvalid, Verb
 from hummock.rpc.claims import lower_claims
 from hummock.rpc.noted import MOST_IDS, Noted
 from hummock.rpc.verbs import Need, projects_of
-from hummock.v1 import recall_pb2
+from hummock_client.v1 import recall_pb2
 
 AUTHORIZATION = "authorization"
 OVER_HTTP = "hummock-over-http"

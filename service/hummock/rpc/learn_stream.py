@@ -18,7 +18,7 @@ from hummock.rpc.status import known, to_proto
 from hummock.rpc.streams import Feed, Messages, read_next
 from hummock.rpc.validation import RulesBroken, Violation, check, check_size, decode
 from hummock.rpc.whose import ProjectName
-from hummock.v1 import context_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2 as pb
 
 IN_FLIGHT = 4
 """Batches that are written at once."""

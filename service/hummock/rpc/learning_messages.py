@@ -35,8 +35,8 @@ from hummock.core.learning_requests import (
     SettingsChanges,
 )
 from hummock.rpc import values
-from hummock.v1 import learning_pb2, learning_service_pb2
-from hummock.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import learning_pb2, learning_service_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
 
 _OF_INJECTION = frozenset({"high_above", "mid_above", "mid_cooldown_turns", "low_cooldown_turns"})
 

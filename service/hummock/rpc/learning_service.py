@@ -15,7 +15,7 @@ from hummock.rpc import learning_messages, values
 from hummock.rpc.reading import Require, project_read, that_fits
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
-from hummock.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import learning_service_pb2 as pb
 
 _SCOPES = {
     pb.SCAN_SCOPE_UNSPECIFIED: ScanScope.UNLEARNED,

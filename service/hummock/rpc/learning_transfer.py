@@ -31,8 +31,8 @@ from hummock.core.memory import MAX_ID_BYTES
 from hummock.core.transfer import GivenEvent
 from hummock.rpc import values
 from hummock.rpc.learning_messages import logged_event, settings_changes
-from hummock.v1 import learning_service_pb2 as pb
-from hummock.v1 import transfer_pb2
+from hummock_client.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import transfer_pb2
 
 _JUDGEMENTS = (Judgement.HELPFUL, Judgement.NOT_HELPFUL, Judgement.WRONG)
 

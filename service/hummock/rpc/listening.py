@@ -19,7 +19,7 @@ from hummock.core.errors import StartError, Unavailable
 from hummock.rpc.admission import InFlight
 from hummock.rpc.status import LARGEST_REPLY_BYTES
 from hummock.rpc.tls import Tls
-from hummock.v1 import (
+from hummock_client.v1 import (
     admin_service_pb2,
     context_service_pb2,
     learning_service_pb2,

@@ -9,7 +9,7 @@ import numpy as np
 from hummock.core.stars import Stars
 from hummock.memories.garden import Garden
 from hummock.rpc.streams import Steps
-from hummock.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as pb
 
 MOST_STARS = 4096
 """Of one message, which has 2.5 MiB then at most: some tens of milliseconds of a worker."""

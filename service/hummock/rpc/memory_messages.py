@@ -40,7 +40,7 @@ from hummock.memories.review import ReviewCommand
 from hummock.rpc import values
 from hummock.rpc.validation import check
 from hummock.text.template import told
-from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
+from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 
 # A look-up takes a fifth of the time of an enum's call.
 _KIND_OF = {int(kind): kind for kind in MemoryKind}

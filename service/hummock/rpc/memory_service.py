@@ -18,7 +18,7 @@ from hummock.rpc.reading import Reading, Require, inside, project_read, that_fit
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_position, page_token
-from hummock.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import memory_service_pb2 as pb
 
 MOST_EVENTS = 512
 """Of one message."""

@@ -17,8 +17,8 @@ from hummock.rpc.settings_messages import (
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_position, page_token
 from hummock.rpc.use_cases import UseCases
-from hummock.v1 import memory_pb2
-from hummock.v1 import project_service_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import project_service_pb2 as pb
 
 _UPDATABLE = ("tech_stack", "path")
 

@@ -31,8 +31,8 @@ from hummock.rpc.status import to_proto
 from hummock.rpc.streams import Steps
 from hummock.rpc.use_cases import UseCases
 from hummock.rpc.validation import check
-from hummock.v1 import context_service_pb2, memory_pb2, transfer_pb2
-from hummock.v1 import project_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2, memory_pb2, transfer_pb2
+from hummock_client.v1 import project_service_pb2 as pb
 
 VERSION = 2
 """Of the records."""

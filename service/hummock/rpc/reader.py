@@ -26,7 +26,7 @@ from hummock.rpc.tls import Tls
 from hummock.rpc.validation import compile_rules
 from hummock.rpc.verbs import name_of
 from hummock.rpc.whose import PEER
-from hummock.v1 import context_service_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2, recall_pb2
 
 Value = TypeVar("Value")
 

@@ -32,7 +32,7 @@ from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
 from hummock.rpc.status import MAX_REPLY_BYTES
-from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 
 _NO_TUNING = recall_pb2.RecallTuning()
 _NO_FILTER = Filter()

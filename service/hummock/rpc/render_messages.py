@@ -28,8 +28,8 @@ from hummock.rpc.learning_messages import turn_decision
 from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
 from hummock.rpc.tokens import prefix_state, prefix_token
 from hummock.rpc.validation import check, placed
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 
 _READ_TOOL: Final = {
     pb.READ_TOOL_UNSPECIFIED: READ_TOOLS[0],

@@ -31,8 +31,8 @@ from hummock.rpc.memory_messages import secrets_found
 from hummock.rpc.reading import Require, inside, project_read
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
-from hummock.v1 import context_service_pb2, session_pb2
-from hummock.v1 import session_service_pb2 as pb
+from hummock_client.v1 import context_service_pb2, session_pb2
+from hummock_client.v1 import session_service_pb2 as pb
 
 _UPDATABLE = ("title", "archived")
 _MESSAGE_FIELDS = ("content", "raw")

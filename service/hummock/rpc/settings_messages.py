@@ -27,7 +27,7 @@ from hummock.core.settings import (
     Value,
 )
 from hummock.rpc import values
-from hummock.v1 import settings_pb2
+from hummock_client.v1 import settings_pb2
 
 _MOST_SHOWN: Final = 64
 _CONVERTED: Final[Mapping[str, Callable[[Any], object]]] = {

@@ -17,7 +17,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Metadata, Origin, QueryVector
 from hummock.core.project import MAX_PROJECT_BYTES
 from hummock.core.time_zone import zone_of
-from hummock.v1 import memory_pb2
+from hummock_client.v1 import memory_pb2
 
 # Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
 _FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

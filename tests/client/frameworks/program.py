@@ -10,9 +10,9 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-from hummock.v1 import recall_pb2
 from hummock_client import AsyncClient, Client
 from hummock_client.requests import RecallOptions
+from hummock_client.v1 import recall_pb2
 
 WORDS: RecallOptions = {"paths": [recall_pb2.RECALL_PATH_KEYWORD]}
 """What the words find, whatever the model is."""

@@ -8,8 +8,8 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from bench.chromium import Window
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memories
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memories
 from tests.console.test_pages import PAGES
 from tests.service.calls import learn
 from tests.service.inputs import note

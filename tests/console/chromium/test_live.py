@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from selenium.webdriver.common.keys import Keys
 
 from bench.chromium import Window
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2, recall_pb2
-from hummock.v1 import memory_service_pb2 as memories
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import memory_service_pb2 as memories
 from tests.console.chromium.following import arrival, has_stayed, stay
 from tests.service.calls import learn
 from tests.service.conversing import create

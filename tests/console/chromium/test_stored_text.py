@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import pytest
 
 from bench.chromium import LANGUAGES, Window
-from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_service_pb2 as learning
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import learning_service_pb2 as learning
+from hummock_client.v1 import memory_pb2, recall_pb2
 from tests.console.chromium.following import arrival, has_stayed, stay
 from tests.console.test_pages import ORDER
 from tests.service.calls import learn

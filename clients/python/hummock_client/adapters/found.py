@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client.v1 import memory_pb2, recall_pb2
 
 Metadata = dict[str, str | int | float | list[str]]
 

@@ -9,10 +9,10 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field
 
-from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import AsyncClient, Client
 from hummock_client.adapters.found import all_hits, metadata_of
 from hummock_client.requests import RecallOptions
+from hummock_client.v1 import memory_pb2, recall_pb2
 
 
 class HummockRetriever(BaseRetriever):

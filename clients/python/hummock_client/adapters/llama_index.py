@@ -5,10 +5,10 @@ from __future__ import annotations
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import AsyncClient, Client
 from hummock_client.adapters.found import all_hits, metadata_of
 from hummock_client.requests import RecallOptions
+from hummock_client.v1 import memory_pb2, recall_pb2
 
 
 class HummockRetriever(BaseRetriever):

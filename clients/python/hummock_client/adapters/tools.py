@@ -10,12 +10,12 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2
-from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock_client.client import AsyncClient, Client
 from hummock_client.errors import HummockCallError, describe
 from hummock_client.requests import new_request_id
+from hummock_client.v1 import context_service_pb2 as context_pb
+from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import memory_service_pb2 as memories_pb
 
 _SCOPES = {
     "code": context_pb.SEARCH_SCOPE_CODE,

@@ -1,0 +1,1 @@
+"""Commands that call the service, and what they share."""

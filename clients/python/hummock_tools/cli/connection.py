@@ -1,0 +1,116 @@
+"""The service as the commands see it, and what a command says when it cannot do its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import grpc
+
+from hummock_client.access import open_channel, resolve_access
+from hummock_client.channel import resolve_target
+from hummock_client.errors import call_error, describe
+from hummock_client.v1.admin_service_pb2_grpc import AdminServiceStub
+from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock_client.v1.learning_service_pb2_grpc import LearningServiceStub
+from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
+from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
+
+CALL_TIMEOUT_S = 60.0
+
+
+class CommandFailed(Exception):
+    """A command ends with status 1; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A channel to the service, and its stubs."""
+
+    channel: grpc.Channel
+    context: ContextServiceStub
+    memories: MemoryServiceStub
+    projects: ProjectServiceStub
+    sessions: SessionServiceStub
+    learning: LearningServiceStub
+    admin: AdminServiceStub
+
+
+@contextmanager
+def connect(target: str) -> Iterator[Service]:
+    """The service at a target (`host:port` or `unix:path`); nothing is sent before the first call.
+
+    Raises:
+        CommandFailed: The target is none, or a call made inside failed.
+    """
+    resolved = resolved_target(target)
+    with _calls_to(resolved), channel_to(resolved) as channel:
+        yield Service(
+            channel=channel,
+            context=ContextServiceStub(channel),
+            memories=MemoryServiceStub(channel),
+            projects=ProjectServiceStub(channel),
+            sessions=SessionServiceStub(channel),
+            learning=LearningServiceStub(channel),
+            admin=AdminServiceStub(channel),
+        )
+
+
+@contextmanager
+def _calls_to(target: str) -> Iterator[None]:
+    """Turn a failed call into a message that names the target or what is wrong with the request.
+
+    Raises:
+        CommandFailed: Instead of `grpc.RpcError`.
+    """
+    try:
+        yield
+    except grpc.RpcError as error:
+        if isinstance(error, grpc.Call):
+            said = describe(call_error(error), target)
+        else:
+            said = f"the call to {target} failed: {error}"
+        raise CommandFailed(said) from error
+
+
+def channel_to(resolved: str) -> grpc.Channel:
+    """A channel to a resolved target, with the token and the TLS of the environment. Raises: CommandFailed."""
+    try:
+        return open_channel(resolved, resolve_access(resolved))
+    except ValueError as error:
+        raise CommandFailed(str(error)) from error
+
+
+def resolved_target(target: str) -> str:
+    """The target in full. Raises: CommandFailed."""
+    try:
+        return resolve_target(target)
+    except ValueError as error:
+        raise CommandFailed(str(error)) from error
+
+
+def require_packages(*names: str) -> None:
+    """Looks whether packages are there, without importing them. Raises: ModuleNotFoundError."""
+    for name in names:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@contextmanager
+def packages_of(extra: str) -> Iterator[None]:
+    """Imports inside need the packages of an extra, which the base install does not have.
+
+    Raises:
+        CommandFailed: One of them is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in {"", "hummock"}:
+            raise
+        raise CommandFailed(
+            f"this command needs the package {error.name}, which is not installed; pip install 'hummock[{extra}]'"
+        ) from error

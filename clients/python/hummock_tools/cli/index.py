@@ -1,0 +1,242 @@
+"""`hummock index`: a repository into a project."""
+
+from __future__ import annotations
+
+import json as json_lib
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.v1 import project_service_pb2
+from hummock_client.v1.context_service_pb2 import SecretsFound
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect, packages_of
+from hummock_tools.cli.options import ProjectOption, TargetOption
+from hummock_tools.cli.output import Meter, note, print_line, printable, warn
+from hummock_tools.cli.secrets import secret_sums
+
+if TYPE_CHECKING:
+    from hummock_tools.indexing.sync import InfoReport, Progress, SyncReport
+
+
+_JsonFlag = Annotated[
+    bool, typer.Option("--json", help="Print the report as JSON; with --watch a line for each batch.")
+]
+STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
+_SHOWN_FAILURES = 5
+_SHOWN_LINES = 10
+
+
+def index(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The repository, or a folder of one.")],
+    project: ProjectOption,
+    name: Annotated[
+        str, typer.Option("--name", help="Names its index: clones of it on other machines share that by the name.")
+    ] = "",
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Delete the index of PATH, which need not be there any more.")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on: follow what changes, until Ctrl-C.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until all is found by meaning, too.")] = False,
+    json: _JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Bring a project to hold what a repository has; what did not change is not sent again.
+
+    When it ends, all is found by words and names. Vectors follow in the service, whoever waits for them.
+
+    Each folder of a project has an index of its own; a folder inside an indexed one renews its part of that. A folder \
+that was moved is another one: --remove the old path first, or give both one --name.
+
+    Left out are what git ignores, what may hold secrets, and what nobody asks about: generated files, lock files, \
+data, licences, vendored folders. A file .hummockignore in PATH, written as a .gitignore is, leaves out more; lines \
+with ! bring something back.
+    """
+    if watch and wait:
+        raise typer.BadParameter("--watch never ends: leave out --wait, or run it once with --wait first")
+    if remove and (watch or wait):
+        raise typer.BadParameter("--remove goes without --watch and --wait")
+    if remove:
+        _remove(path, project, target, name=name, json=json)
+        return
+    if watch:
+        from hummock_tools.cli.watch import watch_repository
+
+        watch_repository(path, project, target, name=name, verbose=verbose, json=json)
+        return
+    with connect(target) as service:
+        report = index_repository(service, path, project, name=name, verbose=verbose)
+        if report.info is not None:
+            await_vectors(service, project) if wait else say_pending(service, project)
+    if json:
+        print_line(printable(json_lib.dumps(report, ensure_ascii=False, indent=2, default=plain)))
+    else:
+        print_report(report)
+    if report.failures:
+        raise typer.Exit(1)
+
+
+def _remove(path: Path, project: str, target: str, *, name: str, json: bool) -> None:
+    with packages_of("code"):
+        from hummock_tools.indexing.sync import remove
+    with connect(target) as service, Meter() as meter:
+        try:
+            deleted = remove(
+                path,
+                project,
+                service.channel,
+                name=name,
+                on_progress=lambda progress: meter.show(STAGES[progress.stage], progress.done, progress.total),
+            )
+        except ValueError as error:
+            raise CommandFailed(printable(str(error))) from error
+    print_line(json_lib.dumps({"deleted": deleted}) if json else f"{deleted} deleted")
+
+
+def index_repository(
+    service: Service, root: Path, project: str, *, name: str = "", verbose: bool = False
+) -> SyncReport:
+    """Index a folder with a progress bar on stderr.
+
+    Raises:
+        CommandFailed: The folder cannot be read, or the packages of the extra `code` are missing.
+        grpc.RpcError: The service refused.
+    """
+    with packages_of("code"):
+        from hummock_tools.indexing import MissingExtra
+        from hummock_tools.indexing.sync import sync
+    with Meter() as meter:
+
+        def show(progress: Progress) -> None:
+            meter.show(STAGES[progress.stage], progress.done, progress.total)
+
+        def skip(path: str, reason: str) -> None:
+            if verbose:
+                meter.say(f"left out: {printable(path)} ({reason})")
+
+        try:
+            return sync(root, project, service.channel, name=name, on_progress=show, on_skip=skip)
+        except (MissingExtra, OSError, ValueError) as error:
+            raise CommandFailed(said_of(error, root)) from error
+
+
+def await_vectors(service: Service, project: str) -> None:
+    """Returns when no memory of a project waits for its vectors, with a progress bar on stderr."""
+    most = 0
+    with Meter() as meter:
+        for reply in service.projects.WatchProject(project_service_pb2.WatchProjectRequest(project=project)):
+            most = max(most, reply.pending_count)
+            if most:
+                meter.show("embedding", most - reply.pending_count, most)
+            if not reply.pending_count:
+                return
+
+
+def say_pending(service: Service, project: str) -> None:
+    """Says on stderr how many memories of a project wait for their vectors; nothing where none does."""
+    request = project_service_pb2.GetProjectRequest(project=project)
+    pending = service.projects.GetProject(request, timeout=CALL_TIMEOUT_S).project.pending_count
+    if pending:
+        note(
+            f"all is found by words and names; vectors for {pending} memories follow in the background "
+            "(`hummock status` shows how far they are, --wait waits for them)"
+        )
+
+
+def print_report(report: SyncReport, say: Callable[[str], None] = print_line) -> None:
+    """What the run did, in a few lines."""
+    say(
+        f"{report.walked.files} files: {report.fragments} code fragments, {report.domain_entries} domain entries; "
+        f"{report.sent} sent, {report.unchanged} unchanged, {report.deleted} deleted"
+    )
+    if report.walked.skipped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in report.walked.skipped.items())
+        say(f"{report.walked.skipped_total} paths left out: {reasons}")
+    if not report.walked.files:
+        note(printable(f"nothing in {Path(report.root, report.part)} is indexed"))
+    _say_where(report, say)
+    if report.guessed:
+        say(f"{len(report.guessed)} files are not UTF-8 and do not say their encoding; it was guessed:")
+        _say_first([f"{each.path} ({each.encoding})" for each in report.guessed], say)
+    if report.undecided:
+        say(f"{len(report.undecided)} files were left out; a line such as `coding: gbk` in them says what they are:")
+        _say_first(report.undecided, say)
+    say_secrets(report, say)
+    if report.info:
+        _print_info(report.info, say)
+    if report.without_grammar:
+        note(f"cut by lines, for want of `pip install 'hummock[code]'`: {', '.join(report.without_grammar)}")
+    warn_of_failures(report)
+
+
+def _say_where(report: SyncReport, say: Callable[[str], None]) -> None:
+    """Which index that was, if not the project's first; what is in none; and those of folders that are gone."""
+    project = shlex.quote(report.project)
+    if report.part:
+        say(printable(f"{report.part} is a part of {report.root}, which is indexed: only that part was compared"))
+    if report.name:
+        say(printable(f"kept apart from other folders of the project: paths begin with {report.name}/"))
+    if report.nested:
+        say(f"{len(report.nested)} nested repositories are not indexed; each has an index of its own by:")
+        _say_first([f"hummock index {shlex.quote(path)} -p {project}" for path in report.nested], say)
+    if report.taken:
+        say(f"{len(report.taken)} files have memories whose ids another index has: those were not sent; --name helps:")
+        _say_first(report.taken, say)
+    gone = [each for each in report.others if each.is_gone()]
+    if gone:
+        say("indexed in the project, and not on this machine; if they are gone for good, delete their indexes by:")
+        _say_first([f"hummock index {shlex.quote(each.root)} -p {project} --remove" for each in gone], say)
+
+
+def _say_first(lines: Sequence[str], say: Callable[[str], None]) -> None:
+    for line in lines[:_SHOWN_LINES]:
+        say(printable(f"  {line}"))
+    if len(lines) > _SHOWN_LINES:
+        say(f"  and {len(lines) - _SHOWN_LINES} more (--json has all)")
+
+
+def say_secrets(report: SyncReport, say: Callable[[str], None]) -> None:
+    """How many secrets the memories had that were sent; nothing where there was none."""
+    for line in secret_sums(report.secrets):
+        say(printable(line))
+
+
+def warn_of_failures(report: SyncReport) -> None:
+    """Which memories were refused, and why; the next run sends them again."""
+    for failure in report.failures[:_SHOWN_FAILURES]:
+        warn(f"{len(failure.ids)} memories from {printable(failure.ids[0])} on were refused: {failure.message}")
+    if len(report.failures) > _SHOWN_FAILURES:
+        warn(f"and {len(report.failures) - _SHOWN_FAILURES} more batches")
+
+
+def plain(value: object) -> dict[str, object]:
+    """What JSON makes of the parts of a report."""
+    if isinstance(value, SecretsFound):
+        return {"kind": value.kind, "count": value.count, "redacted": value.redacted}
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(type(value).__name__)
+
+
+def _print_info(info: InfoReport, say: Callable[[str], None]) -> None:
+    if info.tech_stack:
+        sources = "as somebody said" if "tech_stack" in info.kept else f"by {', '.join(info.made.manifests)}"
+        say(printable(f"tech stack: {', '.join(info.tech_stack)} ({sources})"))
+    for unread in info.made.unread:
+        note(printable(f"not read for the tech stack: {unread.path} ({unread.reason})"))
+    if info.kept:
+        note(f"kept what somebody said: {', '.join(info.kept)}; `hummock projects set` changes it")
+
+
+def said_of(error: Exception, root: Path) -> str:
+    """What is wrong with a folder, for people."""
+    if isinstance(error, OSError):
+        return f"{error.filename or root}: {error.strerror or error}"
+    return str(error)

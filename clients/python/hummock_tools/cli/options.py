@@ -1,0 +1,226 @@
+"""Options that several commands have, and requests made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, tzinfo
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock_client.time_zone import own_clock, own_zone
+from hummock_client.v1 import memory_pb2, recall_pb2
+from hummock_tools.cli.connection import packages_of
+
+
+class PresetName(StrEnum):
+    """The contract's presets."""
+
+    CHAT = "chat"
+    CODE = "code"
+    AGENT = "agent"
+    CODEX = "codex"
+
+
+class KindName(StrEnum):
+    """The contract's kinds of memory."""
+
+    LEARNING_RECORD = "learning_record"
+    DOMAIN_KNOWLEDGE = "domain_knowledge"
+    CODE_FRAGMENT = "code_fragment"
+    NOTE = "note"
+    ENTRY = "entry"
+
+
+class OriginName(StrEnum):
+    """The contract's origins."""
+
+    MANUAL = "manual"
+    SUMMARY = "summary"
+    USER_INPUT = "user_input"
+    AI_OUTPUT = "ai_output"
+    INDEXER = "indexer"
+
+
+def utf8(value: str) -> str:
+    """The value itself; a usage error where the shell passed bytes that are not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter("is not valid UTF-8") from None
+    return value
+
+
+def unsigned(bits: int) -> Callable[[int | None], int | None]:
+    """A check that a number fits a field of so many bits, in the way that options want it."""
+
+    def fitting(value: int | None) -> int | None:
+        if value is not None and not 0 <= value < 1 << bits:
+            raise typer.BadParameter(f"is {value}; it must be 0 to {(1 << bits) - 1}")
+        return value
+
+    return fitting
+
+
+def count_option(name: str, help: str) -> Any:
+    """An option whose number fits a field of 32 bits."""
+    return typer.Option(name, help=help, callback=unsigned(32))
+
+
+_A_DAY_CHARACTERS = len("2023-05-02")
+
+
+def _since(text: str | datetime) -> datetime:
+    """The moment that a day or a time begins at; without an offset it is of the caller's clock."""
+    if isinstance(text, datetime):
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text} is no day or time such as 2023-05-02 or 2023-05-02T09:30") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=clock())
+
+
+def clock() -> tzinfo:
+    """The zone in which times are read and shown."""
+    try:
+        return own_clock()
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _until(text: str | datetime) -> datetime:
+    """The same, of a day its end."""
+    moment = _since(text)
+    return moment + timedelta(days=1) if isinstance(text, str) and len(text) <= _A_DAY_CHARACTERS else moment
+
+
+# HUMMOCK_TARGET and HUMMOCK_PROJECT say where to call and are read by typer; config.py reads the service's settings.
+TargetOption = Annotated[
+    str,
+    typer.Option("--target", envvar="HUMMOCK_TARGET", help="Where the service listens: host:port or unix:path."),
+]
+ProjectOption = Annotated[
+    str, typer.Option("--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=utf8)
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print the service's reply as JSON.")]
+JsonLinesFlag = Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")]
+PageOption = Annotated[str, typer.Option("--page", help="The token that the page before ended with.")]
+QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
+PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
+TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
+MetaOption = Annotated[
+    list[str] | None, typer.Option("--meta", metavar="NAME=VALUE", help="Metadata that memories must have; repeatable.")
+]
+SinceOption = Annotated[
+    datetime | None,
+    typer.Option("--since", help="Told of this day or later: 2023-05-02, or 2023-05-02T09:30.", parser=_since),
+]
+UntilOption = Annotated[
+    datetime | None,
+    typer.Option("--until", help="Told of this day (UTC) or earlier; with a time of day, before it.", parser=_until),
+]
+StaleFlag = Annotated[
+    bool,
+    typer.Option("--allow-stale", help="While the database is away, what the service saw last; the reply says so."),
+]
+ExpiresOption = Annotated[
+    datetime | None,
+    typer.Option("--expires", help="Forget it at this moment (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
+]
+TokenExpiresOption = Annotated[
+    datetime | None,
+    typer.Option("--expires", help="When it ends (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
+]
+TopKOption = Annotated[int | None, count_option("--top-k", "How many memories; the preset decides if unset.")]
+DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
+ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
+
+
+def data_dir_of(data: Path | None) -> Path:
+    """The data directory that is named, else that of the settings. Raises: CommandFailed, StartError."""
+    if data is not None:
+        return data
+    with packages_of("server"):
+        from hummock.config import load_settings
+    return load_settings().data_dir
+
+
+def _preset_value(name: PresetName | None) -> recall_pb2.Preset.ValueType:
+    """The contract's value; unspecified for None."""
+    return recall_pb2.PRESET_UNSPECIFIED if name is None else recall_pb2.Preset.Value(f"PRESET_{name.name}")
+
+
+def _kind_value(name: KindName) -> memory_pb2.MemoryKind.ValueType:
+    """The contract's value."""
+    return memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{name.name}")
+
+
+def origin_value(name: OriginName) -> memory_pb2.Origin.ValueType:
+    """The contract's value."""
+    return memory_pb2.Origin.Value(f"ORIGIN_{name.name}")
+
+
+def timestamp(moment: datetime | None) -> Timestamp | None:
+    """The contract's value; None for None."""
+    if moment is None:
+        return None
+    stamp = Timestamp()
+    stamp.FromDatetime(moment)
+    return stamp
+
+
+def metadata_of(meta: Sequence[str] | None) -> dict[str, str]:
+    """Each NAME=VALUE. Raises: BadParameter."""
+    found: dict[str, str] = {}
+    for given in meta or ():
+        name, equals, value = given.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"{given!r} is not NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def filter_of(
+    tags: Sequence[str] | None,
+    kinds: Sequence[KindName] | None = None,
+    origins: Sequence[OriginName] | None = None,
+    sessions: Sequence[str] | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    meta: Sequence[str] | None = None,
+) -> memory_pb2.MemoryFilter:
+    """Memories with all of these tags and metadata, told at these times, and any of each of the others.
+
+    None sets no condition.
+    """
+    return memory_pb2.MemoryFilter(
+        metadata=metadata_of(meta),
+        event_after=timestamp(since),
+        event_before=timestamp(until),
+        tags=tags or (),
+        kinds=[_kind_value(kind) for kind in kinds or ()],
+        origins=[origin_value(origin) for origin in origins or ()],
+        session_ids=sessions or (),
+    )
+
+
+def recall_request(
+    project: str,
+    text: str,
+    preset: PresetName | None,
+    top_k: int | None,
+    where: memory_pb2.MemoryFilter | None = None,
+) -> recall_pb2.RecallRequest:
+    """What to recall; what is None is left to the preset."""
+    return recall_pb2.RecallRequest(
+        project=project,
+        query_text=text,
+        preset=_preset_value(preset),
+        tuning=recall_pb2.RecallTuning(top_k=top_k),
+        filter=where,
+        time_zone=own_zone(),
+    )

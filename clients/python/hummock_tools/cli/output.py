@@ -1,0 +1,243 @@
+"""Printing: answers to stdout, everything about them to stderr; memories in words, and how far a long command is."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Protocol, Self
+
+import typer
+from google.protobuf.json_format import MessageToJson
+from google.protobuf.message import Message
+from rich import box
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from hummock_client.v1 import memory_pb2
+from hummock_tools.cli.connection import CommandFailed
+
+_SECONDS_PER_DAY = 86_400
+# Controls but tab and newline, marks and overrides of direction, line and paragraph separators, lone surrogates.
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_MAX_LINE_CHARACTERS = 120
+_LINE_EVERY_S = 5.0
+_KIND_WORDS = {
+    memory_pb2.MEMORY_KIND_LEARNING_RECORD: "record",
+    memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE: "domain",
+    memory_pb2.MEMORY_KIND_CODE_FRAGMENT: "code",
+    memory_pb2.MEMORY_KIND_NOTE: "note",
+    memory_pb2.MEMORY_KIND_ENTRY: "entry",
+}
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would obey written out, by its number behind a backslash and "u".
+
+    Stored text must not move the cursor, change colours or turn the direction of what stands beside it.
+    """
+    return _COMMANDS.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def one_line(text: str) -> str:
+    """The text on one line, printable, at most 120 characters."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= _MAX_LINE_CHARACTERS else f"{line[: _MAX_LINE_CHARACTERS - 1]}…"
+
+
+def confirm(question: str, otherwise: str) -> None:
+    """Asks on stderr. Raises: CommandFailed, which says what did not happen, unless the answer is yes."""
+    try:
+        is_meant = typer.confirm(printable(question), err=True)
+    except typer.Abort:
+        is_meant = False
+    if not is_meant:
+        raise CommandFailed(otherwise)
+
+
+def print_line(text: str) -> None:
+    """One line or more of the answer, to stdout, as they are; at once, for who reads a pipe waits for them."""
+    print(text, flush=True)
+
+
+def print_json(message: Message) -> None:
+    """The message in protobuf's JSON mapping; Chinese stays Chinese."""
+    print_line(_json(message, 2))
+
+
+def print_json_line(message: Message) -> None:
+    """The message in the same mapping on one line, at once."""
+    print_line(_json(message, None))
+
+
+def _json(message: Message, indent: int | None) -> str:
+    # What is written out so is the same to a reader of JSON.
+    return printable(MessageToJson(message, ensure_ascii=False, indent=indent))
+
+
+def print_table(table: Table) -> None:
+    """To stdout; as wide as the terminal, 80 columns where there is none."""
+    Console(markup=False, highlight=False, emoji=False).print(table)
+
+
+def print_page(table: Table, nothing: str, next_page_token: str = "") -> None:
+    """One page of a list.
+
+    Args:
+        table: To stdout, if it has rows.
+        nothing: To stderr otherwise.
+        next_page_token: What `--page` takes for the page after it; empty if there is none.
+    """
+    if table.row_count:
+        print_table(table)
+    else:
+        note(nothing)
+    if next_page_token:
+        note(f"there are more: --page {next_page_token}")
+
+
+def new_table(*, title: str = "") -> Table:
+    """A table without vertical lines, its title on the left."""
+    return Table(
+        title=Text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
+
+
+def note(text: str) -> None:
+    """A line about the answer, to stderr."""
+    Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True).print(Text(text))
+
+
+def warn(text: str) -> None:
+    """A line that must not be overlooked, to stderr, yellow on a terminal."""
+    Console(stderr=True, highlight=False, emoji=False, soft_wrap=True).print(Text(text, style="yellow"))
+
+
+def age(days: float) -> str:
+    """An age in its largest fitting unit: "40 s", "5 min", "2 h", "12 d", "3 y"."""
+    seconds = days * _SECONDS_PER_DAY
+    for limit_s, unit_s, name in ((60, 1, "s"), (3600, 60, "min"), (_SECONDS_PER_DAY, 3600, "h")):
+        if seconds < limit_s:
+            return f"{int(seconds // unit_s)} {name}"
+    return f"{int(days)} d" if days < 365 else f"{days / 365.25:.0f} y"
+
+
+def kind_word(kind: memory_pb2.MemoryKind.ValueType) -> str:
+    """A kind in one short word; a kind of a newer service by its number."""
+    return _KIND_WORDS.get(kind, str(int(kind)))
+
+
+def title_of(memory: memory_pb2.Memory, *, whole_path: bool = True) -> str:
+    """What names a memory: symbol and place of code on two lines, else its title, else its id.
+
+    Args:
+        memory: In any view.
+        whole_path: Whether there is room for a path; else the file's name stands for it.
+    """
+    fragment = memory.code_fragment
+    if not fragment.path:
+        return one_line(memory.title or memory.id)
+    path = fragment.path if whole_path else fragment.path.rpartition("/")[2]
+    place = f"{one_line(path)}:{fragment.start_line}" if fragment.start_line else one_line(path)
+    return f"{one_line(fragment.symbol)}\n{place}" if fragment.symbol else place
+
+
+class Meter:
+    """Shows stages on stderr while it is entered; `clock` gives seconds from some start."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._bar = _bar() if sys.stderr.isatty() else None
+        self._tasks: dict[str, TaskID] = {}
+        self._started_s: dict[str, float] = {}
+        self._last_line_s = clock()
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, stage: str, done: int, total: int | None) -> None:
+        """How much of a stage is done; `total` is None while it is not known."""
+        if self._bar is not None:
+            if stage not in self._tasks:
+                self._tasks[stage] = self._bar.add_task(stage, total=total)
+            self._bar.update(self._tasks[stage], completed=done, total=total)
+            return
+        now_s = self._clock()
+        started_s = self._started_s.setdefault(stage, now_s)
+        if now_s - self._last_line_s >= _LINE_EVERY_S:
+            self._last_line_s = now_s
+            note(_line(stage, done, total, now_s - started_s))
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        if self._bar is None:
+            note(text)
+        else:
+            self._bar.console.print(Text(text), soft_wrap=True)
+
+
+class _RateColumn(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        """The task's speed, as rich estimates it."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:.0f}/s" if speed else "")
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        _RateColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, highlight=False),
+    )
+
+
+def _line(stage: str, done: int, total: int | None, elapsed_s: float) -> str:
+    rate = done / elapsed_s if elapsed_s > 0 else 0.0
+    if total is None or not rate:
+        return f"{stage}: {done}"
+    return f"{stage}: {done}/{total}, {rate:.0f}/s, {max(0.0, total - done) / rate:.0f} s left"
+
+
+class EnumNames(Protocol):
+    """An enum of the contract."""
+
+    def items(self) -> Iterable[tuple[str, int]]:
+        """Names and numbers."""
+
+
+def enum_word(enum: EnumNames, number: int) -> str:
+    """A value's name without what all names of its enum begin with; the number, where a newer service alone has one."""
+    names = {value: name for name, value in enum.items()}
+    return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()

@@ -1,0 +1,358 @@
+"""`hummock projects` and `hummock status`: what is kept apart, what it sets for itself, and how the service is."""
+
+from __future__ import annotations
+
+import json as json_lib
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.json_format import ParseDict, ParseError
+from rich.text import Text
+
+from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.v1 import admin_service_pb2, memory_pb2, project_service_pb2, settings_pb2
+from hummock_tools.cli.activity import print_activity
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, connect
+from hummock_tools.cli.options import JsonFlag, PageOption, TargetOption, utf8
+from hummock_tools.cli.output import (
+    age,
+    confirm,
+    enum_word,
+    new_table,
+    print_json,
+    print_line,
+    print_page,
+    print_table,
+    printable,
+    warn,
+)
+
+app = typer.Typer(no_args_is_help=True, help="List projects, and say what prompts tell of them and what recalls mean.")
+settings = typer.Typer(no_args_is_help=True, help="Show and change what a project's requests mean by default.")
+app.add_typer(settings, name="settings")
+
+_MIB = 1 << 20
+
+NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", envvar="HUMMOCK_PROJECT", callback=utf8)]
+# Where more arguments follow, the environment cannot stand in for the first.
+FirstNameArgument = Annotated[str, typer.Argument(metavar="PROJECT", callback=utf8)]
+ValuesArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH=VALUE...", help='For example chat.top_k=8, "chat.origins=manual,ai_output".'),
+]
+PathsArgument = Annotated[
+    list[str], typer.Argument(metavar="PATH...", help="For example chat.top_k, or chat for all of it.")
+]
+
+
+@app.command("ls")
+def ls(
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Projects of one page.")] = 100,
+    page: PageOption = "",
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """List projects by name."""
+    request = project_service_pb2.ListProjectsRequest(page_size=limit, page_token=page)
+    with connect(target) as service:
+        response = service.projects.ListProjects(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    table = new_table()
+    table.add_column("project", ratio=2, overflow="fold")
+    table.add_column("memories", justify="right", no_wrap=True)
+    table.add_column("pending", justify="right", no_wrap=True)
+    table.add_column("writes", justify="right", no_wrap=True)
+    table.add_column("tech stack", ratio=3, overflow="fold")
+    for project in response.projects:
+        stack = Text(printable(", ".join(project.info.tech_stack)))
+        counts = (project.memory_count, project.pending_count, project.seq)
+        table.add_row(Text(printable(project.name)), *map(str, counts), stack)
+    print_page(table, "no projects; the first `hummock learn` makes one", response.next_page_token)
+
+
+@app.command("show")
+def show(name: NameArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+    """Print one project."""
+    with connect(target) as service:
+        response = service.projects.GetProject(
+            project_service_pb2.GetProjectRequest(project=name), timeout=CALL_TIMEOUT_S
+        )
+    if json:
+        print_json(response)
+    else:
+        _print_project(response.project)
+
+
+@app.command("set")
+def set_info(
+    name: NameArgument,
+    tech: Annotated[list[str] | None, typer.Option("--tech", help="Part of the tech stack; repeatable.")] = None,
+    path: Annotated[str | None, typer.Option("--path", help="Where the project lies for its users.")] = None,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Change what prompts tell of a project; creates it when it does not exist."""
+    paths = (["tech_stack"] if tech else []) + (["path"] if path is not None else [])
+    if not paths:
+        raise typer.BadParameter("nothing to change: give --tech or --path")
+    request = project_service_pb2.UpdateProjectRequest(
+        project=name,
+        request_id=str(uuid.uuid4()),
+        info=project_service_pb2.ProjectInfo(tech_stack=tech or (), path=path or ""),
+        update_mask=FieldMask(paths=paths),
+    )
+    with connect(target) as service:
+        response = service.projects.UpdateProject(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+    else:
+        _print_project(response.project)
+
+
+def memory_count(service: Service, name: str) -> int:
+    """How many memories a project has; said before it is deleted."""
+    asked = project_service_pb2.GetProjectRequest(project=name)
+    return service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
+
+
+def delete_project(service: Service, name: str) -> project_service_pb2.DeleteProjectResponse:
+    """Delete a project in one write; its receipt."""
+    request = project_service_pb2.DeleteProjectRequest(project=name, request_id=str(uuid.uuid4()))
+    return service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
+
+
+@app.command("delete")
+def delete(
+    # Not from the environment: what is lost is named.
+    name: FirstNameArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Delete a project with all that it has; there is no way back but an export."""
+    with connect(target) as service:
+        if not yes:
+            question = f"Delete {name} with its {memory_count(service, name)} memories and its conversations?"
+            confirm(question, "nothing was deleted; --yes deletes without asking")
+        response = delete_project(service, name)
+    if json:
+        print_json(response)
+        return
+    counts = f"{response.memory_count} memories, {response.session_count} sessions, {response.message_count} messages"
+    print_line(printable(f"{name} is deleted: {counts}"))
+
+
+@settings.command("get")
+def get(
+    name: FirstNameArgument,
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="One setting, or a group such as chat.")] = "",
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Show every value that applies, and who says it."""
+    with connect(target) as service:
+        request = project_service_pb2.GetProjectSettingsRequest(project=name)
+        response = service.projects.GetProjectSettings(request, timeout=CALL_TIMEOUT_S)
+    if path:
+        if not any(_is_named(known, [path]) for known, _ in _fields(response.effective)):
+            raise typer.BadParameter(f"there is no setting {path!r}; `hummock projects settings get {name}` lists them")
+        for shown in (response.settings, response.effective, response.defaults):
+            _keep(shown, path)
+    if json:
+        print_json(response)
+    else:
+        _print_settings(response, [path] if path else ())
+
+
+@settings.command("set")
+def set_values(
+    name: FirstNameArgument, values: ValuesArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET
+) -> None:
+    """Give settings values; the next request follows them. Creates the project when it does not exist."""
+    chosen = settings_pb2.ProjectSettings()
+    paths = [_read(chosen, given) for given in values]
+    _change(name, chosen, paths, target, json=json)
+
+
+@settings.command("unset")
+def unset(
+    name: FirstNameArgument, paths: PathsArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET
+) -> None:
+    """Let settings return to their defaults."""
+    _change(name, settings_pb2.ProjectSettings(), paths, target, json=json)
+
+
+def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+    """Say what runs, on what, and how full it is."""
+    with connect(target) as service:
+        response = service.admin.GetStatus(admin_service_pb2.GetStatusRequest(), timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    model, storage = response.model, response.storage
+    scripts = " and ".join(enum_word(admin_service_pb2.Script, each) for each in model.scripts)
+    up = age(response.uptime.ToNanoseconds() / 86_400e9)
+    print_line(f"hummock {response.version} at {target}, up {up}")
+    print_line(f"  model    {model.name}, {model.dim} dimensions, {model.max_tokens} tokens, {scripts}")
+    print_line(f"  space    {model.emb_space}")
+    print_line(printable(f"  data     {storage.directory}"))
+    print_line(
+        f"  store    {storage.used_bytes / _MIB:.1f} of {storage.quota_bytes / _MIB:.0f} MiB, "
+        f"{storage.project_count} projects"
+    )
+    print_line(f"  memory   {storage.loaded_bytes / _MIB:.1f} MiB for {storage.loaded_project_count} loaded projects")
+    if response.embedding.pending_count:
+        print_line(f"  vectors  {_embedding(response.embedding)}")
+    print_line(f"  calls    {response.running_calls} running, {response.waiting_calls} waiting")
+    print_line(f"  learner  {_learner(response.learner)}")
+    if storage.HasField("clock_ahead"):
+        ahead = f"the clock jumped ahead by {storage.clock_ahead.ToNanoseconds() / 1e9:.0f} s"
+        warn(f"{ahead}; nothing is forgotten for good until it has gone evenly for 10 minutes")
+    if response.HasField("activity"):
+        print_activity(response.activity)
+    if model.advice:
+        warn(model.advice)
+
+
+def _embedding(embedding: admin_service_pb2.EmbeddingStatus) -> str:
+    said = f"{embedding.pending_count} memories wait for theirs, {embedding.rate:.0f}/s"
+    if embedding.HasField("time_left"):
+        said += f", {embedding.time_left.ToNanoseconds() / 1e9:.0f} s left"
+    if embedding.failed_count:
+        said += f"; the model failed on {embedding.failed_count}, which the next start tries again"
+    return said
+
+
+def _print_project(project: project_service_pb2.ProjectDetails) -> None:
+    print_line(printable(project.name))
+    if project.info.tech_stack:
+        print_line(printable(f"  tech stack  {', '.join(project.info.tech_stack)}"))
+    if project.info.path:
+        print_line(printable(f"  path        {project.info.path}"))
+    kinds = ", ".join(f"{each.count} {_kind_name(each.kind)}" for each in project.kinds)
+    print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
+    if project.pending_count:
+        print_line(f"  vectors     {project.pending_count} memories wait for theirs")
+    if project.HasField("feedback"):
+        said = project.feedback
+        print_line(f"  feedback    {said.helpful} helpful, {said.not_helpful} not helpful, {said.wrong} wrong")
+    print_line(f"  seq         {project.seq} (content {project.content_seq})")
+    print_line(f"  space       {project.emb_space}")
+    print_line(f"  created     {project.create_time.ToJsonString()}")
+
+
+def _kind_name(kind: memory_pb2.MemoryKind.ValueType) -> str:
+    return enum_word(memory_pb2.MemoryKind, kind).upper()
+
+
+SettingsReply: TypeAlias = (
+    project_service_pb2.GetProjectSettingsResponse | project_service_pb2.UpdateProjectSettingsResponse
+)
+
+
+def _print_settings(reply: SettingsReply, paths: Sequence[str] = ()) -> None:
+    """Every value that applies; where paths are given, theirs."""
+    table = new_table()
+    table.add_column("setting", no_wrap=True)
+    table.add_column("value", overflow="fold")
+    table.add_column("said by", no_wrap=True)
+    table.add_column("default", overflow="fold")
+    own, defaults = dict(_fields(reply.settings)), dict(_fields(reply.defaults))
+    for path, value in _fields(reply.effective):
+        if paths and not _is_named(path, paths):
+            continue
+        is_own = bool(own[path])
+        table.add_row(path, Text(value), "project" if is_own else "default", Text(defaults[path] if is_own else ""))
+    print_table(table)
+
+
+def _fields(settings: settings_pb2.ProjectSettings) -> Iterator[tuple[str, str]]:
+    """The path of every setting with its value for people; empty where it has none."""
+    for group in settings.DESCRIPTOR.fields:
+        message = getattr(settings, group.name)
+        said = dict(message.ListFields())
+        for each in message.DESCRIPTOR.fields:
+            yield f"{group.name}.{each.name}", _shown(each, said[each]) if each in said else ""
+
+
+def _shown(field: FieldDescriptor, value: Any) -> str:
+    if field.enum_type is None:
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    names = [field.enum_type.values_by_number[number].name for number in (value if field.is_repeated else [value])]
+    return ", ".join(name.removeprefix(_prefix(field.enum_type)).lower() for name in names)
+
+
+def _keep(settings: settings_pb2.ProjectSettings, path: str) -> None:
+    """Clears all but the setting, or the group, at a path."""
+    for group in settings.DESCRIPTOR.fields:
+        message = getattr(settings, group.name)
+        for each in message.DESCRIPTOR.fields:
+            if not _is_named(f"{group.name}.{each.name}", [path]):
+                message.ClearField(each.name)
+        if not message.ListFields():
+            settings.ClearField(group.name)  # type: ignore[arg-type] # it is one of its fields
+
+
+def _change(name: str, chosen: settings_pb2.ProjectSettings, paths: Sequence[str], target: str, *, json: bool) -> None:
+    request = project_service_pb2.UpdateProjectSettingsRequest(
+        project=name, request_id=str(uuid.uuid4()), settings=chosen, update_mask=FieldMask(paths=paths)
+    )
+    with connect(target) as service:
+        response = service.projects.UpdateProjectSettings(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+    else:
+        _print_settings(response, paths)
+
+
+def _is_named(path: str, paths: Sequence[str]) -> bool:
+    return any(path == named or path.startswith(f"{named}.") for named in paths)
+
+
+def _read(chosen: settings_pb2.ProjectSettings, given: str) -> str:
+    """Puts one PATH=VALUE into the message; returns the path."""
+    path, equals, text = given.partition("=")
+    group, _, field_name = path.partition(".")
+    is_group = bool(equals) and group in chosen.DESCRIPTOR.fields_by_name
+    field = getattr(chosen, group).DESCRIPTOR.fields_by_name.get(field_name) if is_group else None
+    if field is None:
+        raise typer.BadParameter(f"{given!r} is not PATH=VALUE with a path such as chat.top_k")
+    try:
+        ParseDict({field_name: _value(field, text)}, getattr(chosen, group))
+    except (ParseError, ValueError) as error:
+        raise typer.BadParameter(f"{path}: {text!r} is not one of its values; it takes {_wanted(field)}") from error
+    return path
+
+
+def _value(field: FieldDescriptor, text: str) -> Any:
+    if field.enum_type is None:
+        return text if field.type == field.TYPE_STRING else json_lib.loads(text)
+    prefix = _prefix(field.enum_type)
+    names = [prefix + name.strip().upper() for name in text.split(",")]
+    return names if field.is_repeated else ",".join(names)
+
+
+def _wanted(field: FieldDescriptor) -> str:
+    if field.enum_type is None:
+        return "a name" if field.type == field.TYPE_STRING else "a number"
+    names = [name.removeprefix(_prefix(field.enum_type)).lower() for name in field.enum_type.values_by_name]
+    return ", ".join(names[1:]) + (", or several with commas between" if field.is_repeated else "")
+
+
+def _prefix(enum: EnumDescriptor) -> str:
+    """What the names of an enum's values begin with; the first one is ..._UNSPECIFIED."""
+    return str(enum.values[0].name).removesuffix("UNSPECIFIED")
+
+
+def _learner(learner: admin_service_pb2.LearnerStatus) -> str:
+    turns = f"{learner.waiting_turns} turns waiting, {learner.dropped_turns} dropped"
+    if not learner.model:
+        return f"no language model, keywords come from observed turns; {turns}"
+    tokens = f"{learner.prompt_tokens} + {learner.completion_tokens} tokens"
+    return printable(f"{learner.model}, {learner.replies} of {learner.requests} requests answered, {tokens}; {turns}")

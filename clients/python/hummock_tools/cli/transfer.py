@@ -1,0 +1,248 @@
+"""`hummock export` and `hummock import`: a project as a file of JSON lines, and files of others into a project."""
+
+from __future__ import annotations
+
+import json as json_lib
+import sys
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from google.protobuf.json_format import MessageToJson
+
+from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.errors import HummockCallError, describe, status_error
+from hummock_client.streaming import IMPORT, exchange, import_messages
+from hummock_client.v1 import project_service_pb2 as pb
+from hummock_client.v1.admin_service_pb2 import GetStatusRequest
+from hummock_client.v1.transfer_pb2 import TransferRecord
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
+from hummock_tools.cli.options import TargetOption, utf8
+from hummock_tools.cli.output import Meter, note, print_line, printable, warn
+from hummock_tools.importing import (
+    BadLine,
+    FileFormat,
+    Line,
+    NotWhole,
+    OtherProject,
+    Part,
+    Place,
+    Retired,
+    lines_of,
+    read_file,
+)
+
+_INTERRUPTED = 130
+_SHOWN_FAILURES = 20
+
+
+def export(
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="The project to write out.", callback=utf8)],
+    vectors: Annotated[bool, typer.Option("--vectors", help="With vectors, for a service of the same model.")] = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Write a project to stdout, for `hummock import`: settings, what was learnt, memories, conversations.
+
+    Not in it: memories held for review, whose number is said; tokens, the audit log, answers for repeated requests.
+    """
+    request = pb.ExportProjectRequest(project=project, with_vectors=vectors)
+    done = held = 0
+    with connect(target) as service, Meter() as meter:
+        for message in service.projects.ExportProject(request):
+            for record in message.records:
+                # UTF-8 whatever the terminal speaks.
+                sys.stdout.buffer.write(MessageToJson(record, ensure_ascii=False, indent=None).encode() + b"\n")
+                done += record.HasField("memory")
+                held = record.end.held_count
+            meter.show("exporting", done, max(message.memory_count, done))
+    sys.stdout.buffer.flush()
+    if held:
+        is_one = "memory that is held for review is" if held == 1 else "memories that are held for review are"
+        note(printable(f"{held} {is_one} not in it; `hummock review ls --project {project}` shows them"))
+
+
+def import_file(
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="The project to store in.", callback=utf8)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help='What to take in; "-" reads stdin.')],
+    format: Annotated[FileFormat, typer.Option("--format", help="What the file is.")] = FileFormat.JSONL,
+    vectors: Annotated[
+        bool,
+        typer.Option("--vectors", help="legacy: take the file's vectors; the service's model must have made them."),
+    ] = False,
+    project_key: Annotated[
+        str, typer.Option("--project-key", help="legacy: take records of this projectKey; PROJECT if unset.")
+    ] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Take a file of memories, plain or gzip, into a project. Doing it again changes nothing.
+
+    An export that was cut off or is not whole otherwise ends with 1; what was read is stored and stays. Files of other
+    formats have no end: where one was cut between two lines nobody can tell.
+    """
+    if format is not FileFormat.LEGACY and (vectors or project_key):
+        raise typer.BadParameter("--vectors and --project-key go with --format legacy")
+    run = _Run(name="stdin" if str(file) == "-" else str(file))
+    try:
+        with ExitStack() as stack:
+            lines = lines_of(sys.stdin.buffer if run.name == "stdin" else stack.enter_context(file.open("rb")))
+            service = stack.enter_context(connect(target))
+            emb_space = _emb_space(service) if vectors else ""
+            run.send(service, target, project, read_file(lines, format, project_key or project, emb_space))
+    except OSError as error:
+        raise CommandFailed(f"{run.name} cannot be read: {error.strerror}") from error
+    except KeyboardInterrupt:
+        note(f"interrupted: what stands up to line {run.stored_line} is stored; the same command does the rest")
+        raise typer.Exit(_INTERRUPTED) from None
+    run.report(as_json=json)
+    if run.failures or run.not_whole is not None:
+        raise typer.Exit(1)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One import, and what became of it so far.
+
+    Attributes:
+        name: Of the file, for people.
+        counts: Memories by what became of them.
+        failures: Place and reason of what was not taken in.
+        stored_line: All lines up to it have been answered.
+        others: Records of other projects by their key.
+        retired: Records that count no more, by their state.
+        unused_vectors: Records whose vectors were left out.
+        unfit: Labels and facts that were left out.
+        left_events: Of the learning log, that were left out.
+        not_whole: Where the file ends before its end, and why.
+    """
+
+    name: str
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[Place, str]] = field(default_factory=list)
+    stored_line: int = 0
+    others: Counter[str] = field(default_factory=Counter)
+    retired: Counter[str] = field(default_factory=Counter)
+    unused_vectors: int = 0
+    unfit: int = 0
+    left_events: int = 0
+    not_whole: NotWhole | None = None
+    _sent: deque[dict[int, Place]] = field(default_factory=deque)
+    _places: dict[int, Place] = field(default_factory=dict)
+    _shown: int = 0
+
+    def send(self, service: Service, target: str, project: str, parts: Iterable[Part]) -> None:
+        """Sends all parts, with a progress bar. Raises: CommandFailed."""
+        try:
+            with Meter() as meter:
+                messages = self._messages(project, parts)
+                for reply in exchange(service.channel, (), IMPORT, pb.ImportProjectResponse, messages, None):
+                    self._count(reply)
+                    self._show_failures(meter)
+                    meter.show("lines", self.stored_line, None)
+                self._show_failures(meter)
+        except HummockCallError as error:
+            stored = f" (what stands up to line {self.stored_line} is stored)" if self.stored_line else ""
+            raise CommandFailed(describe(error, target) + stored) from error
+
+    def report(self, *, as_json: bool) -> None:
+        """What became of the file."""
+        if as_json:
+            print_line(printable(json_lib.dumps(self._in_json(), ensure_ascii=False)))
+        # They are found by words already.
+        said = [f"{count} {_IN_WORDS.get(name, name)}" for name, count in self.counts.items() if count]
+        said += [f"{count} left out as {printable(state)}" for state, count in self.retired.items()]
+        if self.failures:
+            said.append(f"{len(self.failures)} records not taken in")
+        note(", ".join(said) or "nothing to import")
+        if len(self.failures) > self._shown:
+            warn(f"and {len(self.failures) - self._shown} more records are wrong")
+        for key, count in self.others.items():
+            warn(f"{count} records of projectKey {printable(key)} were left out; --project-key takes them")
+        if self.unused_vectors:
+            note(f"{self.unused_vectors} vectors were left out; --vectors takes them, if the service's model made them")
+        if self.unfit:
+            warn(f"{self.unfit} tags and facts were left out: too long or too many, or their names hold what none may")
+        if self.left_events:
+            warn(f"{self.left_events} learning events were left out: the project has a history of its own")
+        if self.not_whole is not None:
+            warn(f"{self.name} {printable(self.not_whole.reason)} ({self.not_whole.place})")
+            warn("what was read is stored and stays; import the whole file: what is there already is not stored twice")
+
+    def _in_json(self) -> dict[str, object]:
+        failures = sorted(self.failures, key=lambda failure: (failure[0].line, failure[0].record))
+        left_out = {
+            "otherProjects": dict(self.others),
+            "states": dict(self.retired),
+            "vectors": self.unused_vectors,
+            "tagsAndFacts": self.unfit,
+            "events": self.left_events,
+        }
+        found = {
+            **self.counts,
+            "failures": [{**_in_fields(place), "reason": reason} for place, reason in failures],
+            "leftOut": left_out,
+            "whole": self.not_whole is None,
+        }
+        if self.not_whole is not None:
+            found["why"] = f"{self.not_whole.reason} ({self.not_whole.place})"
+        return found
+
+    def _messages(self, project: str, parts: Iterable[Part]) -> Iterator[pb.ImportProjectRequest]:
+        for message in import_messages(project, self._records(parts)):
+            self._sent.append({line.number: self._places.pop(line.number) for line in message.lines})
+            yield message
+
+    def _records(self, parts: Iterable[Part]) -> Iterator[tuple[int, TransferRecord]]:
+        for number, part in enumerate(parts, start=1):
+            match part:
+                case BadLine(place=place, reason=reason):
+                    self.failures.append((place, reason))
+                case NotWhole():
+                    self.not_whole = part
+                case OtherProject(key=key):
+                    self.others[key] += 1
+                case Retired(state=state):
+                    self.retired[state] += 1
+                case Line(place=place, record=record):
+                    self.unused_vectors += part.has_unused_vector
+                    self.unfit += part.unfit
+                    self._places[number] = place
+                    yield number, record
+
+    def _count(self, reply: pb.ImportProjectResponse) -> None:
+        places = self._sent.popleft()
+        self.stored_line = max(self.stored_line, *(place.line for place in places.values()), 0)
+        self.counts["created"] += reply.created_count
+        self.counts["updated"] += reply.updated_count
+        self.counts["unchanged"] += reply.unchanged_count
+        self.counts["removed"] += reply.removed_count
+        self.counts["embedded"] += reply.embedded_count
+        self.counts["sessions"] += reply.session_count
+        self.counts["messages"] += reply.message_count
+        self.counts["events"] += reply.event_count
+        self.counts["expired"] += reply.expired_count
+        self.left_events += reply.left_event_count
+        for failure in reply.failures:
+            self.failures.append((places[failure.number], describe(status_error(failure.status), "")))
+
+    def _show_failures(self, meter: Meter) -> None:
+        while self._shown < min(len(self.failures), _SHOWN_FAILURES):
+            place, reason = self.failures[self._shown]
+            meter.say(f"{self.name}, {place}: {printable(reason)}")
+            self._shown += 1
+
+
+def _in_fields(place: Place) -> dict[str, int]:
+    return {"line": place.line} | ({"record": place.record} if place.record else {})
+
+
+_IN_WORDS = {"embedded": "being embedded", "events": "learning events", "expired": "left out as expired"}
+
+
+def _emb_space(service: Service) -> str:
+    """The space of the service's model."""
+    return str(service.admin.GetStatus(GetStatusRequest(), timeout=CALL_TIMEOUT_S).model.emb_space)

@@ -1,0 +1,157 @@
+"""The console as one application: its addresses, its connection to the service, and what becomes of failures."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from hummock.local_http import WholeBodies, config_of
+from hummock_client import HummockCallError
+from hummock_tools import loopback
+from hummock_tools.console.ask_page import ask
+from hummock_tools.console.fields import BadInput, Fields
+from hummock_tools.console.garden_page import garden, live_memories
+from hummock_tools.console.guard import Guard
+from hummock_tools.console.language import COOKIE, LANGUAGES
+from hummock_tools.console.learning_page import learning, live_learning
+from hummock_tools.console.map_page import found_stars, live_stars, one_star, star_map, stars
+from hummock_tools.console.memory_page import add_memory, delete_memory, edit_memory, memory, new_memory, undo
+from hummock_tools.console.prompt_page import prompt
+from hummock_tools.console.review_page import decide, review
+from hummock_tools.console.service_page import operations, operations_now, projects
+from hummock_tools.console.sessions_page import session, sessions
+from hummock_tools.console.view import STATIC, Console, View, go_to
+
+_DRAIN_S: Final = 1
+"""Pages are short; what stays open is the streams of those that are looked at."""
+
+_YEAR_S: Final = 31_536_000
+
+Page = Callable[[View], Awaitable[Response]]
+Post = Callable[[View, Fields], Awaitable[Response]]
+
+
+async def serve_console(target: str, listener: socket.socket) -> None:
+    """Answer on a socket that listens already, until SIGINT or SIGTERM, which is raised again at the end.
+
+    Args:
+        target: Where the service listens. It is called when a page is asked for, so it may start later.
+        listener: On loopback.
+    """
+    config = config_of(app_of(target, loopback.names_of(listener)), _DRAIN_S)
+    await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def app_of(target: str, names: tuple[str, ...]) -> ASGIApp:
+    """All pages, over the service at a resolved target, for requests whose Host is one of the names."""
+
+    @asynccontextmanager
+    async def connected(app: Starlette) -> AsyncIterator[None]:
+        console = Console.open(target)
+        app.state.console = console
+        try:
+            yield
+        finally:
+            await console.client.close()
+
+    pages: dict[str, Page] = {
+        "/": projects,
+        "/ask": ask,
+        "/prompt": prompt,
+        "/garden": garden,
+        "/live/memories": live_memories,
+        "/map": star_map,
+        "/map/stars": stars,
+        "/map/found": found_stars,
+        "/map/star": one_star,
+        "/live/stars": live_stars,
+        "/memory": memory,
+        "/memory/new": new_memory,
+        "/review": review,
+        "/sessions": sessions,
+        "/session": session,
+        "/learning": learning,
+        "/live/learning": live_learning,
+        "/operations": operations,
+        "/operations/now": operations_now,
+    }
+    posts: dict[str, Post] = {
+        "/language": choose_language,
+        "/memory/add": add_memory,
+        "/memory/edit": edit_memory,
+        "/memory/delete": delete_memory,
+        "/memory/undo": undo,
+        "/review/decide": decide,
+    }
+    routes = [
+        *(Route(path, _shown(page), methods=["GET"]) for path, page in pages.items()),
+        *(Route(path, _posted(post), methods=["POST"]) for path, post in posts.items()),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    app = Starlette(routes=routes, lifespan=connected, exception_handlers={HTTPException: _no_page})
+    return Guard(WholeBodies(app), names)
+
+
+async def _no_page(request: Request, error: Exception) -> Response:
+    view = _view_of(request)
+    return view.refusal(view.words("error.not_found"), error.status_code if isinstance(error, HTTPException) else 500)
+
+
+async def choose_language(view: View, form: Fields) -> Response:
+    """Keeps the language in a cookie, and shows the page again."""
+    back = form.text("back")
+    # An address of this console, not of another host.
+    response = go_to(back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/")
+    chosen = form.text("language")
+    if chosen not in LANGUAGES:
+        raise BadInput("that language is not spoken here")
+    response.set_cookie(COOKIE, chosen, max_age=_YEAR_S, httponly=True, samesite="strict")
+    return response
+
+
+def _shown(page: Page) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        return await _answered(_view_of(request), page)
+
+    return answer
+
+
+def _posted(post: Post) -> Callable[[Request], Awaitable[Response]]:
+    """No form gets past this without the token of this process."""
+
+    async def act(view: View) -> Response:
+        form = await Fields.of_body(view.request)
+        if not view.console.token.is_in(form.text("form_token")):
+            raise BadInput(view.words("error.form_token"), 403)
+        return await post(view, form)
+
+    async def answer(request: Request) -> Response:
+        return await _answered(_view_of(request), act)
+
+    return answer
+
+
+async def _answered(view: View, page: Page) -> Response:
+    try:
+        return await page(view)
+    except BadInput as error:
+        return view.refusal(str(error), error.status)
+    except HummockCallError as error:
+        return view.failure(error)
+
+
+def _view_of(request: Request) -> View:
+    """The request with what all of them share."""
+    console: Console = request.app.state.console
+    return View(request, console)

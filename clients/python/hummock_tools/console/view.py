@@ -1,0 +1,167 @@
+"""One request as its page sees it: the language, the project, the service, and how an answer is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import urlencode
+
+import grpc
+import jinja2
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from hummock_client import AsyncClient, HummockCallError
+from hummock_client.errors import describe
+from hummock_client.time_zone import own_clock
+from hummock_tools.console.fields import BadInput, Fields
+from hummock_tools.console.guard import FormToken
+from hummock_tools.console.language import Words, language_of
+from hummock_tools.console.undo import UndoShelf
+
+TEMPLATES: Final = Path(__file__).with_name("templates")
+STATIC: Final = Path(__file__).with_name("static")
+
+_HTTP_STATUS = {
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.ALREADY_EXISTS: 409,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+}
+
+
+def link(path: str, /, **query: object) -> str:
+    """The address of a page; what is None or empty is left out."""
+    said = [(name, str(value)) for name, value in query.items() if value not in (None, "")]
+    return f"{path}?{urlencode(said)}" if said else path
+
+
+def moment(stamp: Timestamp) -> str:
+    """A time for people, to the second, as the clock where the console runs shows it."""
+    return stamp.ToDatetime(own_clock()).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def machine_moment(stamp: Timestamp) -> str:
+    """The same for machines."""
+    return stamp.ToDatetime(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def milliseconds(span: Duration) -> float:
+    """A span in milliseconds."""
+    return span.ToNanoseconds() / 1e6
+
+
+def size(byte_count: int) -> str:
+    """A size in its largest fitting unit."""
+    value, units = float(byte_count), ["B", "KiB", "MiB", "GiB"]
+    while value >= 1024 and len(units) > 1:
+        value /= 1024
+        units.pop(0)
+    return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["link"] = link
+    environment.filters.update({"moment": moment, "machine_moment": machine_moment, "ms": milliseconds, "size": size})
+    return environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """What all requests share."""
+
+    client: AsyncClient
+    token: FormToken
+    undo: UndoShelf
+    templates: jinja2.Environment
+
+    @classmethod
+    def open(cls, target: str) -> Self:
+        """Connects when the first call is made; made and used in one event loop."""
+        return cls(client=AsyncClient(target), token=FormToken(), undo=UndoShelf(), templates=_environment())
+
+
+class View:
+    """One request."""
+
+    def __init__(self, request: Request, console: Console) -> None:
+        self.request: Final = request
+        self.console: Final = console
+        self.words: Final = Words(language_of(request))
+        self.query: Final = Fields.of_query(request)
+
+    @property
+    def client(self) -> AsyncClient:
+        """The service."""
+        return self.console.client
+
+    @property
+    def project(self) -> str:
+        """The project that the address names. Raises: BadInput."""
+        if project := self.query.text("project"):
+            return project
+        raise BadInput(self.words("error.no_project"))
+
+    def html(self, template: str, values: Mapping[str, object]) -> str:
+        """A template with these values, and what all of them have."""
+        return self.console.templates.get_template(template).render(
+            {
+                "t": self.words,
+                "language": self.words.language,
+                "project": self.query.text("project"),
+                "path": self.request.url.path,
+                "here": _here(self.request),
+                "form_token": self.console.token.value,
+                "did": self.query.text("did"),
+                "redacted": self.query.text("note") == "redacted",
+                "undo_key": self.query.text("undo") if self.query.text("undo") in self.console.undo else "",
+                **values,
+            }
+        )
+
+    def page(self, template: str, values: Mapping[str, object], status: int = 200) -> Response:
+        """An answer with a page."""
+        return HTMLResponse(self.html(template, values), status)
+
+    def refusal(self, message: str, status: int) -> Response:
+        """An answer that says what is wrong."""
+        return self.page("error.html", {"message": message, "status": status}, status)
+
+    def failure(self, error: HummockCallError) -> Response:
+        """An answer with what the service said, and how to mend it where that is known."""
+        return self.refusal(self.said(error), status_of(error))
+
+    def said(self, error: HummockCallError) -> str:
+        """What went wrong, for people."""
+        return describe(error, self.client.target)
+
+
+def status_of(error: HummockCallError) -> int:
+    """What HTTP calls it."""
+    return _HTTP_STATUS.get(error.code, 500)
+
+
+def go_to(path: str, /, **query: object) -> Response:
+    """Has the browser ask for another page, so that a form is not sent twice."""
+    return RedirectResponse(link(path, **query), 303)
+
+
+def _here(request: Request) -> str:
+    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path

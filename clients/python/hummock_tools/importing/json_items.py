@@ -1,0 +1,218 @@
+"""JSON of a file and where it stands: messages, one a line; or objects, one a line or the elements of lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple, TypeVar
+
+from google.protobuf.json_format import Parse, ParseDict, ParseError
+from google.protobuf.message import Message
+
+from hummock_tools.importing.fields import BadLine, Fields, NotWhole, Place, Value
+from hummock_tools.importing.lines import MOST_BYTES, BadFile
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+_LISTS = ("results", "memories", "items", "data")
+"""Under which names an object holds its lists."""
+
+_SPACE = " \t\r\n"
+
+
+class Item(NamedTuple):
+    """A value and where it begins; `beside` is what the object that holds its list says before it."""
+
+    place: Place
+    value: Value
+    beside: Fields
+
+
+def messages(
+    lines: Iterable[bytes], type_: type[AnyMessage], upgraded: Callable[[Value], Value] | None = None
+) -> Iterator[tuple[Place, AnyMessage] | BadLine]:
+    """A message in protobuf's JSON mapping from each line that is not empty.
+
+    Args:
+        lines: Of the file.
+        type_: Of the messages.
+        upgraded: Makes JSON of today's message of that of an older one; None where there never was another.
+    """
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        place, text = Place(line=number), _decoded(number, line)
+        if isinstance(text, BadLine):
+            yield text
+        elif text.strip():
+            try:
+                yield place, _message(text, type_, upgraded)
+            except (ParseError, RecursionError) as error:
+                yield BadLine(place=place, reason=" ".join(str(error).split()))
+
+
+def _message(text: str, type_: type[AnyMessage], upgraded: Callable[[Value], Value] | None) -> AnyMessage:
+    try:
+        return Parse(text, type_())
+    except ParseError:
+        # Nearly all lines are of today: what an older one costs, the others do not pay.
+        value = _value(text)
+        older = None if value is None or upgraded is None else upgraded(value[0])
+        if value is None or not isinstance(older, dict) or older == value[0]:
+            raise
+        return ParseDict(older, type_())
+
+
+def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine | NotWhole]:
+    """The values of the file: one a line, or those of its lists.
+
+    It is of lists where its first line is one, holds one, or is no whole value. Such lists, or objects that hold some,
+    may stand one behind the other, as pages do that were fetched one by one; nothing else may stand between them.
+
+    Raises: BadFile.
+    """
+    numbered = enumerate(lines, start=1)
+    for number, line in numbered:
+        text = _decoded(number, line)
+        if isinstance(text, BadLine):
+            yield text
+        elif text.strip(_SPACE):
+            whole = _value(text)
+            if whole is None or isinstance(whole[0], list) or _list_name(whole[0]):
+                yield from _of_documents(number, _joined(line, numbered))
+            else:
+                yield from _one_a_line(chain([(number, line)], numbered))
+            return
+    yield NotWhole(place=Place(line=1), reason="is empty")
+
+
+def _joined(first: bytes, rest: Iterable[tuple[int, bytes]]) -> bytes:
+    lines, size = [first], len(first)
+    for number, line in rest:
+        size += len(line)
+        if size > MOST_BYTES:
+            raise BadFile(number, f"is a list of more than {MOST_BYTES >> 20} MiB; write its records one a line")
+        lines.append(line)
+    return b"".join(lines)
+
+
+def _one_a_line(numbered: Iterable[tuple[int, bytes]]) -> Iterator[Item | BadLine]:
+    for number, line in numbered:
+        text = _decoded(number, line)
+        if isinstance(text, BadLine):
+            yield text
+        elif text.strip(_SPACE):
+            place = Place(line=number)
+            try:
+                yield Item(place, json.loads(text), {})
+            except (ValueError, RecursionError) as error:
+                yield BadLine(place=place, reason=f"is no JSON: {_said(error)}")
+
+
+def _of_documents(first: int, data: bytes) -> Iterator[Item | BadLine | NotWhole]:
+    """The elements of the lists that are, or are held by, the documents in the text; it begins on the line `first`."""
+    text = _decoded(first, data)
+    if isinstance(text, BadLine):
+        yield NotWhole(place=text.place, reason=text.reason)
+        return
+    documents = _Documents(text, first)
+    try:
+        while documents.peek():
+            yield from documents.elements({}) if documents.peek() == "[" else documents.elements_of_object()
+    except (ValueError, RecursionError) as error:
+        reason = f"is no JSON: {_said(error)}; what follows was not read"
+        yield NotWhole(place=Place(line=documents.line()), reason=reason)
+
+
+class _Documents:
+    """A walk through a JSON text that knows its line, and counts the elements of lists."""
+
+    def __init__(self, text: str, first: int) -> None:
+        self._text = text
+        self._record = 0
+        self._at = 0
+        self._counted = 0
+        self._line = first
+        self._decoder = json.JSONDecoder()
+
+    def line(self) -> int:
+        """The line of the next character that is no space."""
+        self.peek()
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def peek(self) -> str:
+        """The next character that is no space; "" at the end."""
+        while self._at < len(self._text) and self._text[self._at] in _SPACE:
+            self._at += 1
+        return self._text[self._at : self._at + 1]
+
+    def elements_of_object(self) -> Iterator[Item | BadLine]:
+        """Those of the lists that the object holds that comes next; names it when it holds none. Raises: ValueError."""
+        first, has_list = self.line(), False
+        beside: Fields = {}
+        self._take("{")
+        while self.peek() != "}":
+            name = self._next()
+            self._take(":")
+            if name in _LISTS and self.peek() == "[":
+                has_list = True
+                yield from self.elements(beside)
+            else:
+                beside[str(name)] = self._next()
+            if self.peek() != "}":
+                self._take(",")
+        self._take("}")
+        if not has_list:
+            yield BadLine(place=Place(line=first), reason=f"holds no list named {', '.join(_LISTS)}")
+
+    def elements(self, beside: Fields) -> Iterator[Item]:
+        """The elements of the list that comes next; `beside` stands before it. Raises: ValueError."""
+        self._take("[")
+        while self.peek() != "]":
+            self._record += 1
+            place = Place(line=self.line(), record=self._record)
+            yield Item(place, self._next(), beside)
+            if self.peek() != "]":
+                self._take(",")
+        self._take("]")
+
+    def _take(self, character: str) -> None:
+        if self.peek() != character:
+            raise ValueError(f"{character!r} is missing")
+        self._at += 1
+
+    def _next(self) -> Value:
+        self.peek()
+        value: Value
+        value, self._at = self._decoder.raw_decode(self._text, self._at)
+        return value
+
+
+def _value(text: str) -> tuple[Value] | None:
+    """The value that a text is; None when it is not a whole one."""
+    try:
+        return (json.loads(text),)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _list_name(value: Value) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    return next((name for name in _LISTS if isinstance(value.get(name), list)), None)
+
+
+def _decoded(number: int, data: bytes) -> str | BadLine:
+    try:
+        return data.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        line = number + data.count(b"\n", 0, error.start)
+        at = error.start - data.rfind(b"\n", 0, error.start) - 1
+        return BadLine(place=Place(line=line), reason=f"is not UTF-8 (byte {at})")
+
+
+def _said(error: ValueError | RecursionError) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -1,0 +1,313 @@
+"""Markdown documents as domain knowledge: one entry for each section of the first two levels."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hummock_tools.indexing.fragment import SourceFile, distinct, located_id
+
+MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
+MAX_SUMMARY_CHARACTERS = 500
+_MAX_KEY_FILES = 20
+# A section longer than a memory may be is parted; the limit for text is 256 KiB.
+_MAX_CONTENT_BYTES = 200_000
+_MAX_DOMAIN_CHARACTERS = 120
+_MAX_ALIAS_CHARACTERS = 60
+_MAX_NAME_CHARACTERS = 256
+_SECTION_LEVELS = 2
+_FENCE = re.compile(r"\s*+(`{3,}|~{3,})([^`]*+)$")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
+# Chinese that was wrapped: the line break in it was no space.
+_WRAP = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
+_NOT_PROSE = ("#", "|", "<", "```", "~~~", "---", "===", "***")
+_SENTENCE_ENDS = "。！？.!?；;"
+_NUMBERING = re.compile(r"^(?:\d{1,3}[.．、)]){1,6}(?:\d{1,3}(?=\s))?\s*|^[一二三四五六七八九十]{1,3}、\s*")
+_ALIAS_PARTS = re.compile(r"[()（）|·、]|\s/\s")
+# Letters, digits and `_` of any script, and what else stands in paths.
+_PATH_LIKE = re.compile(r"[\w./@+-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainEntry:
+    """What a document says on one subject.
+
+    Attributes:
+        domain: The heading; of one that other documents have too, the title, for "Choice" names nothing by itself.
+        title: The headings above it and its own: "007 Sign bits > Choice".
+        summary: The first words under it, 1 to 500 characters.
+    """
+
+    id: str
+    domain: str
+    title: str
+    aliases: tuple[str, ...]
+    summary: str
+    content: str
+    key_files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Section:
+    headings: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[str] = frozenset()) -> list[DomainEntry]:
+    """The sections of a Markdown document that have a text, in order; deeper levels are part of theirs.
+
+    Args:
+        file: The document.
+        known_paths: All paths of the repository; those that a section mentions are its key files.
+        shared_names: Headings, as `names_of` gives them, that several documents have.
+    """
+    entries: list[DomainEntry] = []
+    taken: set[str] = set()
+    for section in _sections(file):
+        for turn, lines in enumerate(_parts(section.lines), start=1):
+            place = "/".join(section.headings) + (f"@{turn}" if turn > 1 else "")
+            identity = located_id(file.path, distinct(place, taken))
+            is_shared = _name(section.headings[-1]) in shared_names
+            entries.append(_entry(identity, section.headings, lines, file.path, known_paths, is_shared=is_shared))
+    return entries
+
+
+def names_of(file: SourceFile) -> frozenset[str]:
+    """The headings of its sections that have a text, folded, so that they can be compared with other documents'."""
+    return frozenset(_name(section.headings[-1]) for section in _sections(file))
+
+
+def _name(heading: str) -> str:
+    return _NUMBERING.sub("", heading).casefold()
+
+
+def _entry(
+    identity: str, headings: tuple[str, ...], lines: Sequence[str], path: str, known_paths: Set[str], *, is_shared: bool
+) -> DomainEntry:
+    content = "\n".join(lines).strip()
+    # Of documents that begin alike, such as a README in each folder, the path tells which one it is.
+    place = (path, *headings) if is_shared and len(headings) == 1 else headings
+    title = " > ".join(place)
+    return DomainEntry(
+        id=identity,
+        domain=title[-_MAX_NAME_CHARACTERS:] if is_shared else headings[-1],
+        title=title,
+        aliases=() if is_shared else _aliases(headings[-1]),
+        summary=_summary(lines),
+        content=content,
+        key_files=_mentioned_files(content, path, known_paths),
+    )
+
+
+def _aliases(heading: str) -> tuple[str, ...]:
+    """What else a heading may be called: `还款 (Repayment)` by either part, `3. Storage` without its number."""
+    whole = _NUMBERING.sub("", heading)
+    parts = [whole, *_ALIAS_PARTS.split(whole)] if _ALIAS_PARTS.search(whole) else [whole]
+    named = (part.strip() for part in parts)
+    return tuple(dict.fromkeys(part for part in named if 1 < len(part) <= _MAX_ALIAS_CHARACTERS and part != heading))
+
+
+def _sections(file: SourceFile) -> Iterator[_Section]:
+    """Sections with a text of their own; what stands before the first heading is named after the document."""
+    lines = file.lines()
+    first, title = _front_matter(lines)
+    stem = file.path.rpartition("/")[2].rpartition(".")[0]
+    headings: tuple[str, ...] = (title or stem,)
+    held: list[str] = []
+    for level, heading, text in _blocks(lines[first:]):
+        if level:
+            if any(line.strip() for line in held):
+                yield _Section(headings=headings, lines=tuple(held))
+            held = []
+            headings = _path(headings, level, heading or stem)
+        held += text
+    if any(line.strip() for line in held):
+        yield _Section(headings=headings, lines=tuple(held))
+
+
+def _path(headings: tuple[str, ...], level: int, heading: str) -> tuple[str, ...]:
+    return (heading,) if level == 1 else (headings[0], heading)
+
+
+def _front_matter(lines: Sequence[str]) -> tuple[int, str]:
+    """The row after a YAML block at the top, and the `title:` in it."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0, ""
+    title = ""
+    for row, line in enumerate(lines[1:], start=1):
+        if line.rstrip() in {"---", "..."}:
+            return row + 1, title
+        if line.startswith("title:"):
+            title = line.removeprefix("title:").strip().strip("\"'")[:_MAX_DOMAIN_CHARACTERS]
+    return 0, ""
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """(level, heading, lines below it) for each heading of the first two levels; level 0 for what precedes them."""
+    level, heading = 0, ""
+    held: list[str] = []
+    for row, (line, is_verbatim, _) in enumerate(_verbatim(lines)):
+        found = None if is_verbatim else _heading(lines, row)
+        if found is None or found[0] > _SECTION_LEVELS:
+            held.append(line)
+            continue
+        if _UNDERLINE.match(line):
+            held.pop()  # the heading's text, which stood above its underline
+        yield level, heading, held
+        level, heading = found
+        held = []
+    yield level, heading, held
+
+
+def _verbatim(lines: Sequence[str]) -> Iterator[tuple[str, bool, bool]]:
+    """Each line, whether it belongs to a fence or to a comment begun above it, and whether one is open after it."""
+    fence, in_comment = "", False
+    for line in lines:
+        was_open = bool(fence) or in_comment
+        fence = "" if in_comment else _fence_after(fence, line)
+        in_comment = not fence and _in_comment_after(in_comment, line)
+        yield line, was_open or bool(fence), in_comment
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """The fence that is open after the line, or nothing."""
+    match = _FENCE.match(line)
+    if match is None:
+        return fence
+    marks, info = match.groups()
+    if not fence:
+        return str(marks)
+    closes = marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip()
+    return "" if closes else fence
+
+
+def _in_comment_after(in_comment: bool, line: str) -> bool:
+    opened, closed = line.rfind("<!--"), line.rfind("-->")
+    return opened > closed if max(opened, closed) >= 0 else in_comment
+
+
+def _heading(lines: Sequence[str], row: int) -> tuple[int, str] | None:
+    """(level, text) where the row is a heading, or the underline of one."""
+    line = lines[row]
+    match = _HEADING.match(line)
+    if match is not None:
+        return len(match.group(1)), _heading_text(line[match.end() :])
+    underline = _UNDERLINE.match(line)
+    above = lines[row - 1] if row else ""
+    is_lone = row < 2 or not lines[row - 2].strip()
+    if (
+        underline is None
+        or not is_lone
+        or not above.strip()
+        or _HEADING.match(above)
+        or above.startswith(("    ", "\t"))
+    ):
+        return None
+    if above.lstrip().startswith((*_NOT_PROSE, ">", "- ", "* ", "+ ")):
+        return None
+    return (1 if "=" in underline.group(1) else 2), _heading_text(above)
+
+
+def _heading_text(raw: str) -> str:
+    text = raw.strip()
+    closed = text.rstrip("#")
+    if closed != text and (not closed or closed[-1] in " \t"):
+        text = closed.rstrip()
+    return _LINK.sub(r"\1", text).replace("`", "").replace("**", "").strip()[:_MAX_DOMAIN_CHARACTERS]
+
+
+def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
+    """The lines in as few parts as each may be long."""
+    part: list[str] = []
+    part_bytes = 0
+    for line in lines:
+        line_bytes = len(line.encode()) + 1
+        if part and part_bytes + line_bytes > _MAX_CONTENT_BYTES:
+            yield part
+            part, part_bytes = [], 0
+        part.append(line)
+        part_bytes += line_bytes
+    yield part
+
+
+def _summary(lines: Sequence[str]) -> str:
+    """The first paragraphs that fit; the beginning of the first where none does, of the text where it has no prose."""
+    summary = ""
+    for paragraph in _paragraphs(lines):
+        joined = f"{summary}\n{paragraph}" if summary else paragraph
+        if len(joined) > MAX_SUMMARY_CHARACTERS:
+            return summary or _cut(paragraph)
+        summary = joined
+    return summary or _cut("\n".join(lines).strip())
+
+
+def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
+    """Runs of prose without their links' targets; code, tables, HTML, pictures and comments are passed over."""
+    held: list[str] = []
+    for line, is_verbatim, in_comment in _verbatim((*lines, "")):
+        text = _prose(line)
+        if text and not (is_verbatim or in_comment):
+            held.append(text)
+        elif held:
+            yield _WRAP.sub("", " ".join(held))
+            held = []
+
+
+def _prose(line: str) -> str:
+    stripped = line.strip()
+    if stripped.startswith(_NOT_PROSE) or stripped.startswith(("![", "[![")):
+        return ""
+    return _LINK.sub(r"\1", stripped)
+
+
+def _cut(paragraph: str) -> str:
+    """At most 500 characters, up to the end of a sentence where one ends in the second half."""
+    if len(paragraph) <= MAX_SUMMARY_CHARACTERS:
+        return paragraph
+    head = paragraph[:MAX_SUMMARY_CHARACTERS]
+    end = max(head.rfind(mark) for mark in _SENTENCE_ENDS) + 1
+    return head[:end] if end > MAX_SUMMARY_CHARACTERS // 2 else f"{head[:-1]}…"
+
+
+def _mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tuple[str, ...]:
+    """Known paths that the text mentions, in order of first mention, at most 20.
+
+    A mention is the path from the root, the path from the document's folder, or the file's bare name where one file
+    alone has it.
+    """
+    folder = posixpath.dirname(document_path)
+    names = _unique_names(frozenset(known_paths))
+    found: dict[str, None] = {}
+    for word in dict.fromkeys(word.rstrip(".").removeprefix("./") for word in _PATH_LIKE.findall(text)):
+        path = _resolved(word, folder, known_paths, names)
+        if path is not None and path != document_path:
+            found[path] = None
+        if len(found) == _MAX_KEY_FILES:
+            break
+    return tuple(found)
+
+
+def _resolved(word: str, folder: str, known_paths: Set[str], names: dict[str, str]) -> str | None:
+    beside = posixpath.normpath(posixpath.join(folder, word))
+    for candidate in (beside, word):
+        if candidate in known_paths:
+            return candidate
+    # `README` without an extension is more often a word than a file.
+    return names.get(word) if "." in word else None
+
+
+@lru_cache(maxsize=4)
+def _unique_names(known_paths: frozenset[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    shared: set[str] = set()
+    for path in known_paths:
+        name = posixpath.basename(path)
+        if name in names:
+            shared.add(name)
+        names[name] = path
+    return {name: path for name, path in names.items() if name not in shared}

@@ -1,0 +1,298 @@
+"""A repository as memories, kept in step with the disk: what did not change is neither read nor cut again."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeAlias
+
+from hummock_client.v1 import memory_pb2
+from hummock_tools.indexing.chunker import fragments
+from hummock_tools.indexing.fragment import Fragment, SourceFile
+from hummock_tools.indexing.ignores import OWN_RULES, Rules
+from hummock_tools.indexing.languages import without_grammar
+from hummock_tools.indexing.markdown import MARKDOWN_SUFFIXES, DomainEntry, domain_entries, names_of
+from hummock_tools.indexing.project_info import Made, Manifests, is_manifest
+from hummock_tools.indexing.skips import SkipReason, Tally, WalkCounts, is_presentable
+from hummock_tools.indexing.walk import Refused, folder_reason, list_paths, open_root, own_rules, source_file
+from hummock_tools.indexing.wire import content_hash, memory_input
+
+OnFile: TypeAlias = Callable[[int], None]
+_Stamp: TypeAlias = tuple[int, ...]
+_MAX_NAME_CHARACTERS = 100
+
+
+@dataclass(slots=True, kw_only=True)
+class _File:
+    """What is known of a file since it was read.
+
+    Attributes:
+        stamp: What the file system said of it just before; differs when it may have been written to.
+        reason: Why it is not indexed; nothing below is known then.
+        digest: Of its bytes.
+        file_bytes: How many these are.
+        language: What it was cut as; empty for documents.
+        hashes: Source hashes of its memories by their ids.
+        kept: A document, which is cut again when other files come or go, or a manifest.
+        names: What its sections are called, of a document.
+        guessed: The encoding that was guessed for it; empty where it is known.
+    """
+
+    stamp: _Stamp
+    reason: SkipReason | None = None
+    digest: bytes = b""
+    file_bytes: int = 0
+    language: str = ""
+    hashes: dict[str, str] = field(default_factory=dict)
+    kept: SourceFile | None = None
+    names: frozenset[str] = frozenset()
+    guessed: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guessed:
+    """A file that does not say its encoding, and the one in which it was read."""
+
+    path: str
+    encoding: str
+
+
+class Tree:
+    """The memories of the repository below `root`, or of a part of it.
+
+    Attributes:
+        root: Its folder, without links.
+        name: Tells several repositories of one project apart: it is put before all paths.
+        part: The folder below the root whose memories and counts are given, with `/` at its end; empty for all. All is
+            read even so: documents are cut by what the others say.
+        left_out: Path and reason of each file and folder that the last look left out in that part.
+    """
+
+    def __init__(self, root: Path, name: str = "", part: str = "") -> None:
+        """Look at nothing yet."""
+        self.root = root
+        self.name = name
+        self.part = part
+        self.counts: WalkCounts = Tally().counts
+        self.left_out: list[tuple[str, str]] = []
+        self._files: dict[str, _File] = {}
+        self._own: Rules | None = None
+        self._own_stamp: _Stamp = ()
+        self._fresh: dict[str, Fragment | DomainEntry] = {}
+        self._shared: frozenset[str] = frozenset()
+
+    def look(self, touched: Collection[str], on_file: OnFile) -> int:
+        """Bring it up to date with the disk; how many indexed files are new, different or gone.
+
+        Args:
+            touched: Files and folders, relative to the root, that are read again whatever the file system says of them.
+            on_file: Called after each file that is indexed, with their number so far.
+
+        Raises:
+            FileNotFoundError, NotADirectoryError: The root is not a directory.
+            ValueError, MissingExtra: As `own_rules` and `list_paths`.
+        """
+        tally = Tally()
+        left_out: list[tuple[str, str]] = []
+
+        def skip(path: str, reason: str) -> None:
+            if path.startswith(self.part):
+                tally.skip(path, reason)
+                left_out.append((path, reason))
+
+        before = self._files
+        files: dict[str, _File] = {}
+        with open_root(self.root) as root_fd:
+            own_stamp = _stamp(root_fd, OWN_RULES)
+            own = own_rules(root_fd)
+            # Rules that changed may want what they did not want.
+            known = before if own_stamp == self._own_stamp else {}
+            kept = 0
+            for path in list_paths(self.root, root_fd, own, skip):
+                stamp = _stamp(root_fd, path)
+                file = known.get(path)
+                if file is None or file.stamp != stamp or _is_touched(path, touched):
+                    file = self._read(root_fd, path, own, stamp)
+                files[path] = file
+                if file.reason is not None:
+                    skip(path, file.reason)
+                    continue
+                if path.startswith(self.part):
+                    tally.keep(file.file_bytes)
+                kept += 1
+                on_file(kept)
+        self._files, self._own, self._own_stamp = files, own, own_stamp
+        self.counts, self.left_out = tally.counts, left_out
+        self._cut_documents(before)
+        return _differing(before, files, self.part)
+
+    def lists(self, folder: str) -> bool:
+        """Whether the last look met a file in a folder, relative to the root and with `/` at its end."""
+        return any(path.startswith(folder) for path in self._files)
+
+    def is_aside(self, path: str) -> bool:
+        """Whether a path lies in a folder that was not entered when the tree was last looked at, nor would be now."""
+        folders = (path[:at] for at, letter in enumerate(path) if letter == "/")
+        return any(folder_reason(folder, self._own) is not None for folder in folders)
+
+    def hashes(self) -> dict[str, str]:
+        """Source hashes of all memories by id, in the repository's order; documents come last."""
+        found: dict[str, str] = {}
+        for is_document in (False, True):
+            for path, file in self._files.items():
+                if _is_document(path) is is_document and path.startswith(self.part):
+                    found |= file.hashes
+        return found
+
+    def memories(self, ids: Iterable[str], root: str) -> list[memory_pb2.Memory]:
+        """The memories of these ids, with `root` on record; files not read since `release` are read again for it."""
+        wanted = list(ids)
+        missing = {key for key in wanted if key not in self._fresh}
+        if missing:
+            self._read_again(self.paths_of(missing))
+        return [memory_input(self._fresh[key], self.name, root) for key in wanted if key in self._fresh]
+
+    def paths_of(self, ids: Set[str]) -> set[str]:
+        """The files, relative to the root, that have a memory of these ids."""
+        return {path for path, file in self._files.items() if not ids.isdisjoint(file.hashes)}
+
+    def release(self) -> None:
+        """Let go of the memories that were read: the service has them."""
+        self._fresh = {}
+
+    def made(self) -> Made:
+        """What the manifests say."""
+        manifests = Manifests()
+        for path, file in self._files.items():
+            if file.kept is not None and is_manifest(path):
+                manifests.look_at(file.kept)
+        return manifests.made()
+
+    def domain_entries(self) -> int:
+        """How many of the memories are sections of documents."""
+        return sum(
+            len(file.hashes) for path, file in self._files.items() if _is_document(path) and path.startswith(self.part)
+        )
+
+    def guessed(self) -> list[Guessed]:
+        """The files whose encoding was guessed."""
+        return [
+            Guessed(path=path, encoding=file.guessed)
+            for path, file in self._files.items()
+            if file.guessed and path.startswith(self.part)
+        ]
+
+    def without_grammar(self) -> list[str]:
+        """Languages that were cut by lines for want of the extra `code`."""
+        return without_grammar({file.language for file in self._files.values()})
+
+    def _read(self, root_fd: int, path: str, own: Rules | None, stamp: _Stamp) -> _File:
+        try:
+            source = source_file(root_fd, path, own)
+        except Refused as refused:
+            return _File(stamp=stamp, reason=refused.reason)
+        is_document = _is_document(path)
+        file = _File(
+            stamp=stamp,
+            digest=blake2b(source.data).digest(),
+            file_bytes=len(source.data),
+            kept=source if is_document or is_manifest(path) else None,
+            names=names_of(source) if is_document else frozenset(),
+            guessed=source.guessed,
+        )
+        if not is_document:
+            cut = fragments(replace(source, path=self._shown(path)))
+            file.language = cut[0].language if cut else ""
+            self._take(file, cut)
+        return file
+
+    def _read_again(self, paths: Collection[str]) -> None:
+        """Make the memories of these files anew; what was written meanwhile is left to the next look."""
+        known = self._known()
+        with open_root(self.root) as root_fd:
+            for path in paths:
+                file = self._files[path]
+                if _is_document(path):
+                    self._cut_document(path, file, known)
+                else:
+                    self._read(root_fd, path, self._own, file.stamp)
+
+    def _cut_documents(self, before: Mapping[str, _File]) -> None:
+        """Cut those that changed; all where files came or went, which they name, or other names came to be shared."""
+        shared = _shared_names(self._files)
+        are_same = _indexed(before) == _indexed(self._files) and shared == self._shared
+        self._shared = shared
+        known = self._known()
+        for path, file in self._files.items():
+            if _is_document(path) and not (are_same and file is before.get(path)):
+                self._cut_document(path, file, known)
+
+    def _cut_document(self, path: str, file: _File, known: Set[str]) -> None:
+        if file.kept is not None:
+            document = replace(file.kept, path=self._shown(path))
+            self._take(file, domain_entries(document, known, self._shared))
+
+    def _known(self) -> frozenset[str]:
+        return frozenset(map(self._shown, _indexed(self._files)))
+
+    def _take(self, file: _File, memories: Sequence[Fragment | DomainEntry]) -> None:
+        self._fresh |= {memory.id: memory for memory in memories}
+        file.hashes = {memory.id: content_hash(memory) for memory in memories}
+
+    def _shown(self, path: str) -> str:
+        return f"{self.name}/{path}" if self.name else path
+
+
+def shown_root(tree: Tree) -> str:
+    """Where the repository lies; empty where that cannot be said, or where the project has several."""
+    path = str(tree.root)
+    return path if not tree.name and is_presentable(path) else ""
+
+
+def check_name(name: str) -> None:
+    """Raises: ValueError, where an index cannot have this name."""
+    is_part = name not in {".", ".."} and "/" not in name and name == name.strip() and name.isprintable()
+    if not is_part or len(name) > _MAX_NAME_CHARACTERS:
+        raise ValueError(f"repository name {name!r}: must be one part of a path, at most 100 characters")
+
+
+def _stamp(root_fd: int, path: str) -> _Stamp:
+    """Differs when the file may have been written to; the time of its last change cannot be set by anyone."""
+    try:
+        found = os.stat(path, dir_fd=root_fd, follow_symlinks=False)
+    except (OSError, ValueError):
+        return ()
+    return found.st_ino, found.st_dev, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _shared_names(files: Mapping[str, _File]) -> frozenset[str]:
+    """What sections of several documents are called."""
+    counts = Counter(name for file in files.values() for name in file.names)
+    return frozenset(name for name, count in counts.items() if count > 1)
+
+
+def _is_document(path: str) -> bool:
+    return path.lower().endswith(tuple(MARKDOWN_SUFFIXES))
+
+
+def _is_touched(path: str, touched: Collection[str]) -> bool:
+    """Whether the file is touched, or a folder that it lies in: a folder is moved with all that is in it."""
+    if not touched:
+        return False
+    return path in touched or any(path[:at] in touched for at, letter in enumerate(path) if letter == "/")
+
+
+def _indexed(files: Mapping[str, _File]) -> set[str]:
+    return {path for path, file in files.items() if file.reason is None}
+
+
+def _differing(before: Mapping[str, _File], after: Mapping[str, _File], part: str) -> int:
+    """How many indexed files of a part are only in one of them, or have other bytes."""
+    digests = [
+        {(path, files[path].digest) for path in _indexed(files) if path.startswith(part)} for files in (before, after)
+    ]
+    return len({path for path, _ in digests[0] ^ digests[1]})

@@ -1,0 +1,347 @@
+"""The walk over a repository: every text file worth indexing, opened safely, and a reason for each that is not.
+
+Nothing outside the root is read and no symbolic link is followed, whatever changes on disk meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hummock_tools.indexing.content import content_reason
+from hummock_tools.indexing.decoding import decoded
+from hummock_tools.indexing.fragment import SourceFile, suffix_of
+from hummock_tools.indexing.ignores import GIT_RULES, OWN_RULES, Rules, is_ignored
+from hummock_tools.indexing.notebook import NOTEBOOK_SUFFIX, cells_as_text
+from hummock_tools.indexing.skips import (
+    MAX_FILE_BYTES,
+    OnSkip,
+    SkipReason,
+    directory_reason,
+    is_presentable,
+    may_be_brought_back,
+    name_reason,
+)
+
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: a file that turned into a FIFO between the look and the opening must not hang us.
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GIT_TIMEOUT_S = 120
+_IGNORE_FILE_BYTES = 1_000_000
+_VENV_MARK = "pyvenv.cfg"
+
+
+class Refused(Exception):
+    """A path below the root that is not read, and the reason."""
+
+    def __init__(self, reason: SkipReason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
+    """The files that are indexed, sorted by path; the others are told to `on_skip`."""
+    with open_root(root) as root_fd:
+        own = own_rules(root_fd)
+        for path in list_paths(root, root_fd, own, on_skip):
+            try:
+                yield source_file(root_fd, path, own)
+            except Refused as refused:
+                on_skip(path, refused.reason)
+
+
+def own_rules(root_fd: int) -> Rules | None:
+    """What the root's `.hummockignore` says, if there is one.
+
+    It leaves out more than git does, and brings back (`!`) what git or this index would leave out.
+
+    Raises:
+        ValueError: A line is no pattern.
+        MissingExtra: The extra `code` is not installed.
+    """
+    try:
+        data = read_file(root_fd, OWN_RULES, _IGNORE_FILE_BYTES)
+    except Refused:
+        return None
+    try:
+        return Rules.read("", data)
+    except ValueError as error:
+        raise ValueError(f"{OWN_RULES}: {error}") from error
+
+
+def source_file(root_fd: int, path: str, own: Rules | None) -> SourceFile:
+    """The file at a path that `list_paths` gave. Raises: Refused, when it is not to be indexed."""
+    if not is_presentable(path):
+        raise Refused(SkipReason.BAD_NAME)
+    is_wanted = _verdict(own, path) is False
+    _refuse(name_reason(path), is_wanted)
+    text = decoded(read_file(root_fd, path, MAX_FILE_BYTES))
+    if isinstance(text, SkipReason):
+        raise Refused(text)
+    data = cells_as_text(text.data) if suffix_of(path) == NOTEBOOK_SUFFIX else text.data
+    _refuse(content_reason(path, data), is_wanted)
+    return SourceFile(path=path, data=data, guessed=text.guessed)
+
+
+def _refuse(reason: SkipReason | None, is_wanted: bool) -> None:
+    if reason is not None and not (is_wanted and may_be_brought_back(reason)):
+        raise Refused(reason)
+
+
+def _verdict(own: Rules | None, path: str) -> bool | None:
+    return None if own is None else own.verdict(path)
+
+
+def list_paths(root: Path, root_fd: int, own: Rules | None, on_skip: OnSkip) -> list[str]:
+    """Paths of the files below `root` that its ignore rules let through, relative to it, sorted, each once.
+
+    Args:
+        root: A directory; inside a git work tree or not.
+        root_fd: It, open.
+        own: Its `.hummockignore`.
+        on_skip: Called with path and reason for each file that a rule leaves out, and once for each directory that
+            is not entered (its path ends with `/`). Paths that git ignores are not reported.
+
+    Raises:
+        MissingExtra: There are ignore rules that git cannot read for us, and the extra `code` is not installed.
+    """
+    # An empty answer means that a repository around the root ignores it, as with a package inside an environment.
+    # The user has named this root, so it is walked all the same.
+    listed = _listed_by_git(root.resolve(strict=True), own)
+    if listed:
+        return _without_skipped(listed, own, on_skip)
+    return sorted(_walked(root_fd, own, on_skip))
+
+
+def _listed_by_git(root: Path, own: Rules | None) -> list[str]:
+    """What git lists below the root: tracked, not ignored, or brought back. Empty when git cannot say."""
+    if not any((folder / ".git").exists() for folder in (root, *root.parents)):
+        return []
+    listed = _ls_files(root, "--cached", "--others", "--exclude-standard")
+    if listed and own is not None and own.bring_back:
+        ignored = _ls_files(root, "--others", "--ignored", "--exclude-standard", "--directory")
+        wanted = [path for path in ignored if own.verdict(path) is False]
+        if wanted:
+            listed += _ls_files(root, "--others", "--", *wanted)
+    return sorted(set(listed))
+
+
+def _ls_files(root: Path, *arguments: str) -> list[str]:
+    return [os.fsdecode(path) for path in git(root, "ls-files", "-z", *arguments).split(b"\0") if path]
+
+
+def git(root: Path, *arguments: str) -> bytes:
+    """What a git command prints in the folder `root`; nothing when there is no git, or it fails."""
+    program = shutil.which("git")
+    if program is None:
+        return b""
+    # A repository's own settings can name programs to run; the two that listing would start are switched off.
+    command = [program, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs"]
+    try:
+        done = subprocess.run(
+            [*command, "-C", os.fspath(root), *arguments],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment without what would point git at another repository (a hook sets these)."""
+    redirecting = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"}
+    kept = {name: value for name, value in os.environ.items() if name not in redirecting}
+    return kept | {"GIT_OPTIONAL_LOCKS": "0"}
+
+
+def _without_skipped(paths: Sequence[str], own: Rules | None, on_skip: OnSkip) -> list[str]:
+    environments = {parent for parent, _, name in (path.rpartition("/") for path in paths) if name == _VENV_MARK}
+    environments.discard("")
+    kept: list[str] = []
+    reported: set[str] = set()
+    for path in paths:
+        if path.endswith("/"):  # an untracked repository within this one
+            on_skip(path, SkipReason.NESTED_REPOSITORY)
+            continue
+        skipped = _skipped_parent(path, environments, own)
+        if skipped is None and _verdict(own, path):
+            skipped = path, SkipReason.EXCLUDED
+        if skipped is None:
+            kept.append(path)
+        elif skipped[0] not in reported:
+            reported.add(skipped[0])
+            on_skip(*skipped)
+    return kept
+
+
+def _skipped_parent(path: str, environments: set[str], own: Rules | None) -> tuple[str, SkipReason] | None:
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        folder = "/".join(parts[:depth])
+        is_environment = folder in environments
+        reason = SkipReason.VIRTUAL_ENVIRONMENT if is_environment else folder_reason(folder, own)
+        if reason is not None:
+            return f"{folder}/", reason
+    return None
+
+
+def folder_reason(folder: str, own: Rules | None) -> SkipReason | None:
+    """Why a folder of this path is not entered, or None."""
+    verdict = _verdict(own, f"{folder}/")
+    return SkipReason.EXCLUDED if verdict else directory_reason(folder, is_wanted=verdict is False)
+
+
+def _walked(root_fd: int, own: Rules | None, on_skip: OnSkip) -> Iterator[str]:
+    """Paths below the root with nested `.gitignore` files applied; ignored directories are not entered."""
+    pending: list[tuple[str, tuple[Rules, ...]]] = [("", ())]
+    while pending:
+        folder, rules = pending.pop()
+        try:
+            entries = _entries(root_fd, folder)
+        except Refused as refused:
+            on_skip(folder, refused.reason)
+            continue
+        reason = _marked(entries) if folder else None
+        if reason is not None:
+            on_skip(folder, reason)
+            continue
+        if GIT_RULES in entries:
+            rules = (*rules, *_git_rules(root_fd, folder))
+        for name, is_directory in sorted(entries.items()):
+            path = f"{folder}{name}"
+            shown = f"{path}/" if is_directory else path
+            verdict = _verdict(own, shown)
+            if verdict is None and is_ignored(rules, shown):
+                continue
+            reason = SkipReason.EXCLUDED if verdict else folder_reason(path, own) if is_directory else None
+            if reason is not None:
+                on_skip(shown, reason)
+            elif is_directory:
+                pending.append((shown, rules))
+            else:
+                yield path
+
+
+def _entries(root_fd: int, folder: str) -> dict[str, bool]:
+    """Names in a folder, and whether each is a directory; a link to one is none."""
+    with open_directory(root_fd, folder.rstrip("/")) as descriptor:
+        try:
+            with os.scandir(descriptor) as found:
+                return {entry.name: entry.is_dir(follow_symlinks=False) for entry in found}
+        except OSError as error:
+            raise Refused(SkipReason.UNREADABLE) from error
+
+
+def _marked(entries: dict[str, bool]) -> SkipReason | None:
+    if ".git" in entries:
+        return SkipReason.NESTED_REPOSITORY
+    return SkipReason.VIRTUAL_ENVIRONMENT if _VENV_MARK in entries else None
+
+
+def _git_rules(root_fd: int, folder: str) -> Iterator[Rules]:
+    try:
+        yield Rules.read(folder, read_file(root_fd, f"{folder}{GIT_RULES}", _IGNORE_FILE_BYTES))
+    except (Refused, ValueError):  # a link, or a pattern that is none: git ignores both too
+        return
+
+
+@contextmanager
+def open_root(root: Path) -> Iterator[int]:
+    """A descriptor of the directory `root`; a link given as the root itself is the caller's wish and followed.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: There is no such directory.
+    """
+    descriptor = os.open(root.resolve(strict=True), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def open_directory(root_fd: int, path: str) -> Iterator[int]:
+    """A descriptor of the directory `path` below the root; the empty path is the root.
+
+    Raises:
+        Refused: It is not a directory, a link stands in the way, or the path leaves the root.
+    """
+    descriptor = os.dup(root_fd)
+    try:
+        for part in _parts(path):
+            inner = _open(part, _DIRECTORY_FLAGS, descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_file(root_fd: int, path: str, limit_bytes: int) -> bytes:
+    """The bytes of a regular file below the root.
+
+    Raises:
+        Refused: The file is not regular, is longer than `limit_bytes`, cannot be read, or lies outside.
+    """
+    parent, _, name = path.rpartition("/")
+    if not _parts(name):
+        raise Refused(SkipReason.OUTSIDE)
+    with open_directory(root_fd, parent) as directory_fd:
+        # Looking first: merely opening some devices has effects.
+        _require_regular(_look(name, directory_fd), limit_bytes)
+        descriptor = _open(name, _FILE_FLAGS, directory_fd)
+    with os.fdopen(descriptor, "rb") as file:
+        _require_regular(os.fstat(descriptor), limit_bytes)
+        try:
+            data = file.read(limit_bytes + 1)
+        except OSError as error:
+            raise Refused(SkipReason.UNREADABLE) from error
+    if len(data) > limit_bytes:
+        raise Refused(SkipReason.TOO_LARGE)
+    return data
+
+
+def _parts(path: str) -> list[str]:
+    parts = path.split("/") if path else []
+    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise Refused(SkipReason.OUTSIDE)
+    return parts
+
+
+def _look(name: str, directory_fd: int) -> os.stat_result:
+    try:
+        return os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+    except FileNotFoundError as error:
+        raise Refused(SkipReason.MISSING) from error
+    except OSError as error:
+        raise Refused(SkipReason.UNREADABLE) from error
+
+
+def _require_regular(found: os.stat_result, limit_bytes: int) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise Refused(SkipReason.SYMLINK)
+    if stat.S_ISDIR(found.st_mode):
+        raise Refused(SkipReason.NESTED_REPOSITORY)  # only git lists a directory among files
+    if not stat.S_ISREG(found.st_mode):
+        raise Refused(SkipReason.NOT_REGULAR)
+    if found.st_size > limit_bytes:
+        raise Refused(SkipReason.TOO_LARGE)
+
+
+def _open(name: str, flags: int, directory_fd: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=directory_fd)
+    except FileNotFoundError as error:
+        raise Refused(SkipReason.MISSING) from error
+    except OSError as error:
+        is_link = stat.S_ISLNK(_look(name, directory_fd).st_mode)
+        raise Refused(SkipReason.SYMLINK if is_link else SkipReason.UNREADABLE) from error

@@ -1,0 +1,140 @@
+"""Writing the server down in a client's configuration file, and out of it again: all else in it stays."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hummock_tools.mcp import jsonc
+from hummock_tools.mcp.clients import SERVER
+
+
+class Unchangeable(Exception):
+    """A file that is better left alone; the message names it and says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A file as it is and as it would be."""
+
+    path: Path
+    before: str
+    after: str
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.before != self.after
+
+    def write(self) -> None:
+        """Put the new text in the place of the old one, at once and with its mode. Raises: Unchangeable."""
+        # Who keeps such files in a repository of their own links to them.
+        path = self.path.resolve()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, self.after)
+        except OSError as error:
+            raise Unchangeable(f"{self.path}: {error.strerror or error}") from error
+
+
+def change_of(path: Path, table: str, entry: Mapping[str, Any] | None) -> Change:
+    """What writing an entry means to a file, JSON with comments or TOML by its name; None takes the entry out.
+
+    Raises:
+        Unchangeable: The file cannot be read, or not be changed without harm.
+    """
+    try:
+        before = path.read_bytes().decode() if path.exists() else ""
+        change = _toml if path.suffix == ".toml" else _json
+        # Editors of Windows begin a file with it, and want it back.
+        mark = "\ufeff" if before.startswith("\ufeff") else ""
+        return Change(path=path, before=before, after=mark + change(before.removeprefix(mark), table, entry))
+    except UnicodeDecodeError as error:
+        raise Unchangeable(f"{path} is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}") from error
+    except OSError as error:
+        raise Unchangeable(f"{path}: {error.strerror or error}") from error
+    except jsonc.NotReadable as error:
+        raise Unchangeable(f"{path} {error}") from error
+
+
+def snippet(is_toml: bool, table: str, entry: Mapping[str, Any]) -> str:
+    """A configuration with the entry alone."""
+    return (_toml if is_toml else _json)("", table, entry).rstrip("\n")
+
+
+def _json(before: str, table: str, entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return jsonc.without_entry(before, table, SERVER)
+    known = jsonc.read(before).get(table)
+    return jsonc.with_entry(before, table, SERVER, _merged(known, entry))
+
+
+def _merged(servers: object, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry, with what its user put into the one of before besides, such as `env`."""
+    known = servers.get(SERVER) if isinstance(servers, dict) else None
+    return {**(known if isinstance(known, dict) else {}), **entry}
+
+
+def _toml(before: str, table: str, entry: Mapping[str, Any] | None) -> str:
+    """Raises: NotReadable."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        known = tomllib.loads(before)
+        document = tomlkit.parse(before)
+    except (tomllib.TOMLDecodeError, TOMLKitError) as error:
+        raise jsonc.NotReadable(f"is not valid TOML: {error}") from error
+    servers = known.get(table, {})
+    if not isinstance(servers, dict):
+        raise jsonc.NotReadable(f"holds a {table} that is no table")
+    merged = None if entry is None else _merged(servers, entry)
+    if servers.get(SERVER) == merged:
+        return before
+    wanted = {name: value for name, value in servers.items() if name != SERVER}
+    if merged is None:
+        del document[table][SERVER]
+    else:
+        wanted[SERVER] = merged
+        if table not in document:
+            document[table] = tomlkit.table(is_super_table=True)
+        if SERVER in servers:
+            document[table][SERVER].update(merged)
+        else:
+            document[table][SERVER] = merged
+    after = tomlkit.dumps(document)
+    if tomllib.loads(after).get(table, {}) != wanted or _without(after, table) != _without(before, table):
+        raise jsonc.NotReadable("has a form that cannot be changed safely; put the entry in by hand (--print shows it)")
+    return after
+
+
+def _without(text: str, table: str) -> dict[str, Any]:
+    return {name: value for name, value in tomllib.loads(text).items() if name != table}
+
+
+def _replace(path: Path, text: str) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
