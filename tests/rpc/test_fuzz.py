@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import HummockError, InvalidRequest
-from hummock.core.patience import ENDLESS
 from hummock.models import build_tiny
 from hummock.rpc.admission import Load
-from hummock.rpc.dispatch import Method
+from hummock.rpc.call import CallContext
 from hummock.rpc.lanes import Lane
 from hummock.rpc.listening import SERVICES
-from hummock.rpc.methods import methods
+from hummock.rpc.methods import servicers
+from hummock.rpc.policy import MethodPolicy, policy_of
 from hummock.rpc.status import to_proto
 from hummock.rpc.validation import parse
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
@@ -30,43 +30,43 @@ from tests.rpc import fuzz
 from tests.rpc.edge import use_cases
 from tests.rpc.hostile import hostile
 
-TABLE = methods(use_cases(), lambda: Load(running=0, waiting=0))
-METHODS = {
+SERVICERS = servicers(use_cases(), lambda: Load(running=0, waiting=0))
+METHODS: dict[str, tuple[type[Message], MethodPolicy, Any]] = {
     f"{service.name}/{descriptor.name}": (
         GetMessageClass(descriptor.input_type),
-        TABLE[service.name][descriptor.name],
+        policy_of(descriptor),
+        getattr(SERVICERS[service.name], descriptor.name),
     )
     for service in SERVICES
     for descriptor in service.methods
     # LearnStream has no method of its own.
-    if TABLE[service.name][descriptor.name].lane is not Lane.BATCHES
+    if policy_of(descriptor).lane is not Lane.BATCHES
 }
 
 
 def answer(method: str, data: bytes) -> Message | HummockError:
     """The reply, or the error that the caller hears."""
-    request_type, answered = METHODS[method]
-    until: list[Any] = [None] if answered.takes_deadline else [ENDLESS] if answered.takes_patience else []
+    request_type, policy, answered = METHODS[method]
     try:
         # Messages of a stream are answered by what knows those before.
-        asked = answered.answer() if answered.lane is Lane.MESSAGES else answered.answer
-        heard: Message | HummockError = _first(answered, asked(parse(request_type, data), *until))
+        asked = answered() if policy.lane is Lane.MESSAGES else answered
+        heard: Message | HummockError = _first(asked(parse(request_type, data), CallContext()))
     except HummockError as error:
         heard = error
     assert isinstance(heard, Message) or to_proto(heard).code != grpc.StatusCode.INTERNAL.value[0]
     return heard
 
 
-def _first(answered: Method, reply: Any) -> Message:
-    """A reply, also one that comes later, both halves of one, or the first of a stream."""
+def _first(reply: Any) -> Message:
+    """A reply, also one that comes later, that a second half makes, or the first of a stream."""
     if isinstance(reply, Future):
         reply = reply.result()
     elif isinstance(reply, Iterator):
         reply = next(reply)
-    if isinstance(reply, Message):
-        return reply
-    assert answered.then is not None
-    return answered.then.answer(reply)
+    elif callable(reply):
+        reply = reply()
+    assert isinstance(reply, Message)
+    return reply
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -79,7 +79,7 @@ def test_every_method_is_served(method: str) -> None:
 @given(st.sampled_from(sorted(METHODS)), st.binary(max_size=64) | st.integers(0, 2**32))
 def test_hostile_requests_are_answered_or_refused(method: str, drawn: bytes | int) -> None:
     """V3: mere bytes, and messages of the contract as `make fuzz` sends them."""
-    request_type, _ = METHODS[method]
+    request_type, *_ = METHODS[method]
     data = drawn if isinstance(drawn, bytes) else hostile(Random(drawn), request_type.DESCRIPTOR)  # noqa: S311
     answer(method, data)
 

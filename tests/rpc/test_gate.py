@@ -26,8 +26,8 @@ from hummock.core.memory import Draft, LearnCommand, Learned
 from hummock.core.project import Project
 from hummock.rpc.gate import Gate
 from hummock.rpc.listening import SERVICES
+from hummock.rpc.policy import policy_of, projects_of
 from hummock.rpc.server import Access
-from hummock.rpc.verbs import VERBS, need_of, projects_of
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import context_service_pb2_grpc, explain_pb2, memory_pb2, memory_service_pb2_grpc, recall_pb2
 from hummock_client.v1 import memory_service_pb2 as memory_pb
@@ -90,7 +90,7 @@ async def status_of(call: Any) -> tuple[grpc.StatusCode, str]:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_method_has_a_verb_and_names_its_project(method: Any) -> None:
-    assert VERBS[method.containing_service.name][method.name] in Verb
+    assert policy_of(method).verb in Verb
     assert bool(projects_of(naming(method, "shop"))) == (method.name not in WITHOUT_PROJECT)
 
 
@@ -98,7 +98,7 @@ def test_reads_of_the_contract_are_reads_and_nothing_else_is() -> None:
     from hummock.rpc.methods import _is_read
 
     for method in METHODS:
-        assert (need_of(method).verb is Verb.READ) == (_is_read(method) and method.name not in FOR_DECIDERS), (
+        assert (policy_of(method).verb is Verb.READ) == (_is_read(method) and method.name not in FOR_DECIDERS), (
             method.name
         )
 
@@ -119,7 +119,7 @@ def test_no_method_answers_without_a_token_or_with_a_wrong_one(method: Any, tmp_
             for metadata in ((), (("authorization", "Bearer hmk_00_x"),)):
                 # Not even garbage is looked at. Whoever may send more sends nothing: a write of gRPC's client to a call
                 # that has ended is INTERNAL to it, now and then.
-                name = need_of(method).method
+                name = policy_of(method).method
                 any_shape: Any = serving.channel.stream_stream(name)
                 one_message: Any = serving.channel.unary_stream(name)
                 call = (

@@ -11,6 +11,7 @@ from google.protobuf.json_format import MessageToDict
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import KeywordsSet
 from hummock.core.learning_requests import EntryOutcome, ScanEnd, ScanProgress, ScanScope, SettingsChanges
+from hummock.rpc.call import CallContext
 from hummock.rpc.learning_messages import observe_command
 from hummock.rpc.learning_service import LearningServicer, asked_scan, told
 from hummock.rpc.streams import UNTIL_WRITTEN
@@ -35,7 +36,7 @@ def update(**fields: Any) -> pb.UpdateLearningSettingsRequest:
 
 def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
     """S3-40."""
-    reply = servicer(learning).GetLearningState(pb.GetLearningStateRequest(project="p", scope="s"))
+    reply = servicer(learning).GetLearningState(pb.GetLearningStateRequest(project="p", scope="s"), CallContext())
     assert learning.asked == [("p", "s", None, 0, 100)]
     assert MessageToDict(reply) == {
         "state": {
@@ -75,7 +76,7 @@ def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
 
 def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None:
     """S3-40."""
-    steps = servicer(learning).WatchLearningState(pb.WatchLearningStateRequest(project="p"))
+    steps = servicer(learning).WatchLearningState(pb.WatchLearningStateRequest(project="p"), CallContext())
     first = next(steps)
     assert isinstance(first, pb.WatchLearningStateResponse)
     assert [one.memory_id for one in first.entries] == [CORE]
@@ -85,7 +86,7 @@ def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None
 
 def test_a_watch_reads_the_entries_again_only_where_they_may_have_changed(learning: FixedLearning) -> None:
     """S3-40. Any write to the project wakes it."""
-    steps = servicer(learning).WatchLearningState(pb.WatchLearningStateRequest(project="p"))
+    steps = servicer(learning).WatchLearningState(pb.WatchLearningStateRequest(project="p"), CallContext())
     next(steps)
     for version, reads in (((4, 2), 1), ((4, 3), 2), ((4, 3), 2), (None, 3), (None, 4), ((4, 3), 5), ((4, 3), 5)):
         learning.at_version = version
@@ -95,7 +96,7 @@ def test_a_watch_reads_the_entries_again_only_where_they_may_have_changed(learni
 
 def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
     settings = learning_pb2.LearningSettings(mid_above=0, cold_start_pause=Duration(seconds=1, nanos=500_000_000))
-    servicer(learning).UpdateLearningSettings(update(settings=settings))
+    servicer(learning).UpdateLearningSettings(update(settings=settings), CallContext())
     ((command,),) = learning.asked
     assert command.enabled is None
     assert command.changes == SettingsChanges(mid_above=0, cold_start_pause_s=1.5)
@@ -105,7 +106,7 @@ def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
 def test_keywords_are_stripped_and_counted_once(learning: FixedLearning) -> None:
     """S3-39."""
     sent = pb.EntryKeywords(memory_id=CORE, keywords=[" 硬木头", "硬木头", "木 头 "])
-    servicer(learning).UpdateLearningSettings(update(keywords=[sent]))
+    servicer(learning).UpdateLearningSettings(update(keywords=[sent]), CallContext())
     ((command,),) = learning.asked
     assert command.keywords == (KeywordsSet(memory_id=CORE, keywords=("硬木头", "木 头")),)
 
@@ -121,7 +122,7 @@ def test_keywords_are_stripped_and_counted_once(learning: FixedLearning) -> None
 )
 def test_what_cannot_be_changed_is_named(learning: FixedLearning, sent: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        servicer(learning).UpdateLearningSettings(update(**sent))
+        servicer(learning).UpdateLearningSettings(update(**sent), CallContext())
     assert refused.value.field == field
 
 
@@ -145,7 +146,7 @@ def test_numbers_out_of_range_are_refused(settings: learning_pb2.LearningSetting
 def test_a_replay_says_what_a_fork_would_have_done(learning: FixedLearning) -> None:
     """S3-28, S3-41."""
     request = pb.ReplayLearningRequest(project="p", fork=learning_pb2.LearningSettings(high_above=5, mid_above=2))
-    reply = servicer(learning).ReplayLearning(request)
+    reply = servicer(learning).ReplayLearning(request, CallContext())
     assert learning.asked == [("p", SettingsChanges(high_above=5, mid_above=2))]
     assert reply.matches
     assert MessageToDict(reply.fork)["differing"] == [
@@ -154,14 +155,14 @@ def test_a_replay_says_what_a_fork_would_have_done(learning: FixedLearning) -> N
 
 
 def test_a_replay_without_a_fork_decides_nothing_anew(learning: FixedLearning) -> None:
-    servicer(learning).ReplayLearning(pb.ReplayLearningRequest(project="p"))
+    servicer(learning).ReplayLearning(pb.ReplayLearningRequest(project="p"), CallContext())
     assert learning.asked == [("p", None)]
 
 
 def test_a_fork_by_numbers_that_decide_nothing_is_refused(learning: FixedLearning) -> None:
     request = pb.ReplayLearningRequest(project="p", fork=learning_pb2.LearningSettings(candidates=3))
     with pytest.raises(InvalidRequest, match="candidates"):
-        servicer(learning).ReplayLearning(request)
+        servicer(learning).ReplayLearning(request, CallContext())
 
 
 def pages(learning: FixedLearning, *, newest_first: bool, size: int) -> list[list[int]]:
@@ -169,7 +170,8 @@ def pages(learning: FixedLearning, *, newest_first: bool, size: int) -> list[lis
     token = ""
     while True:
         reply = servicer(learning).ListLearningEvents(
-            pb.ListLearningEventsRequest(project="p", page_size=size, newest_first=newest_first, page_token=token)
+            pb.ListLearningEventsRequest(project="p", page_size=size, newest_first=newest_first, page_token=token),
+            CallContext(),
         )
         found.append([event.number for event in reply.events])
         token = reply.next_page_token
@@ -185,7 +187,7 @@ def test_events_are_listed_from_either_end(learning: FixedLearning) -> None:
 
 
 def test_every_event_is_shown_as_what_it_is(learning: FixedLearning) -> None:
-    reply = servicer(learning).ListLearningEvents(pb.ListLearningEventsRequest(project="p"))
+    reply = servicer(learning).ListLearningEvents(pb.ListLearningEventsRequest(project="p"), CallContext())
     assert [event.WhichOneof("event") for event in reply.events] == [
         "turn_observed",
         "keywords_learned",
@@ -207,7 +209,7 @@ def scanned(**fields: Any) -> tuple[str, ScanScope, tuple[str, ...]]:
 
 def test_a_scan_tells_where_it_is_each_entry_and_why_it_is_over(learning: FixedLearning) -> None:
     """S3-30."""
-    steps = servicer(learning).LearnKeywords(pb.LearnKeywordsRequest(project="p"))
+    steps = servicer(learning).LearnKeywords(pb.LearnKeywordsRequest(project="p"), CallContext())
     messages = [MessageToDict(one) if isinstance(one, pb.LearnKeywordsResponse) else one for one in steps]
     failed = {"memoryId": "b", "outcome": "ENTRY_OUTCOME_FAILED", "reason": "it did not answer in time"}
     assert messages == [
@@ -245,7 +247,7 @@ def test_an_observed_turn_says_everything_that_was_sent(learning: FixedLearning)
     command = observe_command(request)
     assert (command.project, command.scope, command.turn, command.user_text) == ("p", "s", 3, "硬木头")
     assert (command.assistant_text, command.used_ids, command.request_id) == ("ok", (CORE,), "")
-    assert servicer(learning).ObserveTurn(request).seq == 4
+    assert servicer(learning).ObserveTurn(request, CallContext()).seq == 4
 
 
 def test_numbers_of_outcomes_and_ends_are_those_of_the_contract() -> None:

@@ -6,24 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from hummock.rpc.admission import Load
 from hummock.rpc.lanes import Lane
-from hummock.rpc.methods import check_table, methods
-from tests.rpc.edge import use_cases
-
-TABLE = methods(use_cases(), lambda: Load(running=0, waiting=0))
+from hummock.rpc.methods import check_table
+from hummock.rpc.policy import POLICIES
 
 
 def test_the_table_and_the_contract_agree() -> None:
-    check_table(TABLE)
+    check_table(POLICIES)
 
 
-@pytest.mark.parametrize("service", sorted(TABLE))
+@pytest.mark.parametrize("service", sorted(POLICIES))
 def test_a_method_that_the_table_leaves_out_is_found_at_the_start(service: str) -> None:
-    rows = dict(TABLE[service])
+    rows = dict(POLICIES[service])
     rows.popitem()
     with pytest.raises(ValueError, match="each method of the contract once"):
-        check_table({**TABLE, service: rows})
+        check_table({**POLICIES, service: rows})
 
 
 @pytest.mark.parametrize(
@@ -37,6 +34,6 @@ def test_a_method_that_the_table_leaves_out_is_found_at_the_start(service: str) 
     ],
 )
 def test_a_lane_that_the_contract_forbids_is_found_at_the_start(service: str, name: str, lane: Lane) -> None:
-    wrong = {**TABLE[service], name: replace(TABLE[service][name], lane=lane)}
+    wrong = {**POLICIES[service], name: replace(POLICIES[service][name], lane=lane)}
     with pytest.raises(ValueError, match=f"{service}/{name} cannot be in lane {lane.name}"):
-        check_table({**TABLE, service: wrong})
+        check_table({**POLICIES, service: wrong})

@@ -13,6 +13,7 @@ from hummock.core.session import AppendMessage, CreateSession, DeleteSession, Pr
 from hummock.memories.messages import Messages
 from hummock.memories.preparation import Preparation
 from hummock.memories.sessions import Sessions
+from hummock.rpc.call import CallContext
 from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.streams import UNTIL_WRITTEN
 from hummock.text.tokens import EstimatedTokens
@@ -61,7 +62,7 @@ def test_a_watch_ends_when_its_session_was_deleted_and_made_anew_between_two_loo
     """S4-12."""
     begin(sessions, "old", "older")
     steps = SessionServicer(sessions, messages, lambda project: None).WatchMessages(
-        pb.WatchMessagesRequest(project="p", session_id="s")
+        pb.WatchMessagesRequest(project="p", session_id="s"), CallContext()
     )
     first = next(steps)
     assert isinstance(first, pb.WatchMessagesResponse)

@@ -18,7 +18,7 @@ from hummock.core.access import Verb
 from hummock.core.render import Locale
 from hummock.render.section import wording_of
 from hummock.rpc.listening import SERVICES
-from hummock.rpc.verbs import VERBS
+from hummock.rpc.policy import POLICIES
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
@@ -139,7 +139,7 @@ def texts_of(message: Descriptor, above: tuple[str, ...] = ()) -> Iterator[str]:
 
 def test_every_text_that_a_request_can_leave_behind_has_a_verdict() -> None:
     methods = {method.name: method for service in SERVICES for method in service.methods}
-    learning = {name for verbs in VERBS.values() for name, verb in verbs.items() if verb is Verb.LEARN}
+    learning = {name for rows in POLICIES.values() for name, policy in rows.items() if policy.verb is Verb.LEARN}
     assert learning == VERDICTS.keys() | LEAVES_NO_TEXT
     for name, verdicts in VERDICTS.items():
         paths = {path for path in texts_of(methods[name].input_type) if path not in _OF_ALL}

@@ -14,7 +14,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope, Verb
-from hummock.rpc.verbs import VERBS
+from hummock.rpc.policy import POLICIES
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
@@ -183,7 +183,7 @@ def test_every_field_of_a_memory_and_every_method_that_learns_has_a_row() -> Non
         for inner in (field.message_type.fields if field.containing_oneof and field.message_type else [field])
     ]
     assert set(fields) == set(FIELDS)
-    learning = {name for methods in VERBS.values() for name, verb in methods.items() if verb is Verb.LEARN}
+    learning = {name for rows in POLICIES.values() for name, policy in rows.items() if policy.verb is Verb.LEARN}
     assert learning == WRITES_MEMORIES | WRITES_NONE
 
 

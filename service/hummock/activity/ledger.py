@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from hummock.core.activity import ProcessLoad
 from hummock.rpc.gate import EndedCall
 from hummock.rpc.listening import SERVICES
-from hummock.rpc.verbs import name_of
+from hummock.rpc.policy import name_of
 from hummock_client.v1 import errors_pb2, recall_pb2
 
 METHODS: Final = tuple(name_of(method) for service in SERVICES for method in service.methods)

@@ -9,6 +9,7 @@ from hummock.core.activity import Activity, Latency
 from hummock.core.project import ServiceStatus
 from hummock.rpc import values
 from hummock.rpc.admission import Load
+from hummock.rpc.call import CallContext
 from hummock_client.v1 import admin_service_pb2 as pb
 from hummock_client.v1 import recall_pb2
 
@@ -29,7 +30,7 @@ class AdminServicer:
         self._load = load
         self._activity = activity
 
-    def GetStatus(self, request: pb.GetStatusRequest) -> pb.GetStatusResponse:
+    def GetStatus(self, request: pb.GetStatusRequest, call: CallContext) -> pb.GetStatusResponse:
         """Says what runs, on what, and how full it is."""
         if self._activity is None:
             return status_response(self._status(), self._load())

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from hummock.core.errors import DeadlinePassed, HummockError, Overloaded, Unavailable
 from hummock.core.patience import NobodyWaits, Patience
+from hummock.rpc.loop_executor import LoopExecutor
 from hummock.rpc.turns import Turns
 
 Result = TypeVar("Result")
@@ -135,7 +136,6 @@ class AdmissionQueue:
         *,
         workers: int,
         waiting_limit: int = DEFAULT_WAITING_LIMIT,
-        is_on_loop: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Queues before an executor.
@@ -145,13 +145,11 @@ class AdmissionQueue:
             workers: Its threads.
             waiting_limit: Calls that may wait for a worker. The next one takes the place of the newest call of the
                 project with most of them, or is refused at once where that is its own.
-            is_on_loop: Whether it runs work on the event loop itself.
             monotonic: Seconds from some start; tests move it by hand.
         """
         self._executor = executor
         self._workers = workers
         self._waiting_limit = waiting_limit
-        self._is_on_loop = is_on_loop
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._turns: Turns[_Job[Any]] = Turns()
@@ -188,10 +186,13 @@ class AdmissionQueue:
             Overloaded: As many calls wait as may wait, or it would wait too long.
             DeadlinePassed: Its time was up before a worker was free.
         """
+        if isinstance(self._executor, LoopExecutor) and not self._admitted and self._executor.takes_turn():
+            done = self._run_at_once(self._executor, work, project, until_s)
+            return await self._later(done) if isinstance(done, Future) else done
         loop = asyncio.get_running_loop()
         # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
         answer: asyncio.Future[Result] = loop.create_future()
-        tell = _directly if self._is_on_loop else loop.call_soon_threadsafe
+        tell = _directly if isinstance(self._executor, LoopExecutor) else loop.call_soon_threadsafe
         whose = _Whose(project=project, is_patient=is_patient, is_bulk=is_bulk, arrived_s=self._monotonic())
         job = _Job(work, whose, until_s, self._monotonic, self, tell, loop, answer)
         self._admit(job, until_s)
@@ -209,6 +210,31 @@ class AdmissionQueue:
         finally:
             # An error that came keeps this frame alive, and would keep itself alive through them.
             del job, answer
+
+    def _run_at_once(
+        self, loop: LoopExecutor, work: Callable[[], Result | Future[Result]], project: str, until_s: float | None
+    ) -> Result | Future[Result]:
+        """Runs on the loop what nothing waits before; it counts like all that has waited. Raises: DeadlinePassed."""
+        began_s = self._monotonic()
+        try:
+            if until_s is not None and began_s >= until_s:
+                raise DeadlinePassed
+            return work()
+        finally:
+            self._turns.charge(project, self._count(self._monotonic() - began_s))
+            loop.end_turn()
+
+    async def _later(self, done: Future[Result]) -> Result:
+        """Waits for what the work has left to another thread, and counts as running meanwhile."""
+        with self._lock:
+            self._admitted += 1
+            self._impatient += 1
+        try:
+            return await asyncio.wrap_future(done)
+        finally:
+            with self._lock:
+                self._admitted -= 1
+                self._impatient -= 1
 
     def _admit(self, job: _Job[Any], until_s: float | None) -> None:
         """Lets it in, in place of another where that is fair. Raises: Overloaded."""
@@ -278,9 +304,14 @@ class AdmissionQueue:
     def worked(self, whose: _Whose, took_s: float) -> None:
         """A worker is free again, after so long."""
         with self._lock:
-            self._turns.charge(whose.project, took_s - self._mean_s, is_bulk=whose.is_bulk)
-            counted_s = min(took_s, _MOST_TIMES_THE_MEAN * self._mean_s)
-            self._mean_s += _NEWEST_WEIGHT * (counted_s - self._mean_s)
+            expected_s = self._mean_s
+            self._turns.charge(whose.project, self._count(took_s) - expected_s, is_bulk=whose.is_bulk)
+
+    def _count(self, took_s: float) -> float:
+        """Takes it into the mean, and returns it."""
+        counted_s = min(took_s, _MOST_TIMES_THE_MEAN * self._mean_s)
+        self._mean_s += _NEWEST_WEIGHT * (counted_s - self._mean_s)
+        return took_s
 
     def leave(self, job: _Job[Any]) -> None:
         """What was let in is over."""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hummock.core.access import LOCAL, Caller
 from hummock.core.errors import InvalidRequest, ProjectNotFound
 from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
 from hummock.core.futures import then
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
-from hummock.core.patience import Patience
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered
 from hummock.core.search import Searched
 from hummock.rpc import memory_messages, session_service, values
+from hummock.rpc.call import CallContext, SecondHalf
 from hummock.rpc.reading import inside, project_read
 from hummock.rpc.recall_messages import (
     GROUPS,
@@ -44,16 +42,6 @@ _TUNING = "tuning."
 Batch = pb.LearnRequest | pb.LearnTurnRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A recall that takes a worker, and what its answer depends on beside it."""
-
-    query: RecallQuery
-    with_raw: bool
-    allow_missing: bool
-    allow_stale: bool
-
-
 class RecallServicer:
     """Recall alone, which a reader answers as well."""
 
@@ -62,45 +50,40 @@ class RecallServicer:
         self._recall = recall
         self._from_memory = from_memory
 
-    def Recall(self, request: recall_pb2.RecallRequest, until_s: float | None) -> recall_pb2.RecallResponse | Asked:
-        """Finds the memories that bear on a query, where that takes a moment; otherwise the query is for a worker."""
-        query, with_raw = recall_query(request, until_s), values.wants_raw(request.view)
-        asked = Asked(query, with_raw, request.allow_missing, request.allow_stale)
-        recalled = self._recall.inline(asked.query)
-        return asked if recalled is None else _recalled(asked, recalled)
+    def Recall(self, request: recall_pb2.RecallRequest, call: CallContext) -> SecondHalf[recall_pb2.RecallResponse]:
+        """Finds the memories that bear on a query: at once where that takes a moment, else on a worker."""
+        query = recall_query(request, call.patience.until_s)
+        recalled = self._recall.inline(query)
+        return partial(self._on_worker, request, query) if recalled is None else _recalled(request, recalled)
 
-    def on_worker(self, asked: Asked) -> recall_pb2.RecallResponse:
-        """The same, whatever time it takes."""
+    def _on_worker(self, request: recall_pb2.RecallRequest, query: RecallQuery) -> recall_pb2.RecallResponse:
         recalled = answered(
             self._from_memory,
-            lambda: self._recall(asked.query),
-            lambda memory: memory.recall(asked.query),
-            is_allowed=asked.allow_stale,
+            lambda: self._recall(query),
+            lambda memory: memory.recall(query),
+            is_allowed=request.allow_stale,
         )
-        return _recalled(asked, recalled)
+        return _recalled(request, recalled)
 
 
-def _recalled(asked: Asked, recalled: Recalled) -> recall_pb2.RecallResponse:
+def _recalled(request: recall_pb2.RecallRequest, recalled: Recalled) -> recall_pb2.RecallResponse:
     # What there is has been written to.
-    if recalled.seq == 0 and not asked.allow_missing:
-        raise ProjectNotFound(asked.query.project)
-    return recall_response(recalled, with_raw=asked.with_raw)
+    if recalled.seq == 0 and not request.allow_missing:
+        raise ProjectNotFound(request.project)
+    return recall_response(recalled, with_raw=values.wants_raw(request.view))
 
 
-Counted = tuple[str, Callable[[], Rendered]]
-"""A project, and what counts a turn of it that has been rendered."""
-
-
-class ContextServicer:
+class ContextServicer(RecallServicer):
     """Each method is a call of one use case."""
 
     def __init__(self, use_cases: UseCases) -> None:
+        super().__init__(use_cases.recall, use_cases.from_memory)
         self._use_cases = use_cases
         self._require = use_cases.projects.stored
 
-    def Render(self, request: pb.RenderRequest, until_s: float | None) -> pb.RenderResponse:
+    def Render(self, request: pb.RenderRequest, call: CallContext) -> pb.RenderResponse:
         """Writes a prompt section."""
-        query = render_query(request, until_s)
+        query = render_query(request, call.patience.until_s)
 
         def fresh() -> Rendered:
             project_read(request, self._require)
@@ -114,44 +97,36 @@ class ContextServicer:
         )
         return render_response(query.project, rendered)
 
-    def RenderTurn(self, request: pb.RenderTurnRequest, until_s: float | None) -> Counted:
+    def RenderTurn(self, request: pb.RenderTurnRequest, call: CallContext) -> SecondHalf[pb.RenderTurnResponse]:
         """Writes a turn's prompt; what counts it waits for the disk."""
-        query = turn_query(request, until_s)
+        query = turn_query(request, call.patience.until_s)
         if not request.render.allow_missing:
             self._require(query.project)
-        return query.project, self._use_cases.render.prepare(query)
+        count = self._use_cases.render.prepare(query)
+        return lambda: turn_response(query.project, count())
 
-    def counted(self, rendered: Counted) -> pb.RenderTurnResponse:
-        """Counts a turn that has been rendered."""
-        project, count = rendered
-        return turn_response(project, count())
-
-    def Learn(self, request: pb.LearnRequest, patience: Patience, caller: Caller = LOCAL) -> Future[pb.LearnResponse]:
+    def Learn(self, request: pb.LearnRequest, call: CallContext) -> Future[pb.LearnResponse]:
         """Stores memories; nobody stands by while they are written."""
-        return self._learn(memory_messages.learn_command(request, patience, caller.writer))
+        return self._learn(memory_messages.learn_command(request, call.patience, call.caller.writer))
 
-    def LearnTurn(
-        self, request: pb.LearnTurnRequest, patience: Patience, caller: Caller = LOCAL
-    ) -> pb.LearnTurnResponse:
+    def LearnTurn(self, request: pb.LearnTurnRequest, call: CallContext) -> pb.LearnTurnResponse:
         """Stores a turn."""
-        command = session_service.turn_command(request, patience, caller.writer)
+        command = session_service.turn_command(request, call.patience, call.caller.writer)
         with inside(request.project, self._require):
             return session_service.turn_response(self._use_cases.learn_turn(command))
 
-    def LearnStream(
-        self, batch: Batch, patience: Patience, caller: Caller = LOCAL
-    ) -> pb.LearnTurnResponse | Future[pb.LearnResponse]:
+    def LearnStream(self, batch: Batch, call: CallContext) -> pb.LearnTurnResponse | Future[pb.LearnResponse]:
         """Stores a batch as Learn and LearnTurn do; its memories get their vectors later, unless it says otherwise."""
         if isinstance(batch, pb.LearnTurnRequest):
-            return self.LearnTurn(batch, patience, caller)
-        return self._learn(memory_messages.learn_command(batch, patience, caller.writer, is_batch=True))
+            return self.LearnTurn(batch, call)
+        return self._learn(memory_messages.learn_command(batch, call.patience, call.caller.writer, is_batch=True))
 
     def _learn(self, command: LearnCommand) -> Future[pb.LearnResponse]:
         return then(self._use_cases.learn(command), memory_messages.learn_response)
 
-    def Search(self, request: pb.SearchRequest, until_s: float | None) -> pb.SearchResponse:
+    def Search(self, request: pb.SearchRequest, call: CallContext) -> pb.SearchResponse:
         """Searches code and knowledge together."""
-        query = search_query(request, until_s)
+        query = search_query(request, call.patience.until_s)
 
         def fresh() -> Searched:
             project_read(request, self._require)
@@ -162,14 +137,14 @@ class ContextServicer:
         )
         return search_response(searched)
 
-    def Explain(self, request: explain_pb2.ExplainRequest, until_s: float | None) -> explain_pb2.ExplainResponse:
+    def Explain(self, request: explain_pb2.ExplainRequest, call: CallContext) -> explain_pb2.ExplainResponse:
         """Says why a recall brings back a memory, or does not."""
-        query = explain_query(request, until_s)
+        query = explain_query(request, call.patience.until_s)
         if not request.recall.allow_missing:
             self._require(query.recall.project)
         return explain_response(request.recall, self._use_cases.explain(query))
 
-    def Feedback(self, request: pb.FeedbackRequest) -> pb.FeedbackResponse:
+    def Feedback(self, request: pb.FeedbackRequest, call: CallContext) -> pb.FeedbackResponse:
         """Takes down what was of use."""
         noted = self._use_cases.feedback(feedback_command(request))
         return pb.FeedbackResponse(seq=noted.seq, recorded_count=noted.recorded, unknown_ids=noted.unknown_ids)

@@ -17,7 +17,7 @@ from hummock.access.door import Door
 from hummock.core.access import LOCAL, Caller, TokenInvalid, Verb
 from hummock.rpc.claims import lower_claims
 from hummock.rpc.noted import MOST_IDS, Noted
-from hummock.rpc.verbs import Need, projects_of
+from hummock.rpc.policy import MethodPolicy, projects_of
 from hummock_client.v1 import recall_pb2
 
 AUTHORIZATION = "authorization"
@@ -114,14 +114,14 @@ class Gate:
         """Whether there is a token by which callers are known."""
         return self._door is not None and self._door.has_tokens
 
-    def visit(self, need: Need, context: Context, *, is_stream: bool = False) -> Visit:
+    def record(self, policy: MethodPolicy, context: Context, *, is_stream: bool = False) -> CallRecord:
         """Begins a call of a method. Raises: TokenInvalid."""
-        return Visit(self, need, context, self.caller(context), is_stream=is_stream)
+        return CallRecord(self, policy, context, self.caller(context), is_stream=is_stream)
 
-    def turned_away(self, need: Need, outcome: str, reason: str) -> None:
-        """Notes a call that did not get as far as a visit."""
+    def turned_away(self, policy: MethodPolicy, outcome: str, reason: str) -> None:
+        """Notes a call that did not get as far as a record."""
         call = EndedCall(
-            method=need.method,
+            method=policy.method,
             outcome=outcome,
             reason=reason,
             took_s=0.0,
@@ -183,18 +183,18 @@ class Gate:
             audit.append(said, self.now(), is_durable=True)
 
 
-class Visit:
+class CallRecord:
     """One call, from the gate on."""
 
-    def __init__(self, gate: Gate, need: Need, context: Context, caller: Caller, *, is_stream: bool) -> None:
+    def __init__(self, gate: Gate, policy: MethodPolicy, context: Context, caller: Caller, *, is_stream: bool) -> None:
         self._gate = gate
-        self._need = need
+        self._policy = policy
         self._context = context
         self._caller = caller
         self._is_stream = is_stream
         self._began_s = gate.monotonic()
         self._admitted_s: float | None = None
-        self._noted = Noted() if gate.audit is not None and need.verb is not Verb.READ else None
+        self._noted = Noted() if gate.audit is not None and policy.verb is not Verb.READ else None
         self._projects: list[str] = []
         self._reply: Message | None = None
 
@@ -208,11 +208,11 @@ class Visit:
         self._projects = projects_of(request)
         if self._noted is not None:
             self._noted.request(request, self._projects)
-        self._need.check(self._caller, self._projects)
+        self._policy.check(self._caller, self._projects)
         lower_claims(request, self._caller)
         is_first = self._admitted_s is None
         self._admitted_s = self._gate.monotonic()
-        if is_first and self._gate.audit is not None and self._need.verb is Verb.ADMIN:
+        if is_first and self._gate.audit is not None and self._policy.verb is Verb.ADMIN:
             # Before the effect, which nobody could miss otherwise.
             self._gate.audit.append(self._line(_BEGUN), self._gate.now(), is_durable=True)
 
@@ -248,7 +248,7 @@ class Visit:
 
     def _ended(self, outcome: str, reason: str, took_s: float) -> EndedCall:
         return EndedCall(
-            method=self._need.method,
+            method=self._policy.method,
             outcome=outcome,
             reason=reason,
             took_s=took_s,
@@ -261,7 +261,7 @@ class Visit:
         )
 
     def _line(self, outcome: str) -> Mapping[str, Any]:
-        said = {"who": self._caller.name, "method": self._need.method, "outcome": outcome}
+        said = {"who": self._caller.name, "method": self._policy.method, "outcome": outcome}
         return said if self._noted is None else {**said, **self._noted.told()}
 
     def _log_slow(self, took_s: float, outcome: str) -> None:
@@ -270,7 +270,7 @@ class Visit:
         stages = () if receipt is None else receipt.stages
         _log.warning(
             "slow_call",
-            method=self._need.method,
+            method=self._policy.method,
             projects=self._projects,
             who=self._caller.name,
             outcome=outcome,

@@ -32,9 +32,9 @@ from hummock.core.errors import StartError
 from hummock.local_http import Bodies, BodyRefused, BrokenOff, config_of, ends
 from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, Gate
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, SERVICES, Address, UnixAddress
+from hummock.rpc.policy import name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_proto
 from hummock.rpc.tls import Tls
-from hummock.rpc.verbs import name_of
 
 _DRAIN_S = 5
 _BACKLOG = 128

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
 
 from hummock.rpc.admission import DEFAULT_WAITING_LIMIT, AdmissionQueue, Load
+from hummock.rpc.loop_executor import LoopExecutor
 
 
 class Lane(Enum):
@@ -53,48 +50,11 @@ class Lane(Enum):
         return self not in {Lane.INLINE, Lane.READ, Lane.WRITE}
 
 
-class LoopExecutor(Executor):
-    """Runs work on the event loop on which it is submitted, first in, first out, one piece a turn of the loop.
-
-    To hand a call to a thread and its answer back costs as much as half a recall. Between two pieces of work the loop
-    looks at everything else that it has to do, so that calls come in, are refused and hang up while others wait. What
-    comes while nothing waits is done when it is submitted.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
-        self._has_run = False
-
-    def submit(self, work: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
-        """Runs the work, or queues it where this turn has had its piece. Called on the loop."""
-        submitted: Future[Any] = Future()
-        self._waiting.append((submitted, lambda: work(*args, **kwargs)))
-        if not self._has_run:
-            self._run_first()
-        return submitted
-
-    def _run_first(self) -> None:
-        self._has_run = True
-        submitted, work = self._waiting.popleft()
-        try:
-            if submitted.set_running_or_notify_cancel():
-                submitted.set_result(work())
-        except BaseException as error:
-            submitted.set_exception(error)
-        # Behind whoever has been given an answer.
-        asyncio.get_running_loop().call_soon(self._begin_turn)
-
-    def _begin_turn(self) -> None:
-        self._has_run = False
-        if self._waiting:
-            self._run_first()
-
-
 def inline_queue(
     waiting_limit: int = DEFAULT_WAITING_LIMIT, *, monotonic: Callable[[], float] = time.monotonic
 ) -> AdmissionQueue:
     """The queue before the event loop itself."""
-    return AdmissionQueue(LoopExecutor(), workers=1, waiting_limit=waiting_limit, is_on_loop=True, monotonic=monotonic)
+    return AdmissionQueue(LoopExecutor(), workers=1, waiting_limit=waiting_limit, monotonic=monotonic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

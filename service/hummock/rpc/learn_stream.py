@@ -27,7 +27,7 @@ _SIDES_OF_A_TURN = 2
 
 Batch = pb.LearnRequest | pb.LearnTurnRequest
 Stored = pb.LearnResponse | pb.LearnTurnResponse
-Learn = Callable[[Batch, Patience], Stored | Future[pb.LearnResponse]]
+Learn = Callable[[Batch], Stored | Future[pb.LearnResponse]]
 Outcome: TypeAlias = Message
 """What was stored, or a google.rpc.Status."""
 
@@ -137,7 +137,7 @@ class LearnStream:
     def _store_now(self, request: pb.LearnStreamRequest) -> Any:
         self._patience.check()
         check(request)
-        return self._learn(_batch(request), self._patience)
+        return self._learn(_batch(request))
 
     async def _fail(self, error: Exception) -> Outcome:
         return _failure(known(error, self._method))

@@ -8,10 +8,10 @@ from hashlib import blake2b
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import LoggedEvent
 from hummock.core.learning_requests import EntryLearnt, LearningPage, ObserveCommand, ScanScope
-from hummock.core.patience import ENDLESS, Patience
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 from hummock.rpc import learning_messages, values
+from hummock.rpc.call import CallContext
 from hummock.rpc.reading import Require, project_read, that_fits
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
@@ -41,7 +41,7 @@ class LearningServicer:
         self._observe = observe
         self._scan = scan
 
-    def GetLearningState(self, request: pb.GetLearningStateRequest) -> pb.GetLearningStateResponse:
+    def GetLearningState(self, request: pb.GetLearningStateRequest, call: CallContext) -> pb.GetLearningStateResponse:
         """Returns what a project has learnt, and what its next turn would inject."""
         project = project_read(request, self._require)
         scope = values.identifier("scope", request.scope)
@@ -58,7 +58,7 @@ class LearningServicer:
 
         return that_fits(page_of, values.page_size(request.page_size))
 
-    def WatchLearningState(self, request: pb.WatchLearningStateRequest) -> Steps:
+    def WatchLearningState(self, request: pb.WatchLearningStateRequest, call: CallContext) -> Steps:
         """Sends the state, then whatever changes."""
         project = project_read(request, self._require)
         scope = values.identifier("scope", request.scope)
@@ -82,29 +82,31 @@ class LearningServicer:
             yield from _differences(shown, page, token)
             shown = page
 
-    def UpdateLearningSettings(self, request: pb.UpdateLearningSettingsRequest) -> pb.UpdateLearningSettingsResponse:
+    def UpdateLearningSettings(
+        self, request: pb.UpdateLearningSettingsRequest, call: CallContext
+    ) -> pb.UpdateLearningSettingsResponse:
         """Switches learning, changes its numbers, sets keywords."""
         return learning_messages.update_response(self._learning.update(learning_messages.learning_command(request)))
 
-    def ObserveTurn(self, request: pb.ObserveTurnRequest) -> pb.ObserveTurnResponse:
+    def ObserveTurn(self, request: pb.ObserveTurnRequest, call: CallContext) -> pb.ObserveTurnResponse:
         """Writes down that a turn is over."""
         return pb.ObserveTurnResponse(seq=self._observe(learning_messages.observe_command(request)))
 
-    def LearnKeywords(self, request: pb.LearnKeywordsRequest) -> Steps:
+    def LearnKeywords(self, request: pb.LearnKeywordsRequest, call: CallContext) -> Steps:
         """Has entries read, and tells of each."""
         asked = asked_scan(request)
         self._require(asked[0])
         yield from told(self._scan(*asked))
 
-    def ReplayLearning(
-        self, request: pb.ReplayLearningRequest, patience: Patience = ENDLESS
-    ) -> pb.ReplayLearningResponse:
+    def ReplayLearning(self, request: pb.ReplayLearningRequest, call: CallContext) -> pb.ReplayLearningResponse:
         """Rebuilds the state from the log."""
         project = project_read(request, self._require)
-        replayed = self._learning.replay(project, learning_messages.fork_of(request), patience)
+        replayed = self._learning.replay(project, learning_messages.fork_of(request), call.patience)
         return learning_messages.replay_response(replayed)
 
-    def ListLearningEvents(self, request: pb.ListLearningEventsRequest) -> pb.ListLearningEventsResponse:
+    def ListLearningEvents(
+        self, request: pb.ListLearningEventsRequest, call: CallContext
+    ) -> pb.ListLearningEventsResponse:
         """Returns the log in pages, shorter ones where a page would not fit into a reply."""
         project = project_read(request, self._require)
         position = page_number(request, request.page_token)

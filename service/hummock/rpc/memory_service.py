@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from hummock.core.access import LOCAL, Caller
 from hummock.core.errors import AlreadyExists, InvalidRequest, MemoryNotFound
 from hummock.core.memory import EventPage
-from hummock.core.patience import ENDLESS, Patience
 from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
 from hummock.memories.review import Review
 from hummock.rpc import memory_messages, values
+from hummock.rpc.call import CallContext
 from hummock.rpc.mapping import map_memories
 from hummock.rpc.memory_messages import memory_event
 from hummock.rpc.reading import Reading, Require, inside, project_read, that_fits
@@ -46,7 +45,7 @@ class MemoryServicer:
         self._review = review
         self._require = require
 
-    def GetMemory(self, request: pb.GetMemoryRequest) -> pb.GetMemoryResponse:
+    def GetMemory(self, request: pb.GetMemoryRequest, call: CallContext) -> pb.GetMemoryResponse:
         """Returns one memory."""
         project = values.project_name("project", request.project)
         (found,) = self._garden.get(
@@ -64,9 +63,7 @@ class MemoryServicer:
         )
         return pb.GetMemoryResponse(memory=message)
 
-    def BatchGetMemories(
-        self, request: pb.BatchGetMemoriesRequest, patience: Patience = ENDLESS
-    ) -> pb.BatchGetMemoriesResponse:
+    def BatchGetMemories(self, request: pb.BatchGetMemoriesRequest, call: CallContext) -> pb.BatchGetMemoriesResponse:
         """Returns several memories, as many as a reply has room for."""
         ids = values.identifiers("ids", request.ids)
         project = self._project(request)
@@ -76,7 +73,7 @@ class MemoryServicer:
         # Decided in one look: who reads while others are written sees all of a batch or nothing.
         there = ids if len(ids) <= _READ_AT_ONCE else self._those_there(project, ids, request.min_seq)
         for start in range(0, len(ids), _READ_AT_ONCE):
-            patience.check()
+            call.patience.check()
             some = ids[start : start + _READ_AT_ONCE]
             # Where there is no room any more, only whether they are there is of interest.
             found = self._garden.get(project, some, request.min_seq, full=full and left_bytes > 0)
@@ -99,7 +96,7 @@ class MemoryServicer:
         found = self._garden.get(project, ids, min_seq, full=False)
         return {one.id for one in found if one is not None}
 
-    def ListMemories(self, request: pb.ListMemoriesRequest) -> pb.ListMemoriesResponse:
+    def ListMemories(self, request: pb.ListMemoriesRequest, call: CallContext) -> pb.ListMemoriesResponse:
         """Returns the memories of a project in pages, shorter ones where a page would not fit into a reply."""
         project = self._project(request)
         where = values.memory_filter("filter", request.filter)
@@ -122,9 +119,9 @@ class MemoryServicer:
 
         return that_fits(page_of, values.page_size(request.page_size))
 
-    def UpdateMemory(self, request: pb.UpdateMemoryRequest, caller: Caller = LOCAL) -> pb.UpdateMemoryResponse:
+    def UpdateMemory(self, request: pb.UpdateMemoryRequest, call: CallContext) -> pb.UpdateMemoryResponse:
         """Changes the named fields of a memory."""
-        memory_id, changes = memory_messages.memory_changes(request, caller)
+        memory_id, changes = memory_messages.memory_changes(request, call.caller)
         project = values.project_name("project", request.project)
         request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
         try:
@@ -139,9 +136,7 @@ class MemoryServicer:
             raise
         return memory_messages.update_response(updated)
 
-    def DeleteMemories(
-        self, request: pb.DeleteMemoriesRequest, patience: Patience = ENDLESS
-    ) -> pb.DeleteMemoriesResponse:
+    def DeleteMemories(self, request: pb.DeleteMemoriesRequest, call: CallContext) -> pb.DeleteMemoriesResponse:
         """Removes memories by their ids, or some of those that pass a filter."""
         ids, where = memory_messages.memories_to_delete(request)
         project = values.project_name("project", request.project)
@@ -151,19 +146,19 @@ class MemoryServicer:
             deleted = self._garden.delete(project, request_id, ids, fingerprint)
         else:
             deleted = self._garden.delete_where(
-                project, request_id, where, fingerprint, only_count=request.dry_run, patience=patience
+                project, request_id, where, fingerprint, only_count=request.dry_run, patience=call.patience
             )
         return memory_messages.delete_response(deleted)
 
-    def Forget(self, request: pb.ForgetRequest, patience: Patience = ENDLESS) -> pb.ForgetResponse:
+    def Forget(self, request: pb.ForgetRequest, call: CallContext) -> pb.ForgetResponse:
         """Removes memories and sessions for good, or counts what would go."""
         command = memory_messages.to_forget(request)
         self._require(command.project)
         forget = self._forget.count if request.dry_run else self._forget
-        receipt, seq = forget(command, patience)
+        receipt, seq = forget(command, call.patience)
         return memory_messages.forget_response(receipt, seq)
 
-    def ListReview(self, request: pb.ListReviewRequest) -> pb.ListReviewResponse:
+    def ListReview(self, request: pb.ListReviewRequest, call: CallContext) -> pb.ListReviewResponse:
         """Returns what is held for review in pages, shorter ones where a page would not fit into a reply."""
         project = values.project_name("project", request.project)
         self._require(project)
@@ -178,7 +173,7 @@ class MemoryServicer:
 
         return that_fits(page_of, values.page_size(request.page_size))
 
-    def ApproveReview(self, request: pb.ApproveReviewRequest) -> pb.ApproveReviewResponse:
+    def ApproveReview(self, request: pb.ApproveReviewRequest, call: CallContext) -> pb.ApproveReviewResponse:
         """Makes memories of what is held."""
         command = memory_messages.review_command(request)
         self._require(command.project)
@@ -187,7 +182,7 @@ class MemoryServicer:
             seq=written.seq, approved_count=written.reply.count, missing_ids=written.reply.missing_ids
         )
 
-    def RejectReview(self, request: pb.RejectReviewRequest) -> pb.RejectReviewResponse:
+    def RejectReview(self, request: pb.RejectReviewRequest, call: CallContext) -> pb.RejectReviewResponse:
         """Removes what is held."""
         command = memory_messages.review_command(request)
         self._require(command.project)
@@ -196,12 +191,12 @@ class MemoryServicer:
             seq=written.seq, rejected_count=written.reply.count, missing_ids=written.reply.missing_ids
         )
 
-    def WatchMemories(self, request: pb.WatchMemoriesRequest) -> Steps:
+    def WatchMemories(self, request: pb.WatchMemoriesRequest, call: CallContext) -> Steps:
         """Tells what becomes of a project's memories."""
         self._project(request)
         return watch_memories(self._garden, request, self._require)
 
-    def MapMemories(self, request: pb.MapMemoriesRequest) -> Steps:
+    def MapMemories(self, request: pb.MapMemoriesRequest, call: CallContext) -> Steps:
         """Gives memories as points of a plane."""
         return map_memories(self._garden, self._project(request), values.identifiers("ids", request.ids))
 

@@ -6,6 +6,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.project import EmbeddingStatus, Project
 from hummock.rpc import values
+from hummock.rpc.call import CallContext
 from hummock.rpc.project_transfer import ImportStream, export_project
 from hummock.rpc.settings_messages import (
     default_settings,
@@ -31,12 +32,12 @@ class ProjectServicer:
         self._projects = use_cases.projects
         self._settings = use_cases.settings
 
-    def GetProject(self, request: pb.GetProjectRequest) -> pb.GetProjectResponse:
+    def GetProject(self, request: pb.GetProjectRequest, call: CallContext) -> pb.GetProjectResponse:
         """Returns one project."""
         found = self._projects.get(values.project_name("project", request.project))
         return pb.GetProjectResponse(project=project_message(found, whole=True))
 
-    def ListProjects(self, request: pb.ListProjectsRequest) -> pb.ListProjectsResponse:
+    def ListProjects(self, request: pb.ListProjectsRequest, call: CallContext) -> pb.ListProjectsResponse:
         """Returns the projects in pages."""
         size = values.page_size(request.page_size)
         # One more than the page holds tells whether another page follows.
@@ -46,7 +47,7 @@ class ProjectServicer:
             next_page_token=page_token(request, found[size - 1].name) if len(found) > size else "",
         )
 
-    def WatchProject(self, request: pb.WatchProjectRequest) -> Steps:
+    def WatchProject(self, request: pb.WatchProjectRequest, call: CallContext) -> Steps:
         """Says how far a project's embedding is, and again when that has changed."""
         name = values.project_name("project", request.project)
         shown: tuple[int, int] | None = None
@@ -58,7 +59,7 @@ class ProjectServicer:
             shown = now.memory_count, now.pending_count
             yield watch_message(now, self._use_cases.embedding_status())
 
-    def UpdateProject(self, request: pb.UpdateProjectRequest) -> pb.UpdateProjectResponse:
+    def UpdateProject(self, request: pb.UpdateProjectRequest, call: CallContext) -> pb.UpdateProjectResponse:
         """Changes the named fields of a project's information."""
         named = frozenset(request.update_mask.paths)
         if not named or not named.issubset(_UPDATABLE):
@@ -73,7 +74,7 @@ class ProjectServicer:
         )
         return pb.UpdateProjectResponse(project=project_message(updated, whole=False))
 
-    def DeleteProject(self, request: pb.DeleteProjectRequest) -> pb.DeleteProjectResponse:
+    def DeleteProject(self, request: pb.DeleteProjectRequest, call: CallContext) -> pb.DeleteProjectResponse:
         """Removes a project with all that it has."""
         deleted = self._projects.delete(
             values.project_name("project", request.project),
@@ -89,7 +90,9 @@ class ProjectServicer:
             ids_digest=deleted.ids_digest,
         )
 
-    def GetProjectSettings(self, request: pb.GetProjectSettingsRequest) -> pb.GetProjectSettingsResponse:
+    def GetProjectSettings(
+        self, request: pb.GetProjectSettingsRequest, call: CallContext
+    ) -> pb.GetProjectSettingsResponse:
         """Returns what applies where requests say nothing."""
         shown = self._settings.get(values.project_name("project", request.project))
         return pb.GetProjectSettingsResponse(
@@ -99,7 +102,9 @@ class ProjectServicer:
             content_seq=shown.content_seq,
         )
 
-    def UpdateProjectSettings(self, request: pb.UpdateProjectSettingsRequest) -> pb.UpdateProjectSettingsResponse:
+    def UpdateProjectSettings(
+        self, request: pb.UpdateProjectSettingsRequest, call: CallContext
+    ) -> pb.UpdateProjectSettingsResponse:
         """Changes the named settings of a project."""
         shown = self._settings.change(
             values.project_name("project", request.project),
@@ -115,7 +120,7 @@ class ProjectServicer:
             seq=shown.seq,
         )
 
-    def ExportProject(self, request: pb.ExportProjectRequest) -> Steps:
+    def ExportProject(self, request: pb.ExportProjectRequest, call: CallContext) -> Steps:
         """Gives out all of a project."""
         return export_project(self._use_cases, request)
 

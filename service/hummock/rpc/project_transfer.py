@@ -24,6 +24,7 @@ from hummock.core.transfer import (
     Imported,
 )
 from hummock.rpc import values
+from hummock.rpc.call import CallContext
 from hummock.rpc.learning_transfer import event_record, given_event
 from hummock.rpc.memory_messages import draft, fill_payload
 from hummock.rpc.settings_messages import own_settings, project_settings
@@ -104,7 +105,7 @@ class ImportStream:
         self._memories = 0
         self._is_whole = False
 
-    def __call__(self, request: pb.ImportProjectRequest) -> pb.ImportProjectResponse:
+    def __call__(self, request: pb.ImportProjectRequest, call: CallContext) -> pb.ImportProjectResponse:
         """Takes in what is right and names what is wrong."""
         response = import_lines(self._use_cases, request)
         for line in request.lines:

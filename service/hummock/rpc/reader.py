@@ -17,14 +17,14 @@ from hummock.core.errors import Unavailable
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.admission import InFlight
 from hummock.rpc.context_service import RecallServicer
-from hummock.rpc.dispatch import Context, Handler, Method, Then, unary_handler
+from hummock.rpc.dispatch import Context, Handler, unary_handler
 from hummock.rpc.gate import Gate
-from hummock.rpc.lanes import Lane, Lanes
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, SERVICES, Address, bind, drain, server_options
+from hummock.rpc.policy import name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_grpc
 from hummock.rpc.tls import Tls
 from hummock.rpc.validation import compile_rules
-from hummock.rpc.verbs import name_of
 from hummock.rpc.whose import PEER
 from hummock_client.v1 import context_service_pb2, recall_pb2
 
@@ -82,9 +82,10 @@ async def serve_recalls(
     """
     compile_rules((recall_pb2.RecallRequest,))
     in_flight, servicer = InFlight(), RecallServicer(recall)
-    method = Method(Lane.INLINE, servicer.Recall, takes_deadline=True, then=Then(Lane.READ, servicer.on_worker))
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
-        handlers = _Handlers(unary_handler(_RECALL, method, lanes, in_flight, gate), Forward(channel, in_flight))
+        handlers = _Handlers(
+            unary_handler(_RECALL, servicer.Recall, lanes, in_flight, gate), Forward(channel, in_flight)
+        )
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True, has_inside=False))
         bound = bind(server, address, tls)
         await server.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from hummock.core.access import LOCAL, Caller
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import LearnStatus
 from hummock.core.patience import ENDLESS, Patience
@@ -27,6 +26,7 @@ from hummock.core.session import (
 from hummock.memories.messages import Messages
 from hummock.memories.sessions import Sessions
 from hummock.rpc import values
+from hummock.rpc.call import CallContext
 from hummock.rpc.memory_messages import secrets_found
 from hummock.rpc.reading import Require, inside, project_read
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
@@ -58,18 +58,18 @@ class SessionServicer:
         self._require = require
 
     def GetOrCreateActiveSession(
-        self, request: pb.GetOrCreateActiveSessionRequest
+        self, request: pb.GetOrCreateActiveSessionRequest, call: CallContext
     ) -> pb.GetOrCreateActiveSessionResponse:
         """Returns the active session."""
         active = self._sessions.active(values.project_name("project", request.project))
         return pb.GetOrCreateActiveSessionResponse(session=session(active.session), created=active.is_new)
 
-    def CreateSession(self, request: pb.CreateSessionRequest) -> pb.CreateSessionResponse:
+    def CreateSession(self, request: pb.CreateSessionRequest, call: CallContext) -> pb.CreateSessionResponse:
         """Creates a session."""
         written = self._sessions.create(create_session(request))
         return pb.CreateSessionResponse(session=session(written.session), seq=written.seq)
 
-    def GetSession(self, request: pb.GetSessionRequest) -> pb.GetSessionResponse:
+    def GetSession(self, request: pb.GetSessionRequest, call: CallContext) -> pb.GetSessionResponse:
         """Returns one session."""
         project = values.project_name("project", request.project)
         with inside(project, self._require):
@@ -77,7 +77,7 @@ class SessionServicer:
                 session=session(self._sessions.get(project, values.identifier("id", request.id)))
             )
 
-    def ListSessions(self, request: pb.ListSessionsRequest) -> pb.ListSessionsResponse:
+    def ListSessions(self, request: pb.ListSessionsRequest, call: CallContext) -> pb.ListSessionsResponse:
         """Returns the sessions in pages."""
         project = project_read(request, self._require)
         behind = page_number(request, request.page_token)
@@ -88,30 +88,28 @@ class SessionServicer:
             next_page_token="" if page.next_behind is None else page_token(request, str(page.next_behind)),
         )
 
-    def UpdateSession(self, request: pb.UpdateSessionRequest) -> pb.UpdateSessionResponse:
+    def UpdateSession(self, request: pb.UpdateSessionRequest, call: CallContext) -> pb.UpdateSessionResponse:
         """Changes the named fields of a session."""
         with inside(request.project, self._require):
             written = self._sessions.change(change_session(request))
         return pb.UpdateSessionResponse(session=session(written.session), seq=written.seq)
 
-    def DeleteSession(self, request: pb.DeleteSessionRequest) -> pb.DeleteSessionResponse:
+    def DeleteSession(self, request: pb.DeleteSessionRequest, call: CallContext) -> pb.DeleteSessionResponse:
         """Removes a session and its messages."""
         with inside(request.project, self._require):
             deleted = self._sessions.delete(delete_session(request))
         return pb.DeleteSessionResponse(seq=deleted.seq, message_count=deleted.message_count)
 
-    def AppendMessage(self, request: pb.AppendMessageRequest) -> pb.AppendMessageResponse:
+    def AppendMessage(self, request: pb.AppendMessageRequest, call: CallContext) -> pb.AppendMessageResponse:
         """Appends a message."""
         with inside(request.project, self._require):
             appended = self._sessions.append(append_message(request))
         return pb.AppendMessageResponse(id=appended.message_id, position=appended.position, seq=appended.seq)
 
-    def UpdateMessage(
-        self, request: pb.UpdateMessageRequest, patience: Patience = ENDLESS, caller: Caller = LOCAL
-    ) -> pb.UpdateMessageResponse:
+    def UpdateMessage(self, request: pb.UpdateMessageRequest, call: CallContext) -> pb.UpdateMessageResponse:
         """Changes the named texts of a message, and the memory that it was learnt as."""
         with inside(request.project, self._require):
-            written = self._messages.update(update_message(request, patience, caller.writer))
+            written = self._messages.update(update_message(request, call.patience, call.caller.writer))
         updated = written.reply
         return pb.UpdateMessageResponse(
             id=request.message.id,
@@ -122,13 +120,13 @@ class SessionServicer:
             deleted_count=updated.deleted_count,
         )
 
-    def DeleteMessage(self, request: pb.DeleteMessageRequest) -> pb.DeleteMessageResponse:
+    def DeleteMessage(self, request: pb.DeleteMessageRequest, call: CallContext) -> pb.DeleteMessageResponse:
         """Removes a message, and the memory that it was learnt as."""
         with inside(request.project, self._require):
             written = self._messages.delete(delete_message(request))
         return pb.DeleteMessageResponse(seq=written.seq, deleted_count=written.reply.deleted_count)
 
-    def ListMessages(self, request: pb.ListMessagesRequest) -> pb.ListMessagesResponse:
+    def ListMessages(self, request: pb.ListMessagesRequest, call: CallContext) -> pb.ListMessagesResponse:
         """Returns messages in pages, the newest page first."""
         project = values.project_name("project", request.project)
         with inside(project, self._require):
@@ -145,7 +143,7 @@ class SessionServicer:
             next_page_token=page_token(request, str(page.messages[0].position)) if page.has_before else "",
         )
 
-    def WatchMessages(self, request: pb.WatchMessagesRequest) -> Steps:
+    def WatchMessages(self, request: pb.WatchMessagesRequest, call: CallContext) -> Steps:
         """Sends the newest messages, then each that is appended, changed or deleted."""
         project = values.project_name("project", request.project)
         if request.HasField("after_revision") and not request.HasField("after_position"):

@@ -1,0 +1,28 @@
+"""What a servicer's method is told of the call that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from hummock.core.access import LOCAL, Caller
+from hummock.core.patience import ENDLESS, Patience
+
+Reply = TypeVar("Reply")
+
+SecondHalf: TypeAlias = Reply | Callable[[], Reply]
+"""A reply, or what makes it: that runs in the lane that the method's policy names for its second half."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """The second argument of every servicer's method.
+
+    Attributes:
+        caller: Who calls, and what a token allows it.
+        patience: Until when an answer is of use, and whether anybody still waits for it.
+    """
+
+    caller: Caller = LOCAL
+    patience: Patience = ENDLESS
