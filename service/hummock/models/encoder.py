@@ -27,7 +27,7 @@ OVERLAP = 0.1
 
 _SLOW_FUSION = "SkipLayerNormFusion"
 """Of onnxruntime. What it makes of two sums and a normalisation runs number by number, which took a quarter of
-all-MiniLM's time (docs/decisions/028)."""
+all-MiniLM's time (docs/decisions/013)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -38,7 +38,7 @@ FUSION_VERSION = 1
 
 AGREEMENT = 0.99
 """Least cosine between what both graphs make of a text. Weights and activations are int8, so that floats added in
-another order turn some last bits: over real texts the mean is .999 and the least .995 (docs/decisions/028)."""
+another order turn some last bits: over real texts the mean is .999 and the least .995 (docs/decisions/013)."""
 
 _KEY = "fused"
 _SENTENCES = (

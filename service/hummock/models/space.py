@@ -18,7 +18,7 @@ PAIR_RECIPE_VERSION = 3
 """How two models become one (`pair.py`); moves when what the same two give must not meet what they gave before.
 
 It did not move when a model that does not know a text's language came to read its beginning alone: half of the memories
-of a store embedded either way, no slice lost (docs/decisions/028).
+of a store embedded either way, no slice lost (docs/decisions/013).
 """
 
 TOKEN_MARK = 92
