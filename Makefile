@@ -14,7 +14,7 @@ CRASH_SEED ?= 1
 STOPS ?= 200
 # Of all drills; one takes some four minutes.
 DRILL_ROUNDS ?= 1
-# In which `make test` runs the tests, each file in one.
+# In which `make test` and `make test-all` run the tests, each file in one.
 TEST_PROCESSES ?= auto
 DAMAGE_CASES ?= 2000
 # Pairs of runs, one with a faultless network and one with a bad one.
@@ -25,10 +25,12 @@ SOAK_MINUTES ?= 30
 PG ?= .pg
 PG_CLUSTER ?= .pg-cluster
 
+PYTEST = $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo pg pg-cluster test test-postgresql test-cluster test-clients fuzz fuzz-damage crash drills isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo pg pg-cluster test test-all test-postgresql test-cluster test-clients fuzz fuzz-damage crash drills isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,8 +52,11 @@ model: $(VENV)/.server ## Fetch the default model, unless it is there
 demo: model ## Start the service, index REPO, learn a sample, ask three questions (DEMO_EXIT=1: then stop)
 	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
 
-test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS, TEST_PROCESSES)
-	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests that take no more than minutes (HUMMOCK_SHARED, HUMMOCK_MODELS, TEST_PROCESSES)
+	@$(PYTEST) -m 'not cluster and not long'
+
+test-all: $(VENV)/.dev model ## The same, and those that build clients, drive a browser, kill services, or need PostgreSQL
+	@$(PYTEST)
 
 test-postgresql: $(VENV)/.dev ## Run the tests of the whole service over PostgreSQL instead of LMDB
 	@$(BIN)/python -m pytest tests/service tests/once --store postgresql

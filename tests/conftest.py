@@ -45,11 +45,41 @@ def pytest_report_header() -> list[str]:
     return [*places(), programs.place()]
 
 
+LONG = (
+    "tests/bench_eval",
+    "tests/client/frameworks",
+    "tests/client/test_go.py",
+    "tests/client/test_kotlin.py",
+    "tests/client/test_kotlin_build.py",
+    "tests/client/test_package.py",
+    "tests/client/test_typescript.py",
+    "tests/conformance",
+    "tests/console/chromium",
+    "tests/console/test_pictures.py",
+    "tests/crash",
+    "tests/mcp/test_cancelling.py",
+    "tests/mcp/test_typescript.py",
+    "tests/once",
+    "tests/postgresql",
+    "tests/rpc/test_buf_curl.py",
+    "tests/service/test_local_http.py",
+    "tests/service/test_readers.py",
+    "tests/service/test_stop_command.py",
+)
+"""Folders and files whose tests build a client, drive a browser, kill or stop a service, or wait by the clock."""
+
+LONG_FIXTURES = frozenset({"programs"})
+"""What a test asks for, of itself or through another fixture, that needs PostgreSQL."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test that needs real files: `pytest -m shared` runs those alone."""
+    """Marks each test that needs real files (`pytest -m shared` runs those alone), and each that `make test` leaves out."""
     for item in items:
-        if "needed" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "needed" in fixtures:
             item.add_marker("shared")
+        if item.nodeid.startswith(LONG) or not LONG_FIXTURES.isdisjoint(fixtures):
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="session")
