@@ -73,7 +73,7 @@ LONG_FIXTURES = frozenset({"programs"})
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test that needs real files (`pytest -m shared` runs those alone), and each that `make test` leaves out."""
+    """Marks tests that need real files (`pytest -m shared` runs those alone), and those that `make test` leaves out."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if "needed" in fixtures:
