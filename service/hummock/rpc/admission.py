@@ -21,9 +21,10 @@ Result = TypeVar("Result")
 
 DEFAULT_WAITING_LIMIT = 256
 LONGEST_WAIT_S = 1.0
-"""That a call may wait for a worker: a burst, which is over by then."""
+"""Longest expected wait for a worker, in seconds. A burst of calls is over by then."""
 STANDING_WAIT_S = 0.1
-"""The same once calls have waited for so long without a break: what waits then waits in vain, and makes all late."""
+"""Longest expected wait, in seconds, once the queue has not been empty for LONGEST_WAIT_S: a backlog that lasts makes
+every call late, so new calls are refused earlier."""
 
 ALWAYS_WAIT = 32
 """Calls of which nobody is refused for the time that they wait: twice what sixteen clients have under way."""
@@ -33,7 +34,7 @@ _LONGEST_RETRY_S = 5.0
 _FIRST_GUESS_S = 0.01
 _NEWEST_WEIGHT = 0.1
 _MOST_TIMES_THE_MEAN = 4.0
-"""That one call counts for in the mean: a project that is loaded says nothing of the calls behind it."""
+"""Cap on one call's weight in the mean duration. A call that loads its project takes far longer than those after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +267,10 @@ class AdmissionQueue:
             raise Overloaded(ahead, self._waiting_limit, self._retry_after_s(ahead), wait_s=round(wait_s, 3))
 
     def _make_room(self, whose: _Whose) -> tuple[_Job[Any], Overloaded] | None:
-        """Whom to refuse in its place; None where there is room. Raises: Overloaded, where that is who comes."""
+        """Pick a queued job to evict, with its error; None if there is room.
+
+        Raises: Overloaded: the caller itself is to be refused.
+        """
         waiting = max(0, self._impatient - self._workers)
         if waiting < self._waiting_limit:
             return None
@@ -341,7 +345,7 @@ class AdmissionQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Whose:
-    """Of a piece of work: whose it is, how it waits, and since when."""
+    """Scheduling attributes of a queued job: its project, how it waits, and when it arrived."""
 
     project: str
     is_patient: bool

@@ -37,7 +37,7 @@ what answers the messages of one stream.
 _OK = grpc.StatusCode.OK.name
 _CANCELLED = grpc.StatusCode.CANCELLED.name
 _INLINE_BYTES = 64 * 1024
-"""That a request may have which is read on the event loop."""
+"""Largest request, in bytes, that is parsed on the event loop."""
 
 
 class Call:

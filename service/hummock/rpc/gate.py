@@ -36,7 +36,7 @@ _log = structlog.get_logger("hummock.rpc")
 
 
 class Context(Protocol):
-    """Of a call, what the gate looks at."""
+    """The part of gRPC's call context that the gate reads."""
 
     def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
         """What the caller sent beside the request."""

@@ -55,7 +55,7 @@ _HTTP_STATUS = {
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.UNAUTHENTICATED: 401,
 }
-"""As Connect has them; all others are 500."""
+"""HTTP statuses of the Connect protocol; codes that are not listed give 500."""
 
 
 class Refused(Exception):

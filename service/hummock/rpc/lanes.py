@@ -23,7 +23,7 @@ class Lane(Enum):
     READ_STREAM = auto()
     """Replies to one request, each step on a worker for streams."""
     WRITE_STREAM = auto()
-    """The same of a method that writes."""
+    """Replies to one request of a method that writes, each step on a worker for streams."""
     MESSAGES = auto()
     """A stream of requests; each is answered, on a worker for writes, before the next is read."""
     BATCHES = auto()

@@ -55,25 +55,24 @@ CALLS_OF_CONNECTION = 256
 streams that a caller may open, which would keep all of its calls otherwise."""
 
 DRAIN_S = 6.0
-"""That running calls have to end by themselves."""
+"""Seconds in which running calls may end by themselves when the service stops."""
 
 _HURRY_S = 1.5
-"""That they have behind that, once they were told to end: the text at which each is takes no longer."""
+"""Seconds that calls get after they were told to stop. One embedding, which cannot be interrupted, takes less."""
 
 _QUIET_S = 0.2
 """Without a new call before the core stops. Calls on their way are refused by name until then; behind it the core tells
 their callers CANCELLED, which says nothing."""
 
 _QUIET_WAIT_S = 0.5
-"""That this is waited for, where callers do not cease."""
+"""Longest wait, in seconds, for _QUIET_S without a new call; callers may never pause."""
 
 _TELL_S = 1.0
 """Without any more caller told why his call ended before the rest are given up: on a machine that does other work a
 thousand streams take their time, and who does not read is never told."""
 
 _SEND_S = 1.5
-"""That the last replies have to leave, on a machine that does other work. What has not left by then its caller is told
-to be CANCELLED."""
+"""Seconds for the last replies to be sent, on a busy machine. Callers of the rest get CANCELLED."""
 
 CORE_RECEIVE_BYTES = 16 * 1024 * 1024
 """Above our own limit, so that what lies between is answered with the limit's name."""
@@ -215,11 +214,11 @@ def _check_socket_path(path: Path) -> None:
 
 
 def server_options(*, shares_port: bool, has_inside: bool) -> tuple[tuple[str, int], ...]:
-    """Of a server of gRPC.
+    """Options of a gRPC server.
 
     Args:
-        shares_port: It gets some of the connections, and other processes the rest.
-        has_inside: Other parts of the service hand it the calls of many callers, by one connection.
+        shares_port: Other processes listen on the same port and get part of the connections.
+        has_inside: Other parts of the service forward the calls of many callers over one connection.
     """
     return (
         ("grpc.server.max_pending_requests", UNREAD_CALLS),

@@ -12,7 +12,7 @@ from hummock.rpc.streams import Steps
 from hummock_client.v1 import memory_service_pb2 as pb
 
 MOST_STARS = 4096
-"""Of one message, which has 2.5 MiB then at most: some tens of milliseconds of a worker."""
+"""Most stars in one message: 2.5 MiB at most, which takes a worker some tens of milliseconds."""
 
 
 def map_memories(garden: Garden, project: str, ids: Sequence[str]) -> Steps:

@@ -20,17 +20,17 @@ from hummock.rpc.tokens import page_number, page_position, page_token
 from hummock_client.v1 import memory_service_pb2 as pb
 
 MOST_EVENTS = 512
-"""Of one message."""
+"""Most events in one message."""
 
 _FRAME_BYTES = 16
-"""That a message inside another one takes beside its own, at most."""
+"""Upper bound on the bytes that a nested message takes in addition to its own."""
 
 _READ_AT_ONCE = 32
 """Memories of a batch: each may have 512 KiB, and a reply has room for a few of those."""
 
 _EVENTS_BYTES = MAX_REPLY_BYTES - 1024
 _ROOM_FOR_IDS_BYTES = 512 * 1024
-"""Of the ids that a reply had no room for."""
+"""Bytes reserved for the ids of memories that did not fit into the reply."""
 
 SEQ_EVERY = 256
 """Writes that pass without an event before the position is told all the same, so that it stays within reach."""

@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 MOST_IDS = 20
-"""Of one call; of more, how many is told by counts."""
+"""Most ids noted for one call; `counts` says how many there were in all."""
 _DEPTH = 2
 _NO_IDS = frozenset({"request_id", "missing_ids", "unknown_ids"})
 _NUMBERS = (FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64)

@@ -36,13 +36,13 @@ from hummock_client.v1 import context_service_pb2, memory_pb2, transfer_pb2
 from hummock_client.v1 import project_service_pb2 as pb
 
 VERSION = 2
-"""Of the records."""
+"""Version of the exported records."""
 
 _LONGEST_WRITER = 256
 _FLOAT_BYTES = 4
 _MOST_RECORDS = 512
 _MOST_BYTES = 256 * 1024
-"""Of one message, besides its last record: what an export that nobody reads keeps in memory is a few times that."""
+"""Most bytes in one message, without its last record. An export that nobody reads keeps a few times that in memory."""
 
 _LARGEST_RECORD_BYTES = 3 * 1024 * 1024
 """A larger one goes without its vectors, which whoever takes it in makes anew."""

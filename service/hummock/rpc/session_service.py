@@ -38,7 +38,7 @@ _UPDATABLE = ("title", "archived")
 _MESSAGE_FIELDS = ("content", "raw")
 _DEFAULT_MESSAGES = 20
 _REPLY_BYTES = 3 * 1024 * 1024
-"""Of messages as stored; on the wire they take little more."""
+"""Most bytes of stored messages in one reply; on the wire they take little more."""
 
 
 _SIDE_STATUS: Final[Mapping[LearnStatus, context_service_pb2.TurnSideStatus.ValueType]] = {

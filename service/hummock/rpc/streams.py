@@ -26,7 +26,7 @@ MAX_STREAMS_OF_A_CALLER = 200
 
 
 class TooManyStreams(Exhausted):
-    """As many calls are answered with streams as may be: in all, of a project, or of a caller."""
+    """The limit of open response streams is reached: in all, for one project, or for one caller."""
 
     reason = "TOO_MANY_STREAMS"
 

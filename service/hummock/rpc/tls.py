@@ -83,7 +83,7 @@ class Tls:
         )
 
     def for_http(self) -> ssl.SSLContext:
-        """Of a server that takes Python's own."""
+        """TLS context for a server that uses Python's `ssl`; it takes new certificates without a restart."""
         context = _load(self._files).context
 
         def replace(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, of: ssl.SSLContext) -> None:

@@ -145,7 +145,7 @@ class Turns(Generic[Item]):
         return self._interactive.length(project)
 
     def longest(self) -> tuple[str, Item, int] | None:
-        """Of the project with most interactive work that waits: its name, what came last, and how much it is."""
+        """The project with the longest queue of interactive work: name, newest job, length. None if there is none."""
         project = self._interactive.longest()
         if project is None:
             return None

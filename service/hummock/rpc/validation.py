@@ -25,7 +25,7 @@ _PLAIN = {
     "repeated.unique": "names a value twice",
 }
 _MOST_DEPTH = 32
-"""Of messages in messages, where a text that is not UTF-8 is looked for."""
+"""Greatest nesting depth of messages that is searched for text that is not UTF-8."""
 
 _SEVEN_BITS = 0x7F
 _MORE = 0x80

@@ -204,7 +204,7 @@ def duration(seconds: float) -> Duration:
 
 
 def optional_duration(seconds: float | None) -> Duration | None:
-    """The same; None stays unset."""
+    """The span, to the nanosecond; None stays unset."""
     return None if seconds is None else duration(seconds)
 
 

@@ -1,4 +1,4 @@
-"""Whose a call is: the project that its bytes name, and the caller on its connection."""
+"""The project that a request's bytes name, and the caller on its connection."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ProjectName:
     """
 
     def __init__(self, request_type: type[Message]) -> None:
-        """Of requests of this type, which name their project themselves or in a part of theirs."""
+        """Prepare for requests of this type, which name the project in a field of their own or of a submessage."""
         self._paths = _paths(request_type.DESCRIPTOR)
 
     def __call__(self, data: bytes) -> str:
