@@ -34,7 +34,8 @@ MOST_EVIDENCE: Final = 2.0
 
 LATE_AT_NOTHING: Final = 0.40
 LATE_A_SIMILARITY: Final = 0.50
-"""Of what has no late interaction: what those have, on average, that are as similar."""
+"""Late interaction per similarity, on average; with LATE_AT_NOTHING it estimates the score of memories that have
+none."""
 
 _EXEMPT = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
 

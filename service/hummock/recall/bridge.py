@@ -65,7 +65,7 @@ MOSTLY = 0.6
 
 _HAN = frozenset({"han"})
 _TABLES_KEPT = 64
-"""Of the projects that were asked last."""
+"""Number of projects, those that were asked last, whose tables are cached."""
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
 
 

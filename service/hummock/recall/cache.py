@@ -35,8 +35,8 @@ MAX_BYTES = 32 * 1024 * 1024
 """Room for all entries at some 60 KB; typical answers take 20 to 50 KB."""
 
 DECAY_TOLERANCE = 1e-4
-"""By which part the decay factors of a cached answer may differ from those of this moment: two minutes for a half-life
-of 14 days. It is too little to be seen in a score."""
+"""Greatest relative difference between the decay factors of a cached answer and the current ones: two minutes for a
+half-life of 14 days, which no displayed score shows."""
 
 _PATIENCE = 0.5
 """Share of the time left in which to wait for another's answer to the same; the rest is for an answer of one's own."""
@@ -98,7 +98,7 @@ class CachedRecall:
         return self._answers.usage()
 
     def inline(self, query: RecallQuery) -> Recalled | None:
-        """The same where it takes a moment: nothing is loaded, embedded, asked or waited for. None where it takes more.
+        """Answer on the event loop, or None if that needs a load, an embedding, a language model or a wait.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """

@@ -21,13 +21,14 @@ SPEAKER_GAIN = 1.12
 """Factor of the relevance of what was said by the one speaker that a question names."""
 
 ASSISTANT_GAIN = 1.06
-"""The same of what a model has said, where a question asks for that: much of it is in what it was asked."""
+"""Factor for what a model said, if the question asks for that. It is small: the user's own words often say much of
+it."""
 
 WHEN_GAIN = 1.3
-"""The same of what speaks of a time, where a question asks when."""
+"""Factor for memories that tell a time, if the question asks when."""
 
 MAX_CHARACTERS = 256
-"""Of a question that are looked through for names."""
+"""Characters at the start of a question that are searched for names."""
 
 _LONGEST_NAME_WORDS = 3
 _LONGEST_CJK_NAME = 4
@@ -96,10 +97,10 @@ def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
 
 
 def _codes(text: str) -> Iterator[int]:
-    """Of all that may be a name in a text what `Candidates.speaker` would have of it.
+    """Hashes, comparable to `Candidates.speaker`, of every part of a text that may be a name.
 
-    Names are folded as speakers are: one to three words, two to four Chinese characters. A checksum goes on where a
-    shorter name's ended.
+    Names are folded as speakers are: one to three words, two to four Chinese characters. The checksum of a longer name
+    continues that of the shorter one.
     """
     begun: list[int] = []
     for run, letters in _UNIT.findall(prose(text[:MAX_CHARACTERS])):

@@ -24,7 +24,7 @@ from hummock.text.time_words import time_intervals
 from hummock.text.told_by_event import ToldByEvent, told_by_event
 
 _MOST_LOOKED_AT = 3
-"""Of what was found: the first that tells when it was says it."""
+"""Number of memories found that are searched for the event's time; the first that tells one decides."""
 
 
 def told_by(query: RecallQuery) -> ToldByEvent | None:

@@ -18,16 +18,17 @@ from hummock.recall.plan import KEEPS_ALL
 from hummock.recall.query_features import QueryFeatures
 
 ENOUGH_SHARE = 0.5
-"""Of what the query's terms tell, by their weights and their rarity: from there on words are evidence enough."""
+"""Share of the weight of the query's terms, weighted by rarity, from which words alone are enough evidence."""
 
 ENOUGH_WORTH = 0.8
-"""The same for long queries, and those of two languages: so much rarity, 1 being that of a term which nothing holds."""
+"""Rarity that is enough evidence for long queries and for bilingual ones; a term that no memory holds has rarity 1."""
 
 STANDING_OUT = 2.5
 """So many times as similar as the next one is what needs less of a preset's minimum."""
 
 _ANY = 1e-3
-"""Of either, where any word of content is enough: entries of a codex are called by their names, which may be short."""
+"""Threshold for CODEX, in place of both: any content word suffices, since entries are called by names, often short
+ones."""
 
 
 def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[np.float32]:

@@ -226,7 +226,7 @@ class _Case:
         return tuple(ids[copy] for copy in rows[: rows.index(row)])
 
     def _ranked(self, rank: int) -> Verdict:
-        """Of a candidate that is left: the hits are the first of those that would be picked if there were no end."""
+        """The verdict on a candidate that passed all filters, from its place in an order without a limit on hits."""
         order, marks = pick(
             self.plan, replace(self.group, top_k=len(self.fused)), self.fused, self.features, self.calibration
         )
@@ -260,7 +260,7 @@ class _Case:
         return self.found.memory_id[int(rows[others[best]])], float(cosines[best])
 
     def _numbers(self, fused: Fused, rank: int) -> Numbers:
-        """Of the candidate of this rank, from 0; a hit has most of them."""
+        """Scores of the candidate with this rank, from 0; a hit shows most of them."""
         place, row = np.array([rank]), int(fused.row[rank])
         (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.features, self.plan.as_of)
         return replace(

@@ -27,7 +27,7 @@ SECOND_LOSS: Final = 0.05
 """What all but the best fragment of a file lose, of a relevance in [0, 1]: another file may have the answer."""
 
 HEAD_FACTOR: Final = 0.85
-"""Of what has no symbol where another fragment of its file has one."""
+"""Factor for a fragment without a symbol, if another fragment of its file has one."""
 
 _SHARES: Final = FileShares(SUPPORT, SUPPORTERS, HEAD_FACTOR, SECOND_LOSS)
 _BY_NAME: Final = np.uint8(FoundBy.DOMAIN | FoundBy.HOLDER)

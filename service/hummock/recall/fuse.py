@@ -45,7 +45,8 @@ CODE_ODDS = 2.0
 """By how much they are better where the candidate is code, whose words are seldom those of the question."""
 
 NAME_ODDS = 0.1
-"""The same where the query is one name of code and a candidate holds all of it: a model sees pieces of words in it."""
+"""Factor of the odds of the vector path if the query is one name of code and the candidate holds all of it. A model
+sees only pieces of words in such a name."""
 
 KEY_FILE_EVIDENCE = 0.5
 """How far a fragment moves towards the best score when a domain of the query names its file."""
@@ -54,8 +55,8 @@ NEIGHBOUR_WEIGHT = 0.3
 """How much of their scores the sentences beside one in a session lend it: they are about the same."""
 
 ANSWER_WEIGHT = 0.6
-"""The same for a sentence that asks something and lends to its answer, which somebody else gives within two turns: who
-looks for what was answered is likely to say what was asked."""
+"""Share of its score that a question lends to its answer: a sentence by somebody else within the next two turns. Who
+looks for an answer is likely to repeat the question."""
 
 ASKING_LOSS = 0.2
 """How much of its own score such a sentence loses, for the same reason."""
@@ -79,7 +80,8 @@ TRUSTED_SIMILARITY = 0.7
 the embedder's own, and a model that sees nothing alike in two texts sees nothing alike in their words either."""
 
 ECHO_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
-"""Of what was said. What equals the query and was said is an echo of it; a note is an answer (1.1-2)."""
+"""Origins of what was said in a conversation. Such a memory that equals the query is an echo; a note is an answer
+(1.1-2)."""
 
 
 class Fused(Struct, frozen=True, kw_only=True, eq=False):

@@ -17,7 +17,7 @@ MAX_NAMES = 8
 
 MAX_NAME_CHARACTERS = 64
 MAX_ASKED_CHARACTERS = 2000
-"""Of a query that a language model reads: what it is about stands at its beginning or its end."""
+"""Longest query that a language model reads; of a longer one it reads the beginning and the end."""
 
 BUDGET_S = 0.3
 """A recall waits no longer for a language model, whatever its deadline."""

@@ -60,7 +60,7 @@ _INLINE_S = 0.02
 """A recall that lately took less runs inline; one that waits for a slow disk does not."""
 
 _INLINE_HITS, _INLINE_CANDIDATES = 20, 100
-"""Of each group at most: a reply of more takes its time to be made."""
+"""Largest group that is answered inline; a larger reply takes too long to build."""
 
 _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
@@ -185,7 +185,7 @@ class Recall:
         return query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query)
 
     def ranking(self, query: RecallQuery) -> Ranking:
-        """The same as far as hits are chosen, whatever time it takes; none is loaded.
+        """Rank the candidates without loading the hits and without a deadline.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """

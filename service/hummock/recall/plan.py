@@ -45,15 +45,15 @@ TIME_SHARE: Final = 0.4
 """Share of how far a memory's time is one that the query speaks of, where it speaks of any."""
 
 ONLY_TIME_SHARE: Final = 0.8
-"""The same where it speaks of nothing else: what is told of the time comes before all that only sounds like it."""
+"""Share of the time match if the query speaks of nothing else: memories of that time rank above similar texts."""
 
 LITERAL_CANDIDATES: Final = 20
-"""Of the chat document (S4-19)."""
+"""Pool of the chat document's algorithm (S4-19)."""
 
 KEEPS_ALL: Final = -1.0
 """A minimum that every similarity reaches."""
 LITERAL_MINIMUM: Final = 0.30
-"""That of the chat document (S4-21), where its algorithm is asked for."""
+"""Minimum similarity of the chat document's algorithm (S4-21)."""
 
 SHORTEST_ASCII_CHARACTERS = 3
 T = TypeVar("T")

@@ -247,5 +247,5 @@ def _text(value: object) -> str:
 
 
 def _condition_text(value: object) -> str:
-    """The same for a condition of the filter, where numbers are Unix seconds."""
+    """The text of a filter condition; numbers are Unix seconds and are written as dates."""
     return datetime.fromtimestamp(value, UTC).isoformat() if isinstance(value, float) else _text(value)

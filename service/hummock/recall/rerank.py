@@ -28,7 +28,7 @@ AUTO_PAIRS = 20
 """Candidates of a group that are read unless the request wants more; what stands below seldom comes to the top."""
 
 MOST_PAIRS = 200
-"""The same where it does: as many as can be returned."""
+"""Most pairs of a request that asks for more: as many as can be returned."""
 
 LONGEST_S = 10.0
 """Time that there is where the caller sets no deadline."""
@@ -151,15 +151,15 @@ class CrossEncode:
 
 
 def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
-    """The same candidates: the first len(scores) in the order of their scores and age, the rest after them as before.
+    """Reorder the first len(scores) candidates by their scores and age; the rest follow in their old order.
 
-    Domains that the query names stay in front, and behind them the holders of the name that it is, whose age does not
-    count. Equal scores keep their order. What hits show is the cross-encoder's score times the decay and what was said
-    of it, at most 1; those behind holders and those after the pool show no more than what stands before them.
+    Candidates of a domain that the query names stay in front, then come holders of the name that the query is, whose
+    age does not count. Equal scores keep their order. The relevance that a hit shows is its score times decay and
+    verdict, at most 1, and after the named ones never more than that of the hit before it.
 
     Args:
         fused: Best first.
-        scores: How well the first ones answer, in [0, 1], at most as many as there are candidates.
+        scores: How well the first candidates answer, in [0, 1]; at most one for each candidate.
     """
     count = len(scores)
     found_by = fused.candidates.found_by[fused.row[:count]]

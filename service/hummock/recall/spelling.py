@@ -27,7 +27,7 @@ from hummock.text.spelling import LEAST_FOR_ALL, SHARED_PREFIX, exchanged, may_b
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 WEIGHT = 0.7
-"""Of a word that may be meant, beside 1 of one that is there."""
+"""Weight of a corrected word; a word of the query that is indexed has 1."""
 
 BEHIND = 0.9
 """Share of the least score by words of the query itself that what only may be meant has at most."""
@@ -153,7 +153,7 @@ class _Lookup:
             yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,), is_sure=is_sure)
 
     def _among(self, forms: dict[str, str]) -> dict[str, tuple[int, str]]:
-        """Of terms with their words those that are held, and by how many."""
+        """The terms that the project holds, each with its count and its word."""
         return {term: (count, forms[term]) for term, count in self._held(list(forms)).items()}
 
     def _held(self, terms: Sequence[str]) -> dict[str, int]:

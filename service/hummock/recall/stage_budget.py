@@ -29,8 +29,8 @@ PROJECTS = 1024
 """Projects whose stages are remembered; how long a search takes depends on what is searched."""
 
 _FADING = 1 / 256
-"""By which estimates shrink each time that their stages are left out. What is expected to take twice the time that
-there is will be tried again after some 180 calls, and may then cost one of them its deadline."""
+"""Share by which the estimate of a stage shrinks each time the stage is skipped. A stage expected to take twice the
+remaining time is tried again after some 180 calls, and may then cost one of them its deadline."""
 
 Costs = defaultdict[str, Estimate]
 

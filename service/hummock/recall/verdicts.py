@@ -11,7 +11,7 @@ MOST_LOSS = 0.4
 """Share of a score that WRONG takes away in the end, however often it is said."""
 
 MOST_GAIN = 0.1
-"""The same that HELPFUL adds: it was of use for one query, which says less of another than that it is not so."""
+"""Share of a score that HELPFUL adds in the end. Less than MOST_LOSS: use for one query says little about another."""
 
 DOUBT = 4.0
 """Voices that are taken to have said nothing: one WRONG takes .08 of a score away, ten of them .29."""
