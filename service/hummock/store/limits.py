@@ -103,7 +103,7 @@ MAX_READERS = 1024
 MAX_QUERY_TERMS = 32
 
 MAX_SUBSTRING_BYTES = 32 * MIB
-"""Of records that are read for substrings in one group: some tenths of a second."""
+"""Most bytes of records that one group is searched for substrings in: some tenths of a second."""
 
 FREQUENT_ONE_IN = 32
 """A term that one in so many memories holds has a bit for every memory: 6 bytes for each that holds it, at most."""
@@ -118,7 +118,7 @@ NEIGHBOURS_OF = 10
 """The best of each path, whose neighbours in their sessions are candidates too."""
 
 EVENT_PAGE_BYTES = MIB
-"""Of memories that are read at once for those who watch, besides the rest of one write."""
+"""Most bytes of memories that are read at once for watches; one write may exceed it."""
 
 EXPORT_PAGE_BYTES = MIB // 4
-"""Of memories with their vectors that are read at once for an export, besides the rest of one memory."""
+"""Most bytes of memories and vectors that are read at once for an export; one memory may exceed it."""

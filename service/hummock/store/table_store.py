@@ -81,7 +81,7 @@ class WritableStore(StoreReads):
         return expired(self._engine, self._clock.settled(), limit)
 
     def settled_now(self) -> float:
-        """By which something may be removed for good; see `ports.Store`."""
+        """Unix seconds by which something may be removed for good; see `ports.Store`."""
         return self._clock.settled()
 
     def status(self) -> StoreStatus:

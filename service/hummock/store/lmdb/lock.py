@@ -39,7 +39,7 @@ Identity = tuple[int, int]
 
 
 def identity_of(descriptor: int) -> Identity:
-    """Of an open file."""
+    """Device and inode of an open file."""
     found = os.fstat(descriptor)
     return found.st_dev, found.st_ino
 

@@ -33,7 +33,7 @@ SAVED_VIEWS = "views"
 """The folder, in the data directory."""
 
 _RECORD_PREFIX = b"saved_view:"
-"""Of the keys of their records, in the table of the directory; a project's number follows."""
+"""Prefix of the records' keys, in the table of the directory; a project's number follows."""
 
 _DIGITS = 16
 _OURS = re.compile(rf"(?P<number>[0-9]+)(?:\.part|-[0-9]+-[0-9a-f]{{{_DIGITS}}})")
@@ -189,7 +189,7 @@ def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int
 
 
 def _file_name(saved: SavedView) -> str:
-    """Of a saved view, in its folder."""
+    """File name of a saved view, in its folder."""
     content = sha256(b"".join(one.sha256 for one in saved.arrays)).hexdigest()
     return f"{saved.number}-{saved.seq}-{content[:_DIGITS]}"
 

@@ -27,7 +27,7 @@ from hummock.store.tables.engine import Engine
 from hummock.store.upkeep.digest import ProjectDigest, digest_of
 
 _ROUNDS = 4
-"""In which projects are copied again that were written to meanwhile."""
+"""Most rounds in which projects that were written to meanwhile are copied again."""
 
 _REACHED = b"reached"
 _REQUESTS = 0
@@ -102,7 +102,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Whom to tell of the progress.
+    """Callbacks for the progress.
 
     Attributes:
         far: Takes a project's name, how many of its memories are copied, and of how many.
@@ -141,7 +141,7 @@ class _Copying:
         self._told = told
         self._landing = Landing(target, claims, source.place)
         self._versions: dict[str, Version] = {}
-        """Of the projects of the source that were handled, as they were then."""
+        """Versions of the source's projects that were copied or found equal, at that time."""
         self._projects: dict[str, CopiedProject] = {}
 
     def run(self) -> Copied:

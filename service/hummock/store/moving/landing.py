@@ -87,7 +87,7 @@ class Landing:
             return None if found is None else _standing(moment, *found)
 
     def digest(self, name: str) -> ProjectDigest | None:
-        """That of a project, as it is now; None where there is none."""
+        """Digest of a project as it is now; None if it does not exist."""
         with self._reading(name) as moment:
             found = moment.project(name)
             return None if found is None else digest_of(moment, *found, by_any_number=True)

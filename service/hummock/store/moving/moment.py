@@ -53,7 +53,7 @@ class Moment:
         return self.between(table, prefix, _behind(prefix))
 
     def values(self, table: str, prefix: bytes = b"") -> Iterator[Entry]:
-        """The same without the seals that some tables have; a value is empty where it is not what was written."""
+        """Entries with this key prefix, in order, without the seals of some tables; a damaged value is empty."""
         for key, stored in self.entries(table, prefix):
             yield key, unsealed(table, key, stored) or b""
 

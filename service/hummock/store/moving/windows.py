@@ -83,7 +83,10 @@ def _read(
 
 
 def _window(numbers: _Numbers, read: dict[str, list[Entry]]) -> Window:
-    """The same under the new number, sealed anew; what has no checksum is taken as it is. Raises: MemoryDamaged."""
+    """The entries under the new project number, sealed anew; those without a checksum are not checked.
+
+    Raises: MemoryDamaged.
+    """
     sums = _sums(numbers, read)
     for key, kept in read["checksum"]:
         doc = keys.doc_of_doc_key(key)

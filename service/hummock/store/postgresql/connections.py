@@ -63,7 +63,7 @@ class DatabaseUnreachable(StoreUnreachable):
         self._why = why
 
     def again(self) -> DatabaseUnreachable:
-        """The same for another caller."""
+        """An equal error, for another caller."""
         return DatabaseUnreachable(self.place, self._why)
 
 

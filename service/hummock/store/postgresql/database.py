@@ -51,11 +51,11 @@ SELECT FROM hummock.claim JOIN hummock.service ON service.id = claim.holder AND 
 WHERE claim.work = %s AND claim.project = %s AND claim.fence = %s AND claim.holder = %s FOR SHARE OF claim
 """
 _MOST_NUMBERS = 65_536
-"""Of projects by their names that are remembered: some 8 MB. Then it begins again."""
+"""Most projects whose numbers are cached by name: some 8 MB. A full cache is emptied."""
 _OWN_NUMBER = 2
 """The class of locks on projects that have no name any more."""
 _COPYING = 3
-"""That of whoever copies projects into the database."""
+"""Key of the lock that a process holds while it copies projects into the database."""
 
 
 class Database:
@@ -177,7 +177,7 @@ class Database:
         return int.from_bytes(answer.rows[0][0] or b"", "big")
 
     def table_bytes(self, txn: Transaction, table: RowTable) -> int:
-        """Of its rows and indexes, on the disk, as of the last `measure`."""
+        """Bytes of the table's rows and indexes on disk, as of the last `measure`."""
         return self._table_bytes.get(table.name, 0)
 
     def used_bytes(self, txn: Transaction) -> int:

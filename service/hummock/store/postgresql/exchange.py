@@ -58,7 +58,7 @@ def int4(number: int) -> bytes:
 
 
 def int8(number: int) -> bytes:
-    """The same of type bigint."""
+    """A number as an argument of type bigint."""
     return _INT8.pack(number)
 
 
@@ -112,7 +112,7 @@ class Exchange:
         return [_answer(result) for result, prepared in zip(results, sent, strict=True) if prepared is None]
 
     def _send(self, statements: Sequence[Statement]) -> list[_Prepared | None]:
-        """Of all that was sent what it prepares; None is one of the statements."""
+        """Send the statements. Returns an element for each message sent: what it prepares, or None for a query."""
         names: dict[bytes, bytes] = {}
         sent: list[_Prepared | None] = []
         for text, arguments in statements:

@@ -243,11 +243,11 @@ class _Remembered(DecodesRecords):
         raise Outdated
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
-        """Likewise."""
+        """Nothing is loaded from memory."""
         raise Outdated
 
     def changes(self, after_seq: int) -> Changes:
-        """Likewise."""
+        """Nothing is loaded from memory."""
         raise Outdated
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:

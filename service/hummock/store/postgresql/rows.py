@@ -103,7 +103,7 @@ class RowCursor:
             is_there = self.next()
 
     def iterprev(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
-        """The same downwards."""
+        """Iterate downwards from the row at the cursor, or from the last one; the cursor moves along."""
         is_there = self._at >= 0 or self.last()
         while is_there:
             yield self.item() if keys and values else self.key() if keys else self.value()

@@ -21,7 +21,7 @@ from hummock.store.tables.engine import TABLE_NAMES
 
 SERVICE_ROLE = "hummock_service"
 SHARED_TABLES = frozenset({"meta", "project", "project_removed", "expiry", "by_digest", "retired", "retired_age"})
-"""Whose keys do not begin with a project: which projects there are, what ends when, and vectors by their texts."""
+"""Tables whose keys do not begin with a project: the projects, expiry times, and vectors by their texts."""
 
 _UNCOMPRESSED = ("vector", "token", "retired")
 """Values that no compression makes smaller."""
@@ -103,8 +103,8 @@ ALTER TABLE hummock.migration ADD COLUMN needs int;
 """
 
 _TOKENS_IN_ROWS = "ALTER TABLE hummock.token SET (toast_tuple_target = 8160);"
-"""Of some 2 KB, of which a recall reads dozens: beside their rows each takes two more look-ups. Those that are there
-already stay where they are."""
+"""Keeps token vectors, some 2 KB each, in their rows: out of line each of the dozens that a recall reads takes two more
+look-ups. Vectors that are stored already stay where they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

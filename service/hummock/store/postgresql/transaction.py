@@ -21,7 +21,7 @@ _PROJECT_BYTES = 4
 _COMMIT = Statement(b"COMMIT")
 _NOTIFY = b"SELECT pg_notify($1, $2)"
 _FIRST_ROWS = 2
-"""That are read ahead of those who read in order: mostly they look whether there is any."""
+"""Rows that are read ahead of an ordered read; mostly it only tests whether there are any."""
 
 _MANY_ROWS = 256
 """So many take longer than a server that answers at all."""
@@ -346,7 +346,7 @@ class RowTransaction(ChecksItsPages):
         return known
 
     def _unknown(self, wanted: KeysOfTables) -> list[tuple[RowTable, list[bytes]]]:
-        """Of each table the keys that are to be read."""
+        """The keys that are still to be read, by table."""
         unknown = (
             (table, [key for key in some if key not in self._known.get(table.name, ())])
             for table, some in wanted.items()

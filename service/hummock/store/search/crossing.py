@@ -21,7 +21,7 @@ from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import best_cosines
 
 POOL_PARTS = 2
-"""Of a pool one part is looked for by each path of the bridge: twice as many found no answer more."""
+"""Divides the pool: each path of the bridge looks for so small a part. Twice as many found no answer more."""
 
 _NO_MINIMUM = -np.inf
 _NOTHING: Ordinals = np.empty(0, np.int64)
@@ -69,7 +69,7 @@ class Crossing:
         return is_foreign
 
     def _read_signs(self, ordinals: Ordinals) -> list[TokenSign]:
-        """Of the last component of every token vector, an int8: its model's mark."""
+        """The mark of the model in the last component of each memory's token vectors, an int8."""
         first_chunks = zip(self._view.columns.doc.values[ordinals].tolist(), itertools.repeat(0))
         return [TokenSign.of_bytes(tokens) for tokens in self._stored.tokens(first_chunks)]
 

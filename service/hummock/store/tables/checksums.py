@@ -119,7 +119,7 @@ class KeptSums:
         return not is_kept.any() or self._match(at, is_kept, np.full(len(at), place), self.seeds[at], parts)
 
     def match_vectors(self, docs: NDArray[np.int64], chunks: NDArray[np.int64], parts: Mapping[bytes, bytes]) -> bool:
-        """The same of vectors, by their keys: each is a chunk of its document."""
+        """Whether these vectors, by their keys, have the checksums that were kept; also where none was."""
         at, is_kept = self._places(docs)
         seeds = np.fromiter(map(crc32, parts), np.uint32, len(parts))
         return not is_kept.any() or self._match(at, is_kept, vector_place(chunks), seeds, [*parts.values()])

@@ -60,6 +60,6 @@ class Damage:
 
     @property
     def count(self) -> int:
-        """Of all projects, what else was found included."""
+        """Number of damaged memories and other entries found, in all projects."""
         with self._lock:
             return sum(map(len, self._docs.values())) + len(self._entries)

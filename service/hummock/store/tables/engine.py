@@ -21,7 +21,7 @@ Table: TypeAlias = Any
 """A table, as its engine knows it."""
 
 Scope: TypeAlias = str | int | None
-"""Whose keys a transaction reads: a project, by its name or its number, or None: only what is no project's."""
+"""The keys a transaction reads: those of a project, by name or number, or with None those of no project."""
 
 
 Foreseen: TypeAlias = Callable[[int], tuple[Mapping[str, Sequence[bytes]], Mapping[str, Sequence[bytes]]]]
@@ -65,7 +65,7 @@ class Cursor(Protocol):
 
     @property
     def iterprev(self) -> Callable[..., Iterator[Any]]:
-        """The same downwards."""
+        """From the entry at the cursor downwards, which goes along; arguments as for `iternext`."""
 
     @property
     def getmulti(self) -> Callable[[Sequence[bytes]], Iterable[tuple[bytes, bytes]]]:
@@ -224,7 +224,7 @@ class Engine(Protocol):
         """A transaction that reads, to be left soon."""
 
     def answering(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
-        """The same for a caller. Raises: HummockError: the database cannot answer."""
+        """A transaction that reads for a caller. Raises: HummockError: the database cannot answer."""
 
     def looking(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
         """One whose reads need not be of one moment, each of what comes last at least when it is asked for.

@@ -54,7 +54,7 @@ def project_number_key(project: int) -> bytes:
 
 
 def copying_key(project: int) -> bytes:
-    """That a project is being copied under this number, and has no name yet."""
+    """Key of the mark that a project is being copied under this number, and has no name yet."""
     return COPYING + _PROJECT.pack(project)
 
 
@@ -84,7 +84,7 @@ def doc_of_doc_key(key: bytes) -> int:
 
 
 def docs_of_doc_keys(doc_keys: Sequence[bytes]) -> NDArray[np.int64]:
-    """The same of many, (n,) int64. Raises: ValueError: one is no such key."""
+    """Document numbers in many keys, (n,) int64. Raises: ValueError: one is no such key."""
     return np.frombuffer(b"".join(doc_keys), [("project", ">u4"), ("doc", ">u8")])["doc"].astype(np.int64)
 
 
@@ -104,7 +104,7 @@ def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
 
 
 def chunk_keys(project: int, space: int, docs: NDArray[np.int64], chunks: NDArray[np.int64]) -> Iterator[bytes]:
-    """The same of many, given (n,) documents and the number of a chunk of each."""
+    """Keys of many chunks, given (n,) documents and the number of a chunk of each."""
     return map(_CHUNK.pack, repeat(project), repeat(space), docs.tolist(), chunks.tolist())
 
 
@@ -208,7 +208,7 @@ def usage_key(project: int, scope: bytes, memory_id: str) -> bytes:
 
 
 def usage_scope_key(project: int, memory_id: str, scope: bytes) -> bytes:
-    """That a memory has a usage in a scope, which is hashed; without a scope what all of the memory's begin with."""
+    """Key of a memory's usage in a scope, which is hashed; with an empty scope, the prefix of all of the memory's."""
     return _PROJECT.pack(project) + hashed(memory_id) + scope
 
 

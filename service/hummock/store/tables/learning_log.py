@@ -220,7 +220,7 @@ class StoredLearning(StoredRows):
     """The store's LearningReader."""
 
     def entries_seq(self) -> int:
-        """Of the newest write that stored or removed an entry; 0 when none did."""
+        """Sequence number of the newest write that stored or removed an entry; 0 when none did."""
         value = self._txn.get(keys.project_number_key(self._number), db=self._tables.project)
         return 0 if value is None else record_codec.decode_project(value).entries_seq
 

@@ -180,7 +180,7 @@ def _removed(
 
 
 def _embeddings(engine: Engine, txn: Transaction, number: int, space: int, doc: int) -> tuple[Embedding, ...]:
-    """Of the chunks of a document, in their order."""
+    """Embeddings of a document's chunks, in their order."""
     token_dim = engine.space.token_dim
     found = keys.entries(txn, engine.tables.vector, keys.chunks_prefix(number, space, doc))
     return tuple(

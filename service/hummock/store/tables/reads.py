@@ -274,7 +274,7 @@ class TableProject(DecodesRecords):
         self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
 
     def prefetch_named(self, memory_ids: Sequence[str], *, full: bool) -> None:
-        """The same of memories by their ids."""
+        """Read memories ahead, by their ids."""
         by_id = self._tables.by_id
         id_keys = keys.name_keys(self.number, memory_ids)
         self._engine.prefetch(self.txn, {"by_id": id_keys})

@@ -11,7 +11,7 @@ from hummock.store.tables.record_codec import ProjectRecord
 from hummock.store.views.stored import Records
 
 _ENTRY_BYTES = 200
-"""Of a value beside its bytes: its key, the objects and their places."""
+"""Bytes of an entry without those of its value: the key, the objects and their places."""
 
 Value = TypeVar("Value")
 

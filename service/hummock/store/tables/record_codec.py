@@ -81,7 +81,7 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     path_origin: int = 0
     """Who said them; 0 where nobody did, or it was not noted."""
     entries_seq: int = 0
-    """Of the newest write that stored or removed an ENTRY."""
+    """Sequence number of the newest write that stored or removed an ENTRY."""
     pending: int = 0
     """Memories whose vectors are still to be made."""
     has_superseding: bool = False
@@ -190,7 +190,7 @@ def encode_memory(memory: Memory, text: bytes, session_position: int, digests: b
 
 
 def _with_something(values: Sequence[Any]) -> Sequence[Any]:
-    """The same without the empty ones at the end."""
+    """The values without the empty ones at the end."""
     end = len(values)
     while end and not values[end - 1]:
         end -= 1

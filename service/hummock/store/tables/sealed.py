@@ -46,7 +46,7 @@ def opened(key: bytes, stored: bytes) -> bytes | None:
 
 
 def opened_number(key: bytes, stored: bytes) -> bytes | None:
-    """The same of a number's eight bytes."""
+    """The eight bytes of a number, without their seal; None if they are damaged."""
     if len(stored) == _NUMBER_BYTES:
         return stored
     is_sealed = len(stored) == _HEAD.size + _NUMBER_BYTES and stored[0] == _MARK
@@ -91,7 +91,7 @@ def may_be_lost(txn: Transaction, table: Table, key: bytes, open_: Open = opened
 
 
 def number_may_be_lost(txn: Transaction, table: Table, key: bytes) -> bool:
-    """The same in a table of numbers."""
+    """Whether a missing key of a table of numbers may be explained by damage; see `may_be_lost`."""
     return may_be_lost(txn, table, key, opened_number)
 
 

@@ -315,7 +315,7 @@ class SessionUnit:
         return None if record is None else record.session
 
     def active(self) -> Session | None:
-        """Of the sessions that are not archived the one that moved last."""
+        """The session that changed last of those that are not archived."""
         prefix = order_prefix(self._project, archived=False)
         first = next(_in_order(self._txn, self._tables, self._damage, prefix), None)
         return None if first is None else first.session

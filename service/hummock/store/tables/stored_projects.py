@@ -71,13 +71,13 @@ class TableProjects:
 
     @contextmanager
     def looking(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
-        """The same where what is read need not be of one moment; at 0 nothing is taken of what was read lately."""
+        """Open a project for reads that need not be of one moment; with `seen_seq` 0 the cache is not used."""
         with self._engine.looking(number) as txn:
             yield self._project(txn, number, self._recent if seen_seq else None, seen_seq)
 
     @contextmanager
     def reading_by_name(self, project: str) -> Iterator[TableProject | None]:
-        """The same; None when there is no such project."""
+        """Open a project by its name, at one moment; None if it does not exist."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             yield None if number is None else self._project(txn, number, self._recent)

@@ -10,7 +10,7 @@ from hummock.store.tables.engine import Tables, Transaction
 from hummock.store.views.forward_lists import TermDictionary
 
 MOST_TERMS = 32_768
-"""Of all projects together: some 6 MB."""
+"""Most terms that are cached for all projects together: some 6 MB."""
 
 
 class TermDictionaries:

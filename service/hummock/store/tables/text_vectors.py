@@ -20,7 +20,7 @@ from hummock.store.tables.engine import Engine, Tables, Transaction
 _TIME = struct.Struct(">Q")
 
 _MOST_CHUNKS = 16
-"""Of one text that are looked at: more are there where many are damaged."""
+"""Most chunks with the same text that are tried: more than one is needed only where some are damaged."""
 
 Parts = tuple[bytes, bytes]
 """A vector and its token vectors as they are stored."""

@@ -84,7 +84,7 @@ class Backups:
         self._manifests = directory / "manifests"
 
     def names(self) -> list[str]:
-        """Of all backups, the oldest first."""
+        """Names of all backups, the oldest first."""
         return sorted(path.stem for path in self._manifests.glob("*.json") if _NAME.fullmatch(path.stem))
 
     def manifest(self, name: str) -> Manifest:

@@ -33,7 +33,7 @@ class HistoryCheck:
         memory_ids: set[str],
         problems: Problems,
     ) -> None:
-        """As for `MemoriesCheck`; `memory_ids` are those of all its memories."""
+        """Arguments as for `MemoriesCheck`; `memory_ids` are those of all the project's memories."""
         self._snapshot = snapshot
         self._number = number
         self._record = record

@@ -20,7 +20,8 @@ _HELD = (
 )  # fmt: skip # a list of names
 """All that cannot be made anew of the rest."""
 _HELD_LATER = ("review",)
-"""Likewise; of a project that has none of it the digest is as it was before there was such a table."""
+"""Tables that were added later and cannot be made anew either. They count only if the project has entries in them, so
+that digests of older projects stay the same."""
 
 
 _OF_CHUNKS = ("vector", "token")
@@ -34,7 +35,7 @@ class Moment(Protocol):
         """Keys that begin so, and what is stored under them, in order."""
 
     def values(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The same without seals; a value is empty where it is not what was written."""
+        """Entries with this key prefix, in order, without seals; a damaged value is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,21 +49,21 @@ class ProjectDigest:
 
 
 def digests(snapshot: Snapshot) -> tuple[ProjectDigest, ...]:
-    """Of all projects, by their numbers."""
+    """Digests of all projects, by their numbers."""
     return tuple(digest_of(snapshot, number, record) for number, record in snapshot.projects())
 
 
 def digest_of(
     moment: Moment, number: int, record: record_codec.ProjectRecord, *, by_any_number: bool = False
 ) -> ProjectDigest:
-    """Of one project.
+    """Digest of one project.
 
     Args:
-        moment: When.
+        moment: The tables at one moment.
         number: The project's.
         record: The project's.
-        by_any_number: Whether a copy has the same digest that has other numbers, its own and its space's. Backups,
-            which keep the numbers, were never compared so.
+        by_any_number: Makes the digest independent of the numbers of the project and its space, which copies change.
+            Backups keep the numbers, and their digests include them.
     """
     hashed, prefix = sha256(), keys.project_prefix(number)
     # Messages of removed sessions are cleared some time.

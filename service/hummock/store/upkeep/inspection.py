@@ -44,7 +44,7 @@ class Snapshot:
         return keys.entries(self.txn, self.tables[table], prefix) if table in self.tables else iter(())
 
     def values(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The same without the seals that some tables have; a value is empty where it is not what was written."""
+        """Entries with this key prefix, in order, without the seals of some tables; a damaged value is empty."""
         for key, stored in self.entries(table, prefix):
             yield key, unsealed(table, key, stored) or b""
 
@@ -53,7 +53,7 @@ class Snapshot:
         return self.txn.get(key, db=self.tables[table]) if table in self.tables else None
 
     def value(self, table: str, key: bytes) -> bytes | None:
-        """The same without its seal."""
+        """The value of a key without its seal, empty if it is damaged; None if there is none."""
         stored = self.get(table, key)
         return None if stored is None else unsealed(table, key, stored) or b""
 
@@ -62,7 +62,7 @@ class Snapshot:
         return int(self.txn.stat(self.tables[table])["entries"]) if table in self.tables else 0
 
     def size_bytes(self) -> int:
-        """Of the pages that are in use."""
+        """Bytes of the pages that are in use."""
         stats = [self.txn.stat(table) for table in self.tables.values()]
         pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         return int(pages * stats[0]["psize"])
@@ -73,7 +73,7 @@ class Snapshot:
         return [(keys.unpack_project(key[1:]), record_codec.decode_project(value)) for key, value in found]
 
     def space(self) -> record_codec.SpaceRecord:
-        """Of the vectors that are in use."""
+        """The space of the vectors that are in use."""
         return active_space(self.directory)
 
 

@@ -38,7 +38,7 @@ class ForwardLists:
 
     @classmethod
     def none(cls) -> ForwardLists:
-        """Of no memories."""
+        """Lists of no memories."""
         return cls(indptr=np.zeros(1, np.int64), term=np.empty(0, np.uint32), counts=np.empty(0, np.uint32))
 
     def __len__(self) -> int:

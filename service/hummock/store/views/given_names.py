@@ -12,7 +12,7 @@ from hummock.store.views.columns import Columns
 from hummock.store.views.stored import StoredProject
 
 NAMING_KINDS = (MemoryKind.DOMAIN_KNOWLEDGE, MemoryKind.ENTRY)
-"""Of memories that are called by names: domains by their aliases, entries by their titles and learned keywords."""
+"""Kinds of memories that are called by names: domains by their aliases, entries by titles and learned keywords."""
 
 MOST_NAMED = 1000
 """Memories of either kind that are read."""

@@ -20,12 +20,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 _PAGE_TERMS = 64
 
 _STEP = 0.67
-"""Of the query's root mean square: the values for which one sign more or less counts 1, 2 and 3 lie so far apart."""
+"""Step between the values for which one sign more or less counts 1, 2 and 3, in units of the query's root mean
+square."""
 
 _HEAVIEST = 3
 
 _LARGE_BYTES = 1024 * 1024
-"""Of so large an array, pages that nothing was written to take no memory."""
+"""Size from which the pages of an array take no memory until they are written to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +193,7 @@ class TermCounts:
         return TermCounts(pages=pages, place=place)
 
     def copied(self) -> TermCounts:
-        """The same counts in pages of their own."""
+        """A copy of the counts that shares no pages with these."""
         return TermCounts.of(self.pages.buffer[self.place].reshape(-1))
 
     @property

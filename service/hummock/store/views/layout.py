@@ -18,10 +18,10 @@ _FEWEST = 8
 """Fewer vectors stand where their principal components are: they have no neighbourhoods."""
 
 _NEIGHBOURS = 30
-"""That each vector is drawn to, about so many."""
+"""Approximate number of neighbours that each vector is drawn to."""
 
 _CLOSE_NEIGHBOURS = 5
-"""Whose places make that of another vector."""
+"""Number of neighbours whose places determine that of another vector."""
 
 _EARLY_STEPS, _STEPS = 60, 140
 _EXAGGERATION = 12.0
@@ -142,9 +142,9 @@ def _slope(near: Matrix, places: Matrix, close: Matrix, pull: Matrix) -> Matrix:
 
 
 def _within_disc(places: Matrix) -> Matrix:
-    """The same about the middle, so that the outermost is 1 from it; all in the middle where they coincide.
+    """Places moved to the middle and scaled so that the outermost is 1 from it; all 0 where they coincide.
 
-    What is farther out comes in by more: a few that are like nothing else would leave the others no room.
+    Places far out move in by more: a few outliers would leave the others no room.
     """
     centred = places - places.mean(axis=0)
     reach = np.sqrt(np.einsum("ij,ij->i", centred, centred))

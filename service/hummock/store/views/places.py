@@ -71,7 +71,7 @@ class StarPlaces:
         self._places = np.empty((0, 2), np.float32)
 
     def renumbered(self) -> StarPlaces:
-        """The same map for views whose memories have other ordinals."""
+        """An equal map, for views whose memories have other ordinals."""
         return StarPlaces(self._layout)
 
     def at(self, columns: Columns, chunks: Chunks, ordinals: Ordinals) -> tuple[str, Matrix, NDArray[np.bool_]]:
@@ -115,7 +115,7 @@ def _level_of(columns: Columns) -> int:
 
 
 def _layout(columns: Columns, chunks: Chunks, level: int) -> _Layout:
-    """Of some of the oldest memories, evenly spread: the first in an order that has nothing to do with their age."""
+    """Lay out some of the oldest memories, evenly spread: the first in an order that does not depend on their age."""
     embedded = np.flatnonzero((columns.alive.values != 0) & (columns.chunk_count.values > 0))[: 1 << level]
     spread = embedded[np.argsort(_mixed(columns.doc.values[embedded]), kind="stable")]
     landmarks = np.sort(spread[:MOST_LANDMARKS])

@@ -95,7 +95,7 @@ class Postings:
 
     @classmethod
     def of(cls, parts: Sequence[ForwardLists], lengths: NDArray[np.float32], *, inverted: bool) -> Postings:
-        """Of the memories of all parts, whose lengths are given: all of them in the base, or in the delta."""
+        """Postings of the memories of all parts, with their lengths: all are in the base, or all in the delta."""
         terms = max((_terms_of(part.term) for part in parts), default=0)
         if not inverted:
             lists = concatenated(parts)
@@ -247,13 +247,13 @@ class AskedTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrequentTerms:
-    """Of one inverted index.
+    """Terms that many memories of one inverted index hold.
 
     Attributes:
         greatest: (terms,) float32, the greatest share of its gain that each term gives to a memory.
-        mean_length: Of the memories, for which these shares hold.
+        mean_length: Mean length of the memories, for which these shares hold.
         numbers: (frequent,) int64, the terms that many memories hold, ascending.
-        presence: Who holds each of these.
+        presence: Memories that hold each of these terms.
     """
 
     greatest: NDArray[np.float32]
@@ -263,7 +263,7 @@ class FrequentTerms:
 
     @classmethod
     def of(cls, index: Index, lengths: NDArray[np.float32]) -> FrequentTerms:
-        """Of an index, given the lengths of all memories in it."""
+        """Find the frequent terms of an index, given the lengths of all memories in it."""
         mean_length = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
         least = max(1, len(lengths) // FREQUENT_ONE_IN)
         numbers = np.flatnonzero(np.diff(index.indptr) >= least)

@@ -80,12 +80,12 @@ class TokenSign(IntEnum):
 
     @classmethod
     def of(cls, embeddings: Sequence[Embedding]) -> TokenSign:
-        """Of a memory with these embeddings, one a chunk."""
+        """Sign of a memory with these embeddings, one a chunk."""
         return cls.of_bytes(embeddings[0].tokens[-1:].tobytes() if embeddings else b"")
 
     @classmethod
     def of_bytes(cls, tokens: bytes) -> TokenSign:
-        """Of a memory whose first chunk has these token vectors, int8 as they are stored."""
+        """Sign of a memory whose first chunk has these token vectors, int8 as they are stored."""
         if not tokens:
             return cls.NO_TOKENS
         return cls.NEGATIVE if tokens[-1] > _LARGEST_INT8 else cls.POSITIVE
@@ -142,7 +142,7 @@ def _text(memory: Memory) -> str:
 
 
 def _traits(memory: Memory) -> int:
-    """Of what may be said; a document or a function is no turn of a conversation."""
+    """Traits of a note as bits; 0 for other kinds: a document or a function is no turn of a conversation."""
     return int(traits_of(memory.payload.content)) if memory.payload and memory.kind is MemoryKind.NOTE else 0
 
 

@@ -56,7 +56,7 @@ class SavedArray(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def nbytes(self) -> int:
-        """Of its rows."""
+        """Bytes of all rows."""
         return self.rows * math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
     @property

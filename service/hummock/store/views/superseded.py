@@ -87,7 +87,7 @@ def _superseded(columns: Columns, superseding: Superseding, stored: StoredProjec
 
 
 def _ordinals(columns: Columns, memory_ids: set[str]) -> dict[str, int]:
-    """Of those of these memories that are there."""
+    """Ordinals of those of these memories that exist, by id."""
     hashes = np.array([id_hash(memory_id) for memory_id in memory_ids], np.uint64)
     found = np.flatnonzero(np.isin(columns.id_hash.values, hashes) & (columns.alive.values != 0)).tolist()
     return {columns.ids[ordinal]: ordinal for ordinal in found}

@@ -47,7 +47,7 @@ class KeptFlags:
         return next((flags for known, flags in self._kept if known == where), None)
 
     def keep(self, where: Filter, flags: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The same flags, which nobody may write to from now on."""
+        """Keep the flags for this filter and return them, read-only from now on."""
         flags.flags.writeable = False
         self._kept = (*self._kept[1 - _FLAGS_KEPT :], (where, flags))
         return flags
@@ -262,7 +262,7 @@ def _with_names(newer: ProjectView, view: ProjectView, changes: Changes) -> Proj
 
 
 def _whole(number: int, memories: StoredMemories) -> StoredMemories:
-    """The same, once its parts are seen to be of the same memories."""
+    """Return the memories after checking that their parts belong together. Raises: RecordDamaged."""
     chunks = int(memories.rows["chunk_count"].sum(dtype=np.int64))
     lists = sum(map(len, memories.lists))
     if lists != len(memories.rows) or chunks != memories.halves.size:
@@ -341,7 +341,7 @@ def has_many_dead(view: ProjectView, limits: StoreLimits) -> bool:
 
 
 def rebuilt(view: ProjectView, limits: StoreLimits) -> ProjectView:
-    """The same memories, indexed; of the same lineage as the view only when all of them have kept their places."""
+    """Index the view's memories anew; its lineage stays the same only if every memory keeps its place."""
     return _compacted(view) if has_many_dead(view, limits) else _indexed(view)
 
 

@@ -110,7 +110,7 @@ class ViewCache:
         return view
 
     def lagging_view(self, project: str) -> ProjectView | None:
-        """The same, but for writes of other processes: whoever reads with it looks whether it has them all."""
+        """The view, perhaps without the newest writes of other processes; whoever reads it checks for them."""
         return self.view(project)
 
     def has_all(self, view: ProjectView) -> bool:
@@ -357,7 +357,7 @@ class ForeignViews(ViewCache):
         return self._projects.seq(view.number) == view.seq
 
     def _is_newest(self, entry: ViewEntry) -> bool:
-        """As the store has it: nobody counts here what others commit."""
+        """Compare with the sequence number in the store, as this process does not count the commits of others."""
         view = entry.view
         try:
             return view is not None and self._projects.seq(view.number) == view.seq
@@ -373,9 +373,9 @@ class ForeignViews(ViewCache):
 
 
 class FollowingViews(ForeignViews):
-    """The same where nobody tells of writes.
+    """Views of projects that other processes write to without a notice.
 
-    The projects that were used last are brought up to date beside the readers, so that no reader has much to do.
+    The projects that were used last are brought up to date alongside the readers, so that no reader has much to do.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.tables.sessions import clock_key, sessions_of
 
 _ENTRIES_AT_ONCE = 2048
-"""Of one slice: some ten milliseconds, for which a write waits at most."""
+"""Most entries removed in one slice: some ten milliseconds, for which a write waits at most."""
 
 REQUESTS = 0
 """Stands for a project's number where the requests to remove projects are kept: they outlive what they removed."""

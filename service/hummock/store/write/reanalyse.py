@@ -35,7 +35,7 @@ from hummock.text.terms import learned_terms, terms_of
 REANALYSED_KEY = b"reanalysed"
 _MEMORIES_AT_ONCE = 512
 _BYTES_AT_ONCE = 1 << 20
-"""Of their records, besides the last one: terms take up to a hundred times as much while they are made."""
+"""Bytes of records, without the last one, that are analysed at once: their terms take up to a hundred times as much."""
 _MEMORIES_A_LINE = 20_000
 _AGAIN_S = 0.5
 """Between two looks whether another service has done it."""

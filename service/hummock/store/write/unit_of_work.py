@@ -317,5 +317,5 @@ class Unit:
         self.has_changed = True
 
     def _op_key(self) -> bytes:
-        """Of the next operation."""
+        """Key of the next operation."""
         return keys.op_key(self._number, self._record.seq, self.operations)
