@@ -99,7 +99,7 @@ class Caller:
             raise ScopeMissing(self.name, verb, "any project", "PROJECT")
 
     def require_all(self, verb: Verb) -> None:
-        """The same for what concerns all projects. Raises: ScopeMissing."""
+        """Check that the caller may do this in all projects. Raises: ScopeMissing."""
         if not any(scope.is_of_all and scope.verb >= verb for scope in self.scopes):
             raise ScopeMissing(self.name, verb, "all projects", _ANY)
 

@@ -22,10 +22,10 @@ MAX_COOLDOWN_TURNS = 1_000_000
 MAX_FREQUENCY_BOUND = 1_000_000
 MAX_CANDIDATES = 50
 MAX_KEYWORDS = 64
-"""That a memory keeps, learnt and set together; what would be more is left out."""
+"""Most keywords of a memory, learnt and set together; more are left out."""
 MAX_KEYWORD_CHARACTERS = 32
 MAX_VOICES = 32
-"""That count of a memory; the oldest gives way to a new one."""
+"""Most voices that count for a memory; a new one replaces the oldest."""
 MAX_PAUSE_S = 3600.0
 
 
@@ -215,7 +215,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Reference(Struct, frozen=True, kw_only=True):
-    """That a user's words refer to an entry; `similarity` is in [0, 1]."""
+    """A link from a user's words to the entry they refer to; `similarity` is in [0, 1]."""
 
     memory_id: str
     similarity: float
@@ -268,7 +268,7 @@ class TurnDecision:
 
 
 LEARNER_RULE = 2
-"""Of learners as they are. Before (1), words of one turn could become keywords without a language model."""
+"""Version of the learners. Before (1), words of one turn could become keywords without a language model."""
 
 
 class Learner(IntEnum):

@@ -19,7 +19,7 @@ from hummock.core.secrets import SecretsFound
 
 MAX_ID_BYTES = 256
 _MOST_BYTES = 4
-"""Of a character in UTF-8."""
+"""Most bytes of a character in UTF-8."""
 
 
 Metadata = tuple[tuple[str, str], ...]

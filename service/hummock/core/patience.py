@@ -40,4 +40,4 @@ class Patience:
 
 
 ENDLESS = Patience()
-"""Of work that is wanted whatever it takes."""
+"""No deadline, for work that is wanted however long it takes."""

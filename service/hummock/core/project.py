@@ -14,7 +14,7 @@ from hummock.core.learning import FeedbackCounts
 from hummock.core.memory import MemoryKind, Origin
 
 MAX_PROJECT_BYTES = 400
-"""Of a project's name in UTF-8."""
+"""Longest name of a project, in bytes of UTF-8."""
 
 
 class ProjectInfo(Struct, frozen=True, kw_only=True):
@@ -190,4 +190,4 @@ class GivenNames:
 
 
 NO_NAMES = GivenNames()
-"""Of a project that does not exist."""
+"""The names in a project that does not exist."""

@@ -69,7 +69,7 @@ class CrossEncoding(IntEnum):
     AUTO = 2
     """The best few of a group, as far as the time allows."""
     ON = 3
-    """As many as can be returned, as far as the time allows."""
+    """All that can be returned, as far as the time allows."""
 
 
 class IntentMode(IntEnum):

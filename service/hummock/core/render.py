@@ -122,7 +122,7 @@ class PrefixState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailPlacement:
-    """That a stable prefix is wanted. `state` is None in the first turn; `rebase` lays the prefix out anew."""
+    """A request for a stable prefix. `state` is None in the first turn; `rebase` lays the prefix out anew."""
 
     state: PrefixState | None = None
     rebase: bool = False
@@ -130,7 +130,7 @@ class TailPlacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderCommit:
-    """That a rendering is a turn's prompt, and counts.
+    """Marks a rendering as the prompt of a turn, so that it counts.
 
     Attributes:
         scope: A session's id, or empty for the project itself.

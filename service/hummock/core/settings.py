@@ -167,10 +167,10 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
 
 SECRET_POLICY: Final = SecretPolicy.REDACT
 REVIEW_POLICY: Final = ReviewPolicy.HOLD
-"""Of a project that says nothing."""
+"""Policy of a project without a setting for it."""
 
 NO_SETTINGS: Final = ProjectSettings()
-"""Of a project that says nothing, always this object."""
+"""Settings of a project that has set nothing; always this object."""
 
 _SHOWN: Final = (
     "chat",

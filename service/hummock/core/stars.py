@@ -38,7 +38,7 @@ class Stars:
 
     @classmethod
     def none(cls) -> Stars:
-        """Of a project that is not there."""
+        """An empty map, for a project that does not exist."""
         return cls(
             ids=(),
             places=np.empty((0, 2), np.float32),

@@ -25,16 +25,16 @@ class ToolDefinition:
     input_schema: Mapping[str, object]
 
     def openai(self) -> dict[str, object]:
-        """As an element of OpenAI's `tools`."""
+        """The tool as an element of OpenAI's `tools`."""
         function = {"name": self.name, "description": self.description, "parameters": self.input_schema}
         return {"type": "function", "function": function}
 
     def anthropic(self) -> dict[str, object]:
-        """As an element of Anthropic's `tools`."""
+        """The tool as an element of Anthropic's `tools`."""
         return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
 
     def mcp(self) -> dict[str, object]:
-        """As MCP lists tools."""
+        """The tool as MCP lists it."""
         return {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
 
 
