@@ -66,12 +66,12 @@ def query_terms(text: str) -> list[str]:
 
 
 def query_words(text: str) -> Iterator[tuple[str, str]]:
-    """The same terms, each with what it was made of as it is written, in NFKC: "parsing" of "pars"."""
+    """The terms of `query_terms`, each with the word it was made of, in NFKC: "pars" with "parsing"."""
     return _terms(text, _pairs)
 
 
 def first_terms(words: Sequence[str]) -> list[str]:
-    """Of each word the first of its `query_terms`, in order; many plain words take little more than one.
+    """The first of the `query_terms` of each word, in order; fast for many plain words in one call.
 
     Raises: IndexError: A word has no term.
     """

@@ -25,7 +25,7 @@ from hummock.text.word_lists import (
 )
 
 COMMON_WEIGHT: Final = 0.3
-"""Of a word that people use of anything, and of a number of one or two digits, beside 1 of any other."""
+"""Weight of a word that people use of anything, and of a number of one or two digits; any other word has 1."""
 
 _SHORT_NUMBER: Final = 2
 

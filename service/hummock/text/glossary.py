@@ -34,7 +34,7 @@ ALTERNATIVE_WEIGHT: Final = 0.5
 """Most that words count which a term may have besides its likeliest one; each of them counts."""
 
 MAX_CHARACTERS: Final = 400
-"""Of a text that is glossed; what a longer one is about stands at its beginning or its end."""
+"""Characters of a text that are translated; of a longer one the beginning and the end are read."""
 
 LONGEST_TERM: Final = 8
 """Characters of a Chinese term."""
@@ -42,7 +42,7 @@ LONGEST_TERM: Final = 8
 _WORDS_OF_COUNTS: Final = 1.5e6
 """In the texts that counts are of."""
 _UNKNOWN_COST: Final = 17.0
-"""Of a character that no term holds: more than of the rarest term."""
+"""Cost of a character that no term holds: more than that of the rarest term."""
 _FREQUENT_STOP: Final = 2000
 _FREQUENT_OWN: Final = 2000
 """A project's own term is read before two others that it consists of, and not across words that say nothing."""

@@ -29,7 +29,7 @@ Inverse = Mapping[tuple[str, ...], tuple[str, ...]]
 
 @cache
 def inverse_glossary() -> Inverse:
-    """Of the package's glossary; made on first use. Raises: GlossaryDamaged."""
+    """The inverse of the package's glossary, made on first use. Raises: GlossaryDamaged."""
     return inverse_of(glossary())
 
 
@@ -51,7 +51,7 @@ def inverse_of(known: Glossary) -> Inverse:
 
 
 def joined_inverse(known: Inverse, own: Mapping[str, tuple[str, ...]]) -> Inverse:
-    """The same with a project's own terms, which come before those that it has for their words.
+    """The inverse of a glossary with a project's own terms, which come before the glossary's.
 
     Args:
         known: The inverse of a glossary.

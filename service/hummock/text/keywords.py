@@ -54,7 +54,7 @@ _WORD_COST: Final = 1.0
 _LONE_COST: Final = 1.5
 _RARE_COST: Final = 2.0
 _NAME_COST: Final = 1.5
-"""Of the word in question, which is less likely than an everyday one."""
+"""Cost of the keyword itself, as one word: a name is less likely than an everyday word."""
 _SEPARATORS: Final = frozenset(" ")
 
 
@@ -249,7 +249,7 @@ def _run(text: str, start: int, end: int) -> tuple[int, int]:
 
 @lru_cache(1 << 12)
 def _cost(stretch: str) -> float:
-    """Of the cheapest way to cut it into words."""
+    """Cost of the cheapest way to cut the text into words."""
     costs = [0.0]
     for end in range(1, len(stretch) + 1):
         ways = [costs[end - 1] + _alone(stretch[end - 1])]

@@ -53,7 +53,7 @@ def text_hash(text: str, *, is_code: bool) -> bytes:
 
 
 def normal_hash(normal_form: str) -> bytes:
-    """The same of a text that is in its normal form."""
+    """16 bytes that are equal for equal normal forms (BLAKE2b)."""
     # A lone surrogate cannot come over the wire, and is still no reason to fail here.
     return hashlib.blake2b(normal_form.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
 

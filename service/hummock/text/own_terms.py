@@ -13,7 +13,7 @@ from hummock.text.inverse_glossary import Inverse, inverse_gloss, inverse_glossa
 from hummock.text.normalise import nfkc
 
 MAX_TERMS: Final = 1000
-"""Of a project; of more the first ones count."""
+"""Most terms of a project; of more the first ones count."""
 
 _HAN = re.compile(rf"[\u3400-\u4dbf\u4e00-\u9fff]{{2,{LONGEST_TERM}}}")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]+(?:[ ._-][A-Za-z0-9]+){0,2}", re.ASCII)
@@ -54,7 +54,7 @@ class OwnTerms:
 
 
 NO_OWN_TERMS: Final = OwnTerms({})
-"""Of a project that calls nothing by names in both scripts."""
+"""The terms of a project that calls nothing by names in both scripts."""
 
 
 def own_terms(groups: Iterable[tuple[str, ...]]) -> OwnTerms:

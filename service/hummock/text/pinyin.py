@@ -18,7 +18,7 @@ PINYIN_VERSION: Final = "pinyin.v1"
 PINYIN_SHA256: Final = "22f7abf47a202c9ccaf6e1cbecb681fa344ff5d3f7b506cfe46ad3a2a2aa9d46"
 
 MOST_SYLLABLES: Final = 4
-"""Of what is read as one Chinese word."""
+"""Most syllables that are read as one Chinese word."""
 
 LONGEST_SYLLABLE: Final = 6
 

@@ -15,10 +15,10 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 LEAST_CHARACTERS: Final = 4
-"""Of a word; a shorter one is one slip away from too many."""
+"""Shortest word that is corrected; a shorter one is one slip away from too many."""
 
 LEAST_FOR_ALL: Final = 5
-"""Of a word for which any slip is looked for, and not only exchanged letters."""
+"""Shortest word that is corrected for any slip, and not only for exchanged letters."""
 
 SHARED_PREFIX: Final = 3
 """Letters. Behind two a project has ten times as many terms, which takes longer than all that are made of a third."""

@@ -54,7 +54,7 @@ Piece = tuple[str, int]
 A_FACET: Final = FACET | EXACT
 
 _LEARNED_SHIFT: Final = np.uint32(24)
-"""Of the count of learned keywords, which is no field of a memory's own text."""
+"""Shift of the count of learned keywords, which is no field of a memory's own text."""
 
 SEVERAL: Final = 0
 """Stands for the folded form of a separator that becomes several characters."""

@@ -14,7 +14,7 @@ _WITHIN = re.compile(r"(?<=\w)(?:？|\?(?![A-Za-z0-9_=.:/&-]))")
 
 
 class Trait(IntFlag):
-    """Of a memory's content. ASKS ends in a question, ASKS_WITHIN has one in its last line, TELLS_TIME a time."""
+    """Traits of a text: ASKS ends in a question, ASKS_WITHIN has one in its last line, TELLS_TIME tells a time."""
 
     ASKS = 1
     ASKS_WITHIN = 2
