@@ -26,7 +26,7 @@ from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.text.template import as_draft
 
 _MEMORIES_A_WRITE = 8
-"""That a worker embeds before it writes: each write costs a sync, and what is asked for first waits for it."""
+"""Memories that a worker embeds for one write. Each write costs a sync, and memories asked for first wait for it."""
 
 _WANTED = 256
 """Memories of a project that questions have found by words, and that go first; of more, those asked for longest ago

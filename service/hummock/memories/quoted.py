@@ -24,8 +24,8 @@ On our list of near-quotes the other conditions decide: from .1 to 1 nothing tha
 .4 a sentence may leave out half of the other, and with it a condition."""
 
 MOST_SOURCE_CHARACTERS = 262_144
-"""Of the memories that an answer used, with which it is compared: the first of them, at least one. What the others say
-is looked for among all memories: reading them takes some 2 s a million characters."""
+"""Characters of the memories used that an answer is compared with: the first memories, at least one. Quotes of others
+are searched for among all memories: reading them takes some 2 s a million characters."""
 
 _MOST_CHARACTERS_IN_ALL = 2 * MOST_SOURCE_CHARACTERS
 """With the memories that were found; an answer beyond that counts as saying something new."""

@@ -26,7 +26,7 @@ def screened(draft: Draft, policy: SecretPolicy) -> tuple[Draft, tuple[SecretsFo
 
 
 def screened_texts(texts: Sequence[str], policy: SecretPolicy) -> tuple[list[str], tuple[SecretsFound, ...]]:
-    """The same for texts alone, in their order."""
+    """The texts to store, in their order, and the secrets found in them; redacted as by `screened`."""
     if policy is SecretPolicy.OFF:
         return list(texts), ()
     search = _Search()

@@ -13,7 +13,7 @@ from hummock.text.tokens import EstimatedTokens
 
 _WAITING_MEMORIES = 256
 _SMALL_CHARACTERS = 4096
-"""Of a request whose words may wait: what is analysed at once stays below some MiB."""
+"""Largest request, in characters, that is analysed at once: its terms take a few MiB."""
 
 
 class Analysed(NamedTuple):
