@@ -28,7 +28,7 @@ from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 
 NEAR_ENTRIES = 20
-"""That a turn's words are held against before the least learnt of them are chosen."""
+"""Most entries near a turn's words that are compared with it, before the least learnt of them are chosen."""
 NEAR_SIMILARITY = 0.15
 """Calibrated: above what unrelated texts have, and far below what a recall asks for. What is to be learnt is a link
 that words do not show yet."""

@@ -26,7 +26,7 @@ MAX_USER_CHARACTERS = 2000
 MAX_ENTRY_CHARACTERS = 2000
 MAX_TITLE_CHARACTERS = 200
 MAX_TEXTS_CHARACTERS = 20_000
-"""Of all entries in one question, shared among them."""
+"""Most characters of all entries in one question, shared among them."""
 
 _FAILURES = 2
 _REPLY_TOKENS = 200

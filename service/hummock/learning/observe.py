@@ -24,7 +24,7 @@ from hummock.text.normalise import short_hash, text_hash
 
 _NAMESPACE: Final = uuid.UUID("5f1e0c1b-6a55-4d1b-9b0e-6f8a52c3c7d1")
 _EVENTS_LOOKED_AT = 64
-"""Of the newest, for the last turn of a scope."""
+"""Newest events that are searched for the last turn of a scope."""
 
 Seen = Callable[[str, str], None]
 """Is told, once a turn, of a project and of what its user said; returns at once and raises nothing."""

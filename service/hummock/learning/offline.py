@@ -32,15 +32,15 @@ LEAST_EVIDENCE: Final = 10.83
 """Log-likelihood ratio from which a term may be a hint of an entry: by chance alone, one in a thousand does."""
 
 LEAST_SHARE: Final = 0.9
-"""Of the turns that hold the term, so many have to be the entry's."""
+"""Least share of the turns that hold a term in which the entry was used."""
 
 MOST_CHARACTERS: Final = 2000
-"""Of what was said in a turn that are looked at."""
+"""Most characters of what was said in a turn that are read."""
 
 WINDOW_EVENTS: Final = 6000
-"""Of a project's log that are counted, the newest ones; a turn is two or three."""
+"""Newest events of a project's log that are counted; a turn is two or three."""
 MAX_PROJECTS: Final = 64
-"""Whose counts are kept in memory; those of others are read from their logs again."""
+"""Projects whose counts are kept in memory; those of others are read from their logs again."""
 MOST_DUE: Final = 20
 
 _PAGE: Final = 500
@@ -275,7 +275,7 @@ def _subtract(counts: Counter[str], terms: frozenset[str]) -> None:
 
 
 def _worth(phrase: str, evidence: dict[str, float]) -> float:
-    """Of two phrases with the same evidence the longer one says more."""
+    """Worth of a phrase: the mean evidence of its terms; of two with the same evidence the longer one says more."""
     terms = query_terms(phrase)
     return sum(evidence[term] for term in terms) / len(terms) + _LENGTH_WORTH * len(phrase)
 

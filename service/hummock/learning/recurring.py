@@ -21,13 +21,13 @@ LEAST_EVIDENCE: Final = 6.63
 """Log-likelihood ratio from which a phrase is taken to belong to an entry: by chance alone, one in a hundred does."""
 
 LEAST_SHARE: Final = 0.9
-"""Of the turns that hold the phrase, so many have to be the entry's."""
+"""Least share of the turns that hold a phrase in which the entry was used."""
 
 MOST_ALIKE: Final = 0.6
 """Turns that share more of their terms (Jaccard) are one turn that was said again."""
 
 MOST_TURNS: Final = 200
-"""Of an entry that are compared, the newest ones."""
+"""Newest turns of an entry that are compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

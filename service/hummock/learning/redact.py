@@ -29,7 +29,7 @@ from hummock.text.normalise import prose
 
 _EVENTS_AT_ONCE = 1024
 _FEWEST_CHARACTERS = 8
-"""Of what was said, to count as a part of a memory's text."""
+"""Shortest text that was said, in characters, that counts as a part of a memory's text."""
 
 
 class Log(Protocol):

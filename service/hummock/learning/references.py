@@ -20,11 +20,11 @@ from hummock.ports.learning import LearningReader
 from hummock.ports.store import Store
 
 MAX_PROJECTS = 64
-"""Whose entries and names are cached. A thousand entries are about half a megabyte, their names one."""
+"""Projects whose entries and names are cached. A thousand entries are about half a megabyte, their names one."""
 
 ENTRIES = Filter(kinds=frozenset({MemoryKind.ENTRY}))
 NO_PROFILE = Profile()
-"""Of an entry of which nothing was learnt."""
+"""Profile of an entry of which nothing was learnt."""
 
 _PAGE = 1000
 _FULL_PAGE = 100

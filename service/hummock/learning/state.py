@@ -80,7 +80,7 @@ class Learning:
         return LearningPage(state=state, turn=turn, entries=entries, next_after=None)
 
     def version(self, project: str) -> tuple[int, int] | None:
-        """Of all that `whole` shows: as long as it stays, `whole` gives the same.
+        """Version of all that `whole` shows: as long as it is equal, `whole` gives the same.
 
         None in the moment in which a write of entries is durable and not yet read by all.
         """
