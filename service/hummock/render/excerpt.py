@@ -22,7 +22,7 @@ _BEGINNING: Final = "cut to its beginning"
 _BEARING: Final = "cut to the lines that bear on the query"
 
 _PROSE_COLUMNS: Final = 1000
-"""Of a text, at the form's own budget: 500 Chinese characters, or twice as many letters."""
+"""Columns of an excerpt of prose at the form's own budget: 500 Chinese characters, or twice as many letters."""
 _CODE_COLUMNS: Final = 1800
 _OPENING_COLUMNS: Final = 160
 """The first line of code says what it is and stands before an excerpt from further down, unless it is longer."""
@@ -38,7 +38,7 @@ class Excerpt:
 
 
 def prose_excerpt(stored: str, memory: Memory, frame: Frame) -> Excerpt:
-    """Of prose; what was cut ends with the mark of it, and unless to the letter with the id to read on by."""
+    """The excerpt of prose; a cut one ends with a mark and, unless cut to the letter, the id to read on by."""
     text = escape.clean(stored).lstrip("\n").rstrip()
     if frame.quotas.text_characters:
         return _to_the_letter(text, frame, mark_below=False, write=escape.prose)
@@ -52,7 +52,7 @@ def prose_excerpt(stored: str, memory: Memory, frame: Frame) -> Excerpt:
 
 
 def code_excerpt(memory: Memory, frame: Frame) -> tuple[str, Excerpt]:
-    """Of code: what says where it is, and the code between fences."""
+    """The location of a code fragment, and its excerpt between fences."""
     content = escape.clean(memory.payload.content if memory.payload else memory.index.summary).rstrip("\n")
     code = memory.payload.detail if memory.payload else None
     path = escape.inline(code.path if isinstance(code, CodeFragment) else memory.index.title)

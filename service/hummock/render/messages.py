@@ -24,7 +24,7 @@ from hummock.render.section import Wording
 
 _SEPARATOR: Final = "\n\n---\n\n"
 _MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of a session's messages as they are stored."""
+"""Most bytes of stored messages that are read of a session."""
 
 
 def with_history(query: RenderQuery, store: Readable) -> RenderQuery:

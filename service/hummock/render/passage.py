@@ -18,7 +18,7 @@ Measure = Callable[[str], int]
 
 _KEYWORDS: Final = 32
 _LEAD_SHARE: Final = 0.25
-"""Of the room beside the lines that hold words of the query: what stands in front of them; the rest stands behind."""
+"""Share of the spare room for text before the lines that hold words of the query; the rest is for text after them."""
 _FARTHEST_BOUNDARY: Final = 80
 """Characters that are looked back for the end of a word; what has none in so many is no prose."""
 

@@ -224,7 +224,7 @@ MAX_STEPS = 4
 """Searches that a session keeps, and that one may lean on."""
 
 MAX_CHARACTERS = 300
-"""Of each question: what it is about stands at its beginning."""
+"""Characters of each question that are used, from its start, where its topic stands."""
 
 MAX_IDS = 50
 """Results of each search that count as seen: the best."""

@@ -42,7 +42,7 @@ class Selected:
         )
 
     def dropped(self, reason: str = "the budget is used up") -> RenderedMemory:
-        """That it was left out."""
+        """The report of this memory as left out."""
         return self.rendered(Tier.DROPPED, 0, reason)
 
 

@@ -30,9 +30,9 @@ Select = Callable[[Sequence[str]], Sequence[Selected]]
 """Memories by id, in order, those that do not exist left out."""
 
 _PREFIX_SHARE: Final = 0.7
-"""Of the budget and of the quotas: so much is laid out as prefix at most, so that a turn has room for what is new."""
+"""Share of the budget and of the quotas that the prefix takes at most, so that a turn has room for new memories."""
 _WANTED_SHARE: Final = 0.6
-"""Of the text: less than this, over some turns, and a new layout is advised."""
+"""Share of the text that a settled prefix should be; below it a new layout is advised."""
 _SETTLED_TURNS: Final = 8
 """A layout is not judged before so many turns have used it."""
 _GROWTH: Final = 1.1

@@ -24,10 +24,10 @@ _ATTEMPTS = 8
 """Times that a turn is rendered again because learning was switched on or off meanwhile."""
 
 _LEAST_TOKENS = 4
-"""That an entry takes in any form: more of them than the budget has room for at this price are not even read."""
+"""Fewest tokens of an entry in any form; it bounds how many entries are read for a budget."""
 
 _MOST_CHARACTERS = 1 << 24
-"""Of the entries that are read for a turn, about: a few that are very long shall not fill the machine's memory."""
+"""Approximate limit on the characters of entries read for a turn, so that long entries cannot fill the memory."""
 
 _MOST_WAITING = 200
 """Rows of the table that a turn is answered with for entries that wait: it is kept with the answer for repeats."""

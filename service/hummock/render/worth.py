@@ -17,7 +17,8 @@ from hummock.text.analyzer import query_terms
 from hummock.text.normalise import is_han
 
 LEAST_SIMILARITY: Final = 0.2
-"""Of unrelated questions in both languages the best record had .22 at most, and mostly below .15."""
+"""Least similarity of a hit worth its tokens. The best hit of unrelated questions in both languages had at most .22,
+mostly below .15."""
 
 LEAST_SHARE: Final = 0.5
 LEAST_WORDS: Final = 2
