@@ -22,7 +22,7 @@ from hummock.models.errors import ModelGraphUnsupported
 BRIDGES_SHA256: Final[Mapping[str, str]] = {
     "bge-small-zh-v1.5+all-MiniLM-L6-v2.v1": "9ea35349371c3598548a730b0e1d56c776ab16665f53036a5894397ecacb047b",
 }
-"""Of the package's files, by name."""
+"""Checksums of the package's files, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

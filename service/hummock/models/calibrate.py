@@ -19,7 +19,7 @@ from hummock.text.normalise import is_han
 CALIBRATIONS = "calibrations"
 
 LEAST_PAIRS = 20
-"""Of a script, to measure it by."""
+"""Fewest pairs of texts in a script that are enough to measure it."""
 
 UNRELATED_SHARE = 0.95
 ANSWERING_SHARE = 0.05

@@ -179,7 +179,7 @@ class PairDescription:
     first_weight_latin: float
     """Weight of the first model's cosine, in [0, 1], for a query in Latin script; the second one has the rest."""
     first_weight_han: float
-    """The same for a Chinese query; a mixed one has a weight between the two."""
+    """Weight of the first model's cosine for a Chinese query; a mixed one has a weight between the two."""
     calibration: Calibration
     bridge: str = ""
     """Name of the map from the first model's query vectors to the second one's (`bridge.py`); empty for none."""

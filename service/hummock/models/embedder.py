@@ -39,8 +39,8 @@ _LENGTHS = (16, 32, 64, 128, 256, 512)
 more than what it tells is worth."""
 
 _FADING = 1 / 64
-"""By which an expectation shrinks each time that it keeps a query from being embedded. Twice too long is tried again
-after some 45 queries, for which nobody waits longer than there is time."""
+"""Share by which an expected duration shrinks each time it keeps a query from being embedded. One that is twice too
+long is tried again after some 45 queries, and no query waits for it past its deadline."""
 
 _MARGIN = 4.0
 """A query that is expected to take less than this part of the time left is read by the thread that asks for it."""

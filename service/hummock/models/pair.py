@@ -39,11 +39,11 @@ MOSTLY = 0.5
 """Share of Chinese in a text from which its token vectors are the first model's."""
 
 ALMOST_ALL = 0.8
-"""The same from which it is cut for the first model's window, and the other one does not know its language."""
+"""Share of Chinese from which a text is cut for the first model's window, and the second does not know its language."""
 
 A_LITTLE = 0.05
-"""The same below which the first model does not know its language. A Chinese question asks that model alone, so it also
-reads code with some comments in Chinese."""
+"""Share of Chinese below which the first model does not know a text's language. A Chinese question asks that model
+alone, so it also reads code with some comments in Chinese."""
 
 MAPPED = np.float32(0.5)
 """Share of a mapped query beside a gloss that covers all of it."""

@@ -18,11 +18,11 @@ LENGTHS = (64, 128, 256, 512)
 """Most tokens of a pair in each bucket; longer ones count as the last."""
 
 _FADING = 1 / 1024
-"""By which expectations shrink each time that they keep pairs from being scored. Who has a pair scored waits for it, so
-one that is twice too long for the time there is must not be tried again before some 700 recalls."""
+"""Share by which an expected duration shrinks each time it keeps pairs from being scored. Callers wait while pairs are
+scored, so an expectation of twice the available time must not be tried again before some 700 recalls."""
 
 QUERY_SHARE = 0.5
-"""Of the window; a longer query is cut there, so that every text has room."""
+"""Share of the window for the query; a longer one is cut, so that every text has room."""
 
 CHARACTERS_A_TOKEN = 16
 """Room for a text's characters before it is made into tokens, of which most have one to six. Without a bound, a text of

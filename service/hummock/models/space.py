@@ -32,7 +32,7 @@ class SpaceIngredients:
 
     weights_sha256: str
     recipe_version: int
-    """Of the conversion; 0 for a graph that is used as published."""
+    """Version of the conversion; 0 for a graph that is used as published."""
     tokenizer_sha256: str
     lowercase: bool
     pooling: str
