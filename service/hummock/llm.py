@@ -29,7 +29,7 @@ FIRST_PAUSE_S = 0.05
 MAX_REPLY_BYTES = 256 * 1024
 
 _MOST_TOKENS = 1 << 32
-"""Of one reply; what is more is no count."""
+"""Upper bound on the tokens of one reply; a larger number is taken for a fault."""
 
 # Each takes time in proportion to the text, whatever it is: no other thread runs while one looks.
 _FENCE = re.compile(r"```(?:json)?[^\S\n]*\n")

@@ -87,7 +87,7 @@ def restore(
 
 
 def data_directory(data: Path | None) -> Path:
-    """That of the command line, of the environment and of hummock.toml, else the platform's.
+    """The data directory: from the command line, the environment, hummock.toml, or the platform's default.
 
     Raises: CommandFailed: the settings have memories in PostgreSQL, and no directory is named.
     """

@@ -13,7 +13,7 @@ from hummock_tools.cli.options import DataOption, data_dir_of
 from hummock_tools.cli.output import note
 
 LONGEST_STOP_S: Final = 30.0
-"""That is waited; the service itself gives up much earlier what does not end."""
+"""Longest wait for the service to exit, in seconds; the service itself gives up much earlier."""
 _PAUSE_S: Final = 0.05
 _PROCESSES: Final = Path("/proc")
 

@@ -29,7 +29,7 @@ def has_its_model(case: Case) -> Finding:
 
 
 def has_its_cross_encoder(case: Case) -> Finding | None:
-    """The same of the cross-encoder, where there is to be one."""
+    """Check that the cross-encoder is installed and undamaged, unless it is switched off."""
     if case.settings.cross_encoder == "off":
         return None
     try:
@@ -56,7 +56,7 @@ def _verified(case: Case, model: models.Model) -> Finding:
 
 
 def _recorded(case: Case) -> str | None:
-    """Whose vectors the directory holds; None where it holds none, or does not say."""
+    """Name of the model whose vectors the directory holds; None if it holds none, or does not say."""
     try:
         return recorded_model(case.data, is_in_use=bool(case.holder))
     except StartError:

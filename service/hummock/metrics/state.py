@@ -60,7 +60,7 @@ class StateCollector(Collector):
 
 
 def _parts(load: ProcessLoad) -> Iterator[Metric]:
-    """Of all processes together."""
+    """Metrics that sum up all processes."""
     yield GaugeMetricFamily("hummock_cache_answers", "Answers of recalls that are kept.", value=load.cached_answers)
     yield GaugeMetricFamily("hummock_cache_bytes", "Of these answers.", value=load.cached_bytes)
     yield GaugeMetricFamily("hummock_views", "Indexes in memory, of all processes.", value=load.loaded_projects)

@@ -71,7 +71,7 @@ class Embedder(Protocol):
         """
 
     def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
-        """The same of one document, each made on the caller's thread when it is asked for."""
+        """Embed the chunks of one document, each on the caller's thread when it is asked for."""
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunks of a memory that fit the window, each beginning with the header; at least one."""

@@ -67,7 +67,7 @@ class SessionWork(Protocol):
         """A session."""
 
     def active(self) -> Session | None:
-        """Of the sessions that are not archived the one that moved last."""
+        """The session that changed last of those that are not archived."""
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
         """A message of a session that is there, also one that was deleted."""

@@ -127,7 +127,7 @@ class Recallable(Protocol):
         """
 
     def inline_generation(self, project: str) -> Generation | None:
-        """The same as `generation`, where a search need not wait for anything and takes a few milliseconds at most.
+        """The generation, if a search need not wait for anything and takes a few milliseconds at most.
 
         None where the project is not in memory as it is now, where it is large, and where there is no such project.
         """

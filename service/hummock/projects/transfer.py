@@ -41,7 +41,7 @@ from hummock.text.credentials import as_stored
 from hummock.text.template import left_open
 
 _MESSAGE_BYTES = 256 * 1024
-"""Of messages that are read at once."""
+"""Most bytes of messages that are read at once."""
 
 _EVENTS_AT_ONCE = 256
 _HELD_AT_ONCE = 1000
@@ -399,7 +399,7 @@ def _is_at(learning: LearningUnit, number: int, time: float | None) -> bool:
 
 
 def _without_vectors(outcomes: Iterable[_Outcome], parts: Iterable[Given], arrivals: Iterable[_Arrival]) -> int:
-    """Of the memories that were written, how many wait for their vectors."""
+    """Number of written memories that wait for their vectors."""
     written = (outcome for outcome, part in zip(outcomes, parts, strict=True) if isinstance(part, GivenMemory))
     return sum(
         not arrival.embeddings and outcome in (_Outcome.CREATED, _Outcome.UPDATED)

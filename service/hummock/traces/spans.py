@@ -28,7 +28,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from hummock.rpc.gate import EndedCall, stage_name
 
 _SEND_S: Final = 3.0
-"""That sending a batch may take, repeated attempts included; the end of a service waits for one."""
+"""Longest time, in seconds, to send a batch, with repeated attempts; the service waits for one when it stops."""
 
 _MOST_WAITING: Final = 4096
 """Calls that wait to be made spans of; more are left out."""
@@ -46,7 +46,7 @@ _log = structlog.get_logger("hummock.traces")
 
 
 class _Call(NamedTuple):
-    """Of a call that has ended, what its spans are made of. It keeps no message alive."""
+    """The facts of an ended call that its spans are made of. It keeps no message alive."""
 
     ended: EndedCall
     stages: tuple[tuple[str, int], ...]

@@ -43,7 +43,7 @@ def counting(settings: Settings) -> Iterator[Ledgers]:
 
 
 def ledger_of_reader(descriptor: int | None) -> Ledger:
-    """That which a reader counts in: the service's block, or one of its own where it was given none."""
+    """The ledger in which a reader counts: the service's block, or one of its own if it was given none."""
     return Ledger(mmap.mmap(-1, LEDGER_BYTES) if descriptor is None else mapped(descriptor))
 
 

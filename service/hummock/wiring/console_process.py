@@ -15,7 +15,7 @@ from hummock.wiring.parts import Say
 
 _COMMAND: Final = (sys.executable, "-P", "-m", "hummock", "console", "--until-stdin-ends")
 _STOP_S: Final = 5.0
-"""That it has to end by itself."""
+"""Seconds in which the process may end by itself."""
 
 
 class ConsoleProcess:

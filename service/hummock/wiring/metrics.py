@@ -15,7 +15,8 @@ from hummock.rpc.use_cases import UseCases
 from hummock.wiring.parts import Say
 
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Of the environment. The library looks at it once, when it is imported: nothing of `metrics` may come before."""
+"""Name of an environment variable that the library reads once, on import: nothing of `metrics` may be imported
+earlier."""
 
 
 @contextmanager

@@ -85,7 +85,7 @@ WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
 
 STREAM_WORKERS = 2
-"""That a page of an export takes long keeps no watch waiting; more would take more of the interpreter from calls."""
+"""Two, so that a slow export page cannot block watches; more would compete for the GIL."""
 
 _READER = (sys.executable, "-P", "-m", "hummock", "reader")
 
