@@ -110,6 +110,7 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and w
 	cd proto && $(BIN)/buf format -d --exit-code
 	cd proto && $(BIN)/buf breaking --against baseline.binpb
 	PYTHON=$(BIN)/python sh service/setup/check_stubs.sh
+	$(BIN)/python service/setup/check_prose.py
 	$(BIN)/python clients/python/generate.py --check
 	PYTHON=$(BIN)/python sh clients/go/check.sh
 
