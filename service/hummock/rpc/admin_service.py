@@ -1,4 +1,4 @@
-"""AdminService: for those who run the service."""
+"""AdminService: calls for the operators of the service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AdminServicer:
         load: Callable[[], Load],
         activity: Callable[[], Activity] | None = None,
     ) -> None:
-        """Asks these. Without `activity` nobody has counted calls."""
+        """Answer from these functions. Without `activity` no calls are counted."""
         self._status = status
         self._load = load
         self._activity = activity
@@ -43,7 +43,7 @@ class AdminServicer:
 
 
 def activity_message(activity: Activity) -> pb.Activity:
-    """What it has done and how busy it is."""
+    """The counters of a service and its load, as a message."""
     load = activity.load
     return pb.Activity(
         process_count=activity.process_count,
@@ -91,7 +91,7 @@ def _latency(latency: Latency) -> pb.Latency:
 
 
 def status_response(status: ServiceStatus, load: Load) -> pb.GetStatusResponse:
-    """How the service is, but for what it has done."""
+    """The state of the service as a message, without its activity."""
     return pb.GetStatusResponse(
         version=status.version,
         uptime=values.duration(status.uptime_s),

@@ -27,7 +27,7 @@ STANDING_WAIT_S = 0.1
 every call late, so new calls are refused earlier."""
 
 ALWAYS_WAIT = 32
-"""Calls of which nobody is refused for the time that they wait: twice what sixteen clients have under way."""
+"""Waiting calls that are never refused for their expected wait: twice what sixteen clients have under way."""
 
 _SHORTEST_RETRY_S = 0.05
 _LONGEST_RETRY_S = 5.0
@@ -92,7 +92,7 @@ class InFlight:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Counts a caller who is told, for as long as a block runs, that his call has failed."""
+        """Count a caller who is being sent an error, for as long as a block runs."""
         self._untold += 1
         try:
             yield
@@ -101,7 +101,7 @@ class InFlight:
             self._told_one.set()
 
     async def told(self, within_s: float) -> None:
-        """Returns when all callers have been told, or when for so long none has: who does not read cannot be told."""
+        """Wait until all callers have got their errors, or until none has for so long: some clients do not read."""
         with suppress(TimeoutError):
             while self._untold:
                 self._told_one.clear()
@@ -113,7 +113,7 @@ class InFlight:
             await asyncio.sleep(left_s)
 
     def hurry(self, why: HummockError) -> None:
-        """Ends the calls in flight that look at their patience, with this error."""
+        """End the calls in flight that check their deadline, with this error."""
         for patience in self._calls:
             patience.end(why)
 
@@ -121,13 +121,14 @@ class InFlight:
 class AdmissionQueue:
     """Runs work on the threads of an executor that belongs to this queue alone, in the order of `Turns`.
 
-    A call whose task is cancelled before its work began never runs. Work that has begun runs to its end, since a
-    thread cannot be interrupted, and keeps its worker busy until then. Work that returns a future keeps no worker any
-    more, but counts as running until the future is done; where the task is cancelled, so is the future.
+    A call whose task is cancelled before its work began never runs. Work that has begun runs to its end, since a thread
+    cannot be interrupted, and keeps its worker busy until then. Work that returns a future frees its worker, but counts
+    as running until the future is done; cancelling the task cancels the future.
 
-    Who would wait too long behind more than ALWAYS_WAIT calls is refused at the door: longer than LONGEST_WAIT_S or his
-    deadline, and than STANDING_WAIT_S once calls have waited without a break for LONGEST_WAIT_S. Bursts pass, and a
-    queue that stands stays short.
+    With more than ALWAYS_WAIT calls ahead, a call is refused if its expected wait exceeds its deadline or
+    LONGEST_WAIT_S, and STANDING_WAIT_S once the queue has not been empty for LONGEST_WAIT_S. So bursts pass, and a
+    lasting queue stays short.
+
     Source: Nichols & Jacobson, Controlling Queue Delay, ACM Queue 2012; Maurer, Fail at Scale, ACM Queue 2015.
     """
 
@@ -160,7 +161,7 @@ class AdmissionQueue:
 
     @property
     def load(self) -> Load:
-        """How busy it is now."""
+        """The current load of the queue."""
         with self._lock:
             running = min(self._admitted, self._workers)
             return Load(running=running, waiting=self._admitted - running)
@@ -174,18 +175,18 @@ class AdmissionQueue:
         is_patient: bool = False,
         is_bulk: bool = False,
     ) -> Result:
-        """Runs work on a worker and returns its result, or that of the future which it returns; raises what it raises.
+        """Run work on a worker and return its result, or that of the future it returns; raises what it raises.
 
         Args:
-            work: Called once, or never when the caller is cancelled or its time is up before a worker is free.
-            project: Whose it is.
-            until_s: When it is not worth starting any more, on the monotonic clock; None means never.
-            is_patient: Waits whatever it takes. For streams, which are slowed down instead of refused.
+            work: Called once, or never when the caller is cancelled or its deadline passes before a worker is free.
+            project: The project that the work belongs to.
+            until_s: Deadline for starting it, on the monotonic clock; None means never.
+            is_patient: Waits however long it takes. For streams, which are slowed down instead of refused.
             is_bulk: Lets interactive work go first.
 
         Raises:
-            Overloaded: As many calls wait as may wait, or it would wait too long.
-            DeadlinePassed: Its time was up before a worker was free.
+            Overloaded: The queue is full, or the expected wait is too long.
+            DeadlinePassed: The deadline passed before a worker was free.
         """
         if isinstance(self._executor, LoopExecutor) and not self._admitted and self._executor.takes_turn():
             done = self._run_at_once(self._executor, work, project, until_s)
@@ -255,7 +256,7 @@ class AdmissionQueue:
             refused.refuse(error)
 
     def _check_wait(self, whose: _Whose, until_s: float | None) -> None:
-        """Raises: Overloaded, for who would wait too long."""
+        """Check the expected wait. Raises: Overloaded: it is too long."""
         ahead = self._turns.ahead(whose.project)
         wait_s = ahead * self._mean_s / self._workers
         since_s = self._waiting_since_s
@@ -285,7 +286,7 @@ class AdmissionQueue:
         raise error
 
     def _work(self) -> None:
-        """Runs on a worker: whoever is next. One that has gone meanwhile leaves nothing to do."""
+        """Run the next job on this worker; does nothing if it was withdrawn meanwhile."""
         with self._lock:
             next_one = self._turns.pop(self._mean_s)
             if not len(self._turns):
@@ -318,7 +319,7 @@ class AdmissionQueue:
         return took_s
 
     def leave(self, job: _Job[Any]) -> None:
-        """What was let in is over."""
+        """Count a job as finished."""
         with self._lock:
             self._left(job)
 
@@ -328,7 +329,7 @@ class AdmissionQueue:
         self._impatient -= not job.whose.is_patient
 
     def _withdraw(self, job: _Job[Any]) -> None:
-        """Nobody wants it any more: it never begins, unless it has."""
+        """Remove a cancelled job from the queue, unless it has begun."""
         with self._lock:
             if not job.is_waiting:
                 return
@@ -395,7 +396,7 @@ class _Job(Generic[Result]):
         self.is_waiting = True
 
     def __call__(self) -> None:
-        """Runs on a worker, and tells the loop what came of it, or leaves that to whoever completes the future."""
+        """Run on a worker and pass the result to the event loop, unless a future will do that."""
         try:
             result = self._run()
         except BaseException as error:
@@ -443,7 +444,7 @@ class _Job(Generic[Result]):
         return self._until_s is not None and now_s >= self._until_s
 
     def refuse(self, error: Overloaded) -> None:
-        """Tells whoever waits that it is not done."""
+        """Fail the job with this error, for the caller that awaits it."""
         self._say(_fail, error)
 
     def drop(self) -> None:
@@ -451,7 +452,7 @@ class _Job(Generic[Result]):
         self._answer = self._work = None
 
     def give_up(self) -> None:
-        """Nobody waits for the answer: what it waits for itself need not begin."""
+        """Cancel the future that the job waits for: its caller is gone."""
         awaited = self._awaited
         if awaited is not None:
             awaited.cancel()

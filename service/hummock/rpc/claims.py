@@ -10,10 +10,10 @@ from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb
 
 
 def lower_claims(request: Message, caller: Caller) -> None:
-    """Lowers the trust of memories of origin INDEXER that come from a caller who may not index.
+    """Lowers the trust of INDEXER memories that come from a caller without the index scope.
 
-    What is hardly believed is escaped as all text is, and held for review where it reads like an instruction. What an
-    update makes of such a memory, the garden knows, which sees what is stored.
+    Text with low trust is escaped like all text, and held for review if it reads like an instruction. Updates of stored
+    memories are checked by the garden, which sees what is stored.
 
     Raises: ScopeMissing: an update would make a memory one of the indexer's.
     """

@@ -52,7 +52,7 @@ class Call:
         *,
         is_stream: bool = False,
     ) -> None:
-        """Calls of a method.
+        """Answer the calls of a method.
 
         Args:
             policy: The method's.
@@ -151,7 +151,7 @@ def _seen(reply: Message, record: CallRecord, most_bytes: int = 0) -> bytes:
 def handler(
     descriptor: MethodDescriptor, answer: Answer, lanes: Lanes, in_flight: InFlight, feed: Feed, gate: Gate
 ) -> Handler:
-    """What gRPC calls for a method. Without (de)serialisers it sees bytes.
+    """The handler that gRPC calls for a method. It gets bytes, as it is registered without (de)serialisers.
 
     Args:
         descriptor: The method, as the contract has it.
@@ -159,7 +159,7 @@ def handler(
         lanes: The queues.
         in_flight: Counts calls.
         feed: Wakes streams of replies.
-        gate: Knows who calls.
+        gate: Authenticates the callers.
     """
     policy = policy_of(descriptor)
     if policy.lane.gives_stream:

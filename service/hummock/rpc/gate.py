@@ -1,4 +1,4 @@
-"""The gate before every call: who calls, whether he may, and what is noted of it."""
+"""Interceptor of every call: authenticates and authorises the caller, and records the call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Context(Protocol):
     """The part of gRPC's call context that the gate reads."""
 
     def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
-        """What the caller sent beside the request."""
+        """The metadata that the caller sent with the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +49,14 @@ class EndedCall:
     Attributes:
         method: Its name on the wire.
         outcome: The name of its status.
-        reason: Why it failed, as `ErrorInfo` has it; "CANCELLED" where its caller hung up, empty where it did not fail.
-        took_s: From its arrival on, in seconds.
-        waited_s: Of these, before its work began; None where it never began.
+        reason: Reason of the failure, as in `ErrorInfo`; "CANCELLED" if the caller hung up, empty if it did not fail.
+        took_s: Seconds since its arrival.
+        waited_s: Seconds of these before its work began; None if it never began.
         is_stream: Whether it lasted as long as its caller liked.
-        receipt: Of the recall that it made or was; None where there was none.
+        receipt: Receipt of its recall; None if there was none.
         degraded: What that recall left out.
         ended_at: Unix seconds.
-        trace: What its caller sent of the trace that it belongs to, by W3C's names; empty where nobody asks for it.
+        trace: Headers of the trace that the caller sent, by W3C's names; empty if traces are off.
     """
 
     method: str
@@ -72,7 +72,7 @@ class EndedCall:
 
 
 class Meter(Protocol):
-    """Is told of calls."""
+    """Receives every call that has ended."""
 
     def ended(self, call: EndedCall) -> None:
         """Notes a call that is over; called on the event loop, so that it takes some microseconds."""
@@ -90,13 +90,13 @@ class Gate:
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """A gate.
+        """Build a gate.
 
         Args:
-            door: Knows callers by their tokens.
-            audit: Is told of writes and of what administers.
-            meters: Are told of every call that has ended.
-            slow_s: Calls that take longer are logged, streams excepted; None logs none.
+            door: Authenticates callers by their tokens.
+            audit: Records writes and administrative calls.
+            meters: Receive every call that has ended.
+            slow_s: Calls that take longer are logged, except streams; None logs none.
             now: Unix seconds.
             monotonic: Seconds from some start.
         """
@@ -144,7 +144,7 @@ class Gate:
         return True
 
     def caller(self, context: Context) -> Caller:
-        """Who calls. Raises: TokenInvalid."""
+        """The caller of this call. Raises: TokenInvalid."""
         return self._caller(context.invocation_metadata() or ())
 
     def _caller(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
@@ -162,7 +162,7 @@ class Gate:
         return self.caller_of(said, is_over_http=is_over_http)
 
     def caller_of(self, authorization: str | None, *, is_over_http: bool) -> Caller:
-        """Who calls, by what he sent as `Door.caller` has it. Raises: TokenInvalid."""
+        """The caller with this Authorization header, as `Door.caller` reads it. Raises: TokenInvalid."""
         if self._door is None:
             return LOCAL
         try:
@@ -218,7 +218,7 @@ class CallRecord:
 
     @property
     def caller(self) -> Caller:
-        """Who calls."""
+        """The caller."""
         return self._caller
 
     def look_again(self) -> None:

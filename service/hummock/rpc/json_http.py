@@ -1,6 +1,7 @@
-"""HTTP with JSON beside gRPC, for scripts and pages: unary calls as the Connect protocol has them.
+"""HTTP with JSON alongside gRPC, for scripts and pages: unary calls by the Connect protocol.
 
-A call is handed to the service's own gRPC address, so that admission, rules and statuses are those of every other call.
+A call is forwarded to the service's own gRPC address, so that admission, rules and statuses are those of every other
+call.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class JsonHttp:
 
     @property
     def url(self) -> str:
-        """Where it is reached."""
+        """Base URL of the listener."""
         return f"{self._scheme}127.0.0.1:{self.port}"
 
     @property
@@ -148,13 +149,13 @@ class JsonHttp:
 
 
 def app_of(channel: grpc.Channel, names: frozenset[str], gate: Gate, scheme: str) -> Starlette:
-    """Answers each unary method of the contract.
+    """An application that answers each unary method of the contract.
 
     Args:
         channel: To the service.
-        names: What the Host of a request may be: a page whose own name resolves to this machine is told apart by it.
-        gate: Knows callers by their tokens.
-        scheme: What stands before it in the Origin of a page that this very address has given out.
+        names: Allowed names in a request's Host. They keep out pages whose own name resolves to this machine.
+        gate: Authenticates callers by their tokens.
+        scheme: Scheme in the Origin of pages that this address itself serves.
     """
     methods = {name_of(method): method for service in SERVICES for method in service.methods}
     bodies = Bodies()
@@ -202,7 +203,7 @@ def _code_word(code: grpc.StatusCode) -> str:
 
 
 def _detail(packed: Any) -> dict[str, Any]:
-    """The packed message, and beside it the same to be read."""
+    """The packed message, together with a readable form."""
     shown = json_format.MessageToDict(packed)
     shown.pop("@type", None)
     value = base64.b64encode(packed.value).decode("ascii").rstrip("=")
@@ -244,7 +245,7 @@ def _method(methods: Mapping[str, MethodDescriptor], request: Request) -> Method
 
 
 def _check_token(gate: Gate, headers: Headers) -> None:
-    """Looks who calls before a body is read, as the service does again. Raises: TokenInvalid."""
+    """Check the token before a body is read; the service checks it again. Raises: TokenInvalid."""
     tokens = headers.getlist(AUTHORIZATION)
     gate.caller_of(tokens[0] if tokens else None, is_over_http=True)
 
@@ -274,7 +275,7 @@ def _call(channel: grpc.Channel, method: MethodDescriptor, sent: Message, header
 
 
 def _metadata(headers: Headers) -> tuple[tuple[str, str], ...]:
-    """What goes with the call. Raises: Refused: gRPC's metadata has printable ASCII alone."""
+    """Metadata of the forwarded call. Raises: Refused: a header is not printable ASCII, which gRPC requires."""
     metadata = [(OVER_HTTP, "1")]
     for key in (AUTHORIZATION, *TRACE_KEYS):
         for value in headers.getlist(key):

@@ -59,9 +59,9 @@ def inline_queue(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """The queues. Reads stand apart from writes, for a write holds its worker while it waits for the disk.
+    """The queues. Reads and writes have separate ones, as a write holds its worker while it waits for the disk.
 
-    Streams of replies stand apart from both: a write may wake a thousand of them.
+    Streams of replies have their own: one write may wake a thousand of them.
     """
 
     read: AdmissionQueue
@@ -70,7 +70,7 @@ class Lanes:
     inline: AdmissionQueue = field(default_factory=inline_queue)
 
     def queue_of(self, lane: Lane) -> AdmissionQueue:
-        """Where the work of a lane runs."""
+        """The queue that runs the work of a lane."""
         if lane is Lane.INLINE:
             return self.inline
         if lane in {Lane.READ_STREAM, Lane.WRITE_STREAM}:
@@ -78,7 +78,7 @@ class Lanes:
         return self.read if lane.is_read else self.write
 
     def loads(self) -> dict[str, Load]:
-        """How busy each queue is, by its name."""
+        """Load of each queue, by its name."""
         return {
             "inline": self.inline.load,
             "read": self.read.load,
@@ -87,6 +87,6 @@ class Lanes:
         }
 
     def load(self) -> Load:
-        """All together."""
+        """Load of all queues together."""
         loads = self.loads().values()
         return Load(running=sum(load.running for load in loads), waiting=sum(load.waiting for load in loads))

@@ -29,7 +29,7 @@ Batch = pb.LearnRequest | pb.LearnTurnRequest
 Stored = pb.LearnResponse | pb.LearnTurnResponse
 Learn = Callable[[Batch], Stored | Future[pb.LearnResponse]]
 Outcome: TypeAlias = Message
-"""What was stored, or a google.rpc.Status."""
+"""The stored memories, or a google.rpc.Status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,14 +52,14 @@ class LearnStream:
     def __init__(
         self, learn: Learn, queue: AdmissionQueue, wire: Messages, feed: Feed, patience: Patience, method: str
     ) -> None:
-        """A stream that has been opened.
+        """Answer a stream that has been opened.
 
         Args:
-            learn: Stores a checked batch while somebody waits for it.
-            queue: Where that runs.
+            learn: Stores a checked batch while the caller waits for it.
+            queue: The queue that it runs on.
             wire: The stream.
-            feed: Says when the service stops.
-            patience: How long the caller waits for what he has sent.
+            feed: Signals that the service stops.
+            patience: How long the caller waits for what it has sent.
             method: The method's name, for the log.
         """
         self._learn = learn
@@ -74,9 +74,9 @@ class LearnStream:
         self._broken: InvalidRequest | Unavailable | None = None
 
     async def run(self) -> None:
-        """Answers every batch that has come.
+        """Answer every batch that arrives.
 
-        Raises, behind the answers before it: InvalidRequest for bytes that are no batch; Unavailable when the service
+        Raises, after the answers before it: InvalidRequest for bytes that are no batch; Unavailable when the service
         stops.
         """
         async with asyncio.TaskGroup() as tasks:
@@ -176,7 +176,7 @@ def _names(batch: Batch) -> frozenset[tuple[str, str, str]]:
 
 
 def _failure(error: HummockError) -> Message:
-    """The status of a batch that was sent alone: where it stands in the stream's message is nothing to its fields."""
+    """The status of a batch, with field paths relative to the batch and not to the stream's message."""
     if isinstance(error, RulesBroken):
         error = RulesBroken([Violation(field=_unplaced(one.field), rule=one.rule) for one in error.violations])
     status: Message = to_proto(error)

@@ -97,7 +97,7 @@ def fork_of(request: pb.ReplayLearningRequest) -> SettingsChanges | None:
 
 
 def turn_decision(decision: TurnDecision) -> learning_pb2.TurnDecision:
-    """What was decided for a turn."""
+    """The decisions on a turn, as a message."""
     return learning_pb2.TurnDecision(
         enabled=decision.enabled,
         injections=map(injection, decision.injections),
@@ -118,7 +118,7 @@ def injection(row: Injection) -> learning_pb2.Injection:
 
 
 def state(learning: LearningState) -> learning_service_pb2.LearningState:
-    """What concerns a whole project."""
+    """The learning state of a whole project, as a message."""
     return learning_service_pb2.LearningState(
         enabled=learning.enabled,
         settings=settings(learning.settings),
@@ -144,7 +144,7 @@ def settings(numbers: LearningSettings) -> learning_pb2.LearningSettings:
 
 
 def profile(learnt: Profile) -> learning_pb2.EntryProfile:
-    """What was learnt of an entry."""
+    """What was learnt of an entry, as a message."""
     return learning_pb2.EntryProfile(
         keywords=learnt.keywords,
         last_analyzed_turn=_known(learnt.last_analyzed_turn),
@@ -164,7 +164,7 @@ def entry_state(entry: EntryState) -> learning_service_pb2.EntryState:
 
 
 def update_response(updated: LearningUpdated) -> learning_service_pb2.UpdateLearningSettingsResponse:
-    """How a project learns after a change."""
+    """A project's settings for learning after a change, as a reply."""
     return learning_service_pb2.UpdateLearningSettingsResponse(
         seq=updated.seq,
         state=state(updated.state),
@@ -175,7 +175,7 @@ def update_response(updated: LearningUpdated) -> learning_service_pb2.UpdateLear
 
 
 def replay_response(replayed: Replayed) -> learning_service_pb2.ReplayLearningResponse:
-    """What a replay came to."""
+    """The result of a replay, as a reply."""
     return learning_service_pb2.ReplayLearningResponse(
         events=replayed.events,
         digest=replayed.digest,

@@ -123,7 +123,7 @@ class LearningServicer:
     def _events(
         self, project: str, position: int | None, size: int, *, newest_first: bool
     ) -> tuple[list[LoggedEvent], int | None]:
-        """At most `size` events from a position on, and where the next page begins, if there is one."""
+        """At most `size` events from a position on, and the position of the next page, if there is one."""
         if newest_first:
             end = position or self._learning.event_count(project)
             start = max(0, end - size)
@@ -144,7 +144,7 @@ def asked_scan(request: pb.LearnKeywordsRequest) -> tuple[str, ScanScope, tuple[
 
 
 def told(scan: Scan) -> Steps:
-    """Where it is now, each entry as it is read, and why it is over. What it has read before counts as done."""
+    """Report the position, then each entry as it is read, then the end; entries read before count as done."""
     before = scan.since(0)
     done = len(before.learnt)
     if before.end is None:
@@ -175,7 +175,7 @@ def _entries(learnt: tuple[EntryLearnt, ...], total: int, done: int) -> Iterator
 
 
 def _state_token(project: str, scope: str, version: tuple[int, int]) -> str:
-    """Equal as long as what a watch tells is."""
+    """A token that stays equal as long as a watch has nothing new to report."""
     named = blake2b(f"{project}\0{scope}".encode(), digest_size=8).hexdigest()
     return f"{named}.{version[0]}.{version[1]}"
 

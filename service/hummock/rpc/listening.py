@@ -1,4 +1,4 @@
-"""Where and what a server listens to, and how it stops."""
+"""Addresses and options of a server, and how it stops."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ SERVICES: tuple[ServiceDescriptor, ...] = tuple(
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
 UNREAD_CALLS = 256
-"""Calls that gRPC's core keeps until this process takes them in, which it does one by one; behind them it ends more and
-more of those that come, with CANCELLED, which costs it some microseconds."""
+"""Calls that gRPC's core queues until this process takes them in, which it does one by one. Above that the core ends a
+growing share of new calls with CANCELLED, which costs it some microseconds."""
 
 UNREAD_CALLS_MOST = 384
-"""From which on it ends all."""
+"""Queued calls from which the core ends every new one."""
 
 CALLS_OF_CONNECTION = 256
 """Calls and streams of one connection at a time; the client's gRPC keeps others until there is room. More than the
@@ -61,15 +61,15 @@ _HURRY_S = 1.5
 """Seconds that calls get after they were told to stop. One embedding, which cannot be interrupted, takes less."""
 
 _QUIET_S = 0.2
-"""Without a new call before the core stops. Calls on their way are refused by name until then; behind it the core tells
-their callers CANCELLED, which says nothing."""
+"""Seconds without a new call before the core stops. Calls under way get a named error until then; afterwards the core
+sends CANCELLED, which explains nothing."""
 
 _QUIET_WAIT_S = 0.5
 """Longest wait, in seconds, for _QUIET_S without a new call; callers may never pause."""
 
 _TELL_S = 1.0
-"""Without any more caller told why his call ended before the rest are given up: on a machine that does other work a
-thousand streams take their time, and who does not read is never told."""
+"""Seconds without another caller having read its error, after which the rest are given up. On a busy machine a thousand
+streams take their time, and some clients never read."""
 
 _SEND_S = 1.5
 """Seconds for the last replies to be sent, on a busy machine. Callers of the rest get CANCELLED."""
@@ -127,7 +127,7 @@ def parse_address(text: str) -> Address:
 
 
 def exposure_of(address: Address) -> Exposure:
-    """Who can reach it."""
+    """How far the address can be reached."""
     if isinstance(address, UnixAddress):
         return Exposure.OWNER
     return Exposure.MACHINE if address.is_loopback else Exposure.NETWORK
@@ -256,9 +256,9 @@ def bind(server: aio.Server, address: Address, tls: Tls | None = None) -> Addres
 
 
 async def drain(server: aio.Server, in_flight: InFlight, drain_s: float) -> None:
-    """Gives the calls in flight `drain_s` seconds to end, and stops the server. No more are let in already.
+    """Give the calls in flight `drain_s` seconds to end, and stop the server. New calls are refused already.
 
-    What goes on behind that is told to stop where it can, and ends with UNAVAILABLE.
+    Calls that run longer are told to stop where they can, and end with UNAVAILABLE.
     """
     with suppress(TimeoutError):
         await asyncio.wait_for(in_flight.drained(), drain_s)

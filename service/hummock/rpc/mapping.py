@@ -19,9 +19,9 @@ def map_memories(garden: Garden, project: str, ids: Sequence[str]) -> Steps:
     """The messages of one map. Each part is read anew, so that a slow reader keeps nothing in memory.
 
     Args:
-        garden: Knows where memories stand.
+        garden: Knows the memories' places.
         project: It may be missing.
-        ids: Of the memories that are asked for; empty for all.
+        ids: Memories to return; empty for all.
     """
     # Read first: what is written from here on is told behind it, whether or not the map has it.
     seq = garden.seq(project)

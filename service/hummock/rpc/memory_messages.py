@@ -115,7 +115,7 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, caller: Call
 
 
 def memories_to_delete(request: memory_service_pb2.DeleteMemoriesRequest) -> tuple[tuple[str, ...], Filter | None]:
-    """The ids, or the filter that stands in their place. Raises: InvalidRequest."""
+    """The ids, or the filter given in their place. Raises: InvalidRequest."""
     if not request.HasField("filter"):
         if not request.ids:
             raise InvalidRequest("ids", "is empty, and there is no filter; say which memories")
@@ -131,7 +131,7 @@ def memories_to_delete(request: memory_service_pb2.DeleteMemoriesRequest) -> tup
 
 
 def to_forget(request: memory_service_pb2.ForgetRequest) -> ForgetCommand:
-    """What to forget. Raises: InvalidRequest."""
+    """The command that forgets memories. Raises: InvalidRequest."""
     where = values.memory_filter("filter", request.filter)
     if where == Filter() and not request.ids and not request.contains:
         raise InvalidRequest("", "has no condition: give ids, filter or contains; DeleteProject removes all memories")
@@ -165,7 +165,7 @@ def forget_response(receipt: Receipt, seq: int) -> memory_service_pb2.ForgetResp
 def review_command(
     request: memory_service_pb2.ApproveReviewRequest | memory_service_pb2.RejectReviewRequest,
 ) -> ReviewCommand:
-    """What is decided on. Raises: InvalidRequest."""
+    """The command that decides on held memories. Raises: InvalidRequest."""
     return ReviewCommand(
         project=values.project_name("project", request.project),
         request_id=values.request_id(request.request_id),
@@ -175,7 +175,7 @@ def review_command(
 
 
 def held_memory(held: Held) -> memory_service_pb2.HeldMemory:
-    """What is held, with all that it would be."""
+    """A memory held for review, with all that it would become."""
     message = memory_service_pb2.HeldMemory(memory=memory(held.memory, with_raw=True), families=held.families)
     values.set_timestamp(message.hold_time, held.hold_time)
     return message
@@ -230,7 +230,7 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
 
 
 def fill_payload(message: memory_pb2.Memory, payload: Payload, *, with_raw: bool) -> None:
-    """Writes what a memory tells into a message that has none of it."""
+    """Write a payload into a message that has none."""
     message.content = payload.content
     if with_raw and payload.raw:
         message.raw = payload.raw
@@ -256,7 +256,7 @@ def fill_payload(message: memory_pb2.Memory, payload: Payload, *, with_raw: bool
 
 
 def memory_event(event: MemoryEvent, *, with_raw: bool = False) -> memory_service_pb2.MemoryEvent:
-    """What became of one memory."""
+    """The event of one memory, as a message."""
     message = memory_service_pb2.MemoryEvent(
         change=memory_service_pb2.MemoryEventType.ValueType(event.type), id=event.memory_id, seq=event.seq
     )
@@ -266,12 +266,12 @@ def memory_event(event: MemoryEvent, *, with_raw: bool = False) -> memory_servic
 
 
 def secrets_found(found: SecretsFound) -> context_service_pb2.SecretsFound:
-    """How many secrets of a kind there were."""
+    """The number of secrets of a kind, as a message."""
     return context_service_pb2.SecretsFound(kind=found.kind, count=found.count, redacted=found.redacted)
 
 
 def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
-    """What was stored."""
+    """The stored memories, as a reply."""
     return context_service_pb2.LearnResponse(
         seq=learned.seq,
         results=[
@@ -294,7 +294,7 @@ def update_response(updated: Updated) -> memory_service_pb2.UpdateMemoryResponse
 
 
 def delete_response(deleted: Deleted) -> memory_service_pb2.DeleteMemoriesResponse:
-    """What was removed."""
+    """The removed memories, as a reply."""
     return memory_service_pb2.DeleteMemoriesResponse(
         seq=deleted.seq,
         deleted_count=deleted.deleted_count,
@@ -393,7 +393,7 @@ def _mask(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fields_of(paths: Sequence[str]) -> tuple[str, ...]:
-    """The fields of a message that the paths of a mask stand for: "detail" is any of its fields."""
+    """Fields of a message that the paths of a mask name; "detail" names any of its fields."""
     return tuple(field for path in paths for field in (_KIND_OF_DETAIL if path == "detail" else (path,)))
 
 

@@ -33,7 +33,7 @@ _ROOM_FOR_IDS_BYTES = 512 * 1024
 """Bytes reserved for the ids of memories that did not fit into the reply."""
 
 SEQ_EVERY = 256
-"""Writes that pass without an event before the position is told all the same, so that it stays within reach."""
+"""Writes without an event after which the position is sent all the same, so that it stays within reach."""
 
 
 class MemoryServicer:
@@ -228,7 +228,7 @@ def watch_memories(garden: Garden, request: pb.WatchMemoriesRequest, require: Re
 
 
 def _messages(page: EventPage, told: int, newest: int, *, with_raw: bool) -> Iterator[pb.WatchMemoriesResponse]:
-    """The events in messages of bounded size; only the last one has told all of its writes."""
+    """The events in messages of bounded size; only the last one carries the page's final position."""
     events: list[pb.MemoryEvent] = []
     events_bytes = 0
     for event in page.events:

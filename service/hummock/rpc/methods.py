@@ -34,9 +34,9 @@ def servicers(
     """What answers the methods of each service; its methods have the names of the contract.
 
     Args:
-        use_cases: What answers in the end.
-        load: How busy the lanes are.
-        activity: What the service has done; None where nobody counts it.
+        use_cases: The functions that answer.
+        load: Load of the lanes.
+        activity: Counters of the service; None if no calls are counted.
     """
     require = use_cases.projects.stored
     return {

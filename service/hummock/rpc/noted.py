@@ -1,4 +1,4 @@
-"""What is noted of a call for the audit log and the log of slow calls: names, ids and numbers, never content."""
+"""Fields of a call for the audit log and the log of slow calls: names, ids and numbers, never content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS = (FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64)
 
 
 class Noted:
-    """What the messages of a call were about."""
+    """Projects, ids and counts in the messages of a call."""
 
     def __init__(self) -> None:
         self.projects: dict[str, None] = {}
@@ -25,7 +25,7 @@ class Noted:
         self.counts: Counter[str] = Counter()
 
     def request(self, request: Message, projects: Iterable[str]) -> None:
-        """Notes a request: the projects that it names, the ids in it, and of how many it tells."""
+        """Note a request: the projects it names, the ids in it, and the sizes of its lists."""
         self.projects.update(dict.fromkeys(projects))
         self.counts["requests"] += 1
         self._note(request, _DEPTH)

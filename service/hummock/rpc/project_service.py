@@ -162,7 +162,7 @@ def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:
 
 
 def watch_message(stored: Project, embedding: EmbeddingStatus) -> pb.WatchProjectResponse:
-    """How far a project's embedding is."""
+    """Progress of a project's embedding, as a message."""
     return pb.WatchProjectResponse(
         memory_count=stored.memory_count,
         pending_count=stored.pending_count,

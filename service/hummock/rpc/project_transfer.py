@@ -45,7 +45,7 @@ _MOST_BYTES = 256 * 1024
 """Most bytes in one message, without its last record. An export that nobody reads keeps a few times that in memory."""
 
 _LARGEST_RECORD_BYTES = 3 * 1024 * 1024
-"""A larger one goes without its vectors, which whoever takes it in makes anew."""
+"""Largest record; a larger one is sent without its vectors, which the importing service makes anew."""
 
 
 def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Steps:
@@ -97,7 +97,7 @@ def _export_response(records: list[transfer_pb2.TransferRecord], memory_count: i
 
 
 class ImportStream:
-    """One import, message by message, and whether it has held a whole export by now."""
+    """One import, message by message; knows whether a whole export has arrived."""
 
     def __init__(self, use_cases: UseCases) -> None:
         self._use_cases = use_cases
@@ -186,7 +186,7 @@ def _given_memory(sent: transfer_pb2.TransferMemory) -> GivenMemory:
 
 
 def _writer(sent: memory_pb2.Memory) -> str:
-    """Who wrote it where it comes from: whoever imports administers, and is believed."""
+    """Writer of the memory in the exporting service. Imports are administrative, so it is trusted."""
     writer = values.identifier("writer", sent.writer)
     if len(writer) > _LONGEST_WRITER:
         raise InvalidRequest("writer", f"has {len(writer)} characters; the limit is {_LONGEST_WRITER}")
@@ -268,7 +268,7 @@ def _conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
 
 
 def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ImportProjectResponse:
-    """What became of the lines of these numbers."""
+    """Results for the lines with these numbers, as a reply."""
     return pb.ImportProjectResponse(
         seq=imported.seq,
         created_count=imported.created,

@@ -1,4 +1,4 @@
-"""The server of a process that answers recalls and hands all else to the service beside it, bytes for bytes."""
+"""Server of a process that answers recalls and forwards all other calls to the service, byte for byte."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ async def serve_recalls(
 
     Args:
         recall: Answers recalls.
-        lanes: Where; nothing is written here.
+        lanes: The queues on which they run; nothing is written here.
         address: To listen on, shared with other processes.
         service: The target that answers all other calls.
-        gate: Knows who calls; all other calls pass that of the service.
+        gate: Authenticates callers; all other calls pass that of the service.
         tls: Spoken there, as the service does.
         until: Ends it.
-        on_listening: Told the address, with the port that was chosen, once calls are let in.
+        on_listening: Gets the address, with the port that was chosen, once calls are let in.
 
     Raises:
         StartError: The address cannot be used.
@@ -97,7 +97,7 @@ async def serve_recalls(
 
 
 class _Handlers(grpc.GenericRpcHandler):
-    """Who answers a method: recalls are answered here, all else by the service."""
+    """Chooses the handler of a method: recalls are answered here, all other calls by the service."""
 
     def __init__(self, recall: Handler, forward: Forward) -> None:
         self._of_method = {
@@ -108,19 +108,19 @@ class _Handlers(grpc.GenericRpcHandler):
         self._of_method[name_of(_RECALL)] = recall
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
-        """None for a method that nobody knows."""
+        """The handler; None for an unknown method."""
         return self._of_method.get(handler_call_details.method)
 
 
 class Forward:
-    """Hands calls on, with their deadline and their metadata; a caller who hangs up takes the call with him."""
+    """Forwards calls with their deadline and metadata; a caller that hangs up cancels the forwarded call too."""
 
     def __init__(self, channel: aio.Channel, in_flight: InFlight) -> None:
         self._channel = channel
         self._in_flight = in_flight
 
     def handler(self, method: MethodDescriptor) -> Handler:
-        """For one method."""
+        """The handler that forwards one method."""
         name = name_of(method)
         if method.client_streaming:
             return self._stream(name)
@@ -196,7 +196,7 @@ class _Ending:
         call.add_done_callback(self._note)
 
     async def replies(self) -> AsyncIterator[bytes]:
-        """All of them. Raises: AioRpcError, with the status of the service."""
+        """All replies. Raises: AioRpcError, with the status of the service."""
         try:
             async for reply in self._call:
                 yield reply
@@ -217,7 +217,7 @@ class _Ending:
 
 
 def _known(value: Coroutine[Any, Any, Value]) -> Value:
-    """What need not be waited for any more."""
+    """The result of a coroutine that need not wait any more, such as the status of an ended call."""
     try:
         value.send(None)
     except StopIteration as done:
@@ -227,7 +227,7 @@ def _known(value: Coroutine[Any, Any, Value]) -> Value:
 
 
 def _metadata(context: Context) -> aio.Metadata:
-    """What the caller sent beside the request, without what belongs to its connection, and whose connection it is."""
+    """The caller's metadata without that of its connection, and with the identity of that connection."""
     sent: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
     return aio.Metadata(
         *(

@@ -1,7 +1,7 @@
-"""Processes that answer recalls beside this one: started, watched, started anew when one dies or falls silent, stopped.
+"""Processes that answer recalls alongside this one: started, watched, restarted when one dies or hangs, stopped.
 
-A reader that lives says so several times a second. One that does not, because it was stopped or hangs, still has its
-share of the port: it is killed, so that the system gives new connections to the others.
+A living reader sends a heartbeat several times a second. A stopped or hanging one still has its share of the port's
+connections: it is killed, so that the system gives new connections to the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ BEAT_S = 0.25
 """Between two signs of life of a reader."""
 
 _SILENT_BEATS = 6
-"""So many in a row that do not come; each is waited for by itself, since this process may be stopped as well."""
+"""Missed heartbeats in a row after which a reader is killed. Each is awaited by itself, since this process may be
+stopped as well."""
 
 _START_S = 120.0
 _STOP_S = 15.0
@@ -37,7 +38,7 @@ _PAUSES_S = (1.0, 30.0)
 """Before one that died is started anew: the first, and the longest, as often as it dies at once."""
 
 _GONE = (OSError, ValueError)
-"""What a pipe raises whose other end, or own, has been closed."""
+"""Errors of a pipe if either end has been closed."""
 
 _log = structlog.get_logger("hummock.rpc")
 
@@ -45,12 +46,12 @@ _log = structlog.get_logger("hummock.rpc")
 class Readers:
     """A number of readers, for as long as a block runs.
 
-    A reader is told its settings and then where it is by lines on its stdin, whose end ends it: it never outlives this
-    process, however that dies.
+    A reader gets its settings and then its address by lines on stdin. It ends when stdin ends, so it never outlives
+    this process, however that dies.
     """
 
     def __init__(self, count: int, command: Sequence[str], settings: str, ledgers: Sequence[int] = ()) -> None:
-        """So many.
+        """Prepare the readers.
 
         Args:
             count: How many.
@@ -94,7 +95,7 @@ class Readers:
             self._watching.append(thread)
 
     def living(self) -> int:
-        """How many run."""
+        """Number of readers that run."""
         return sum(reader.is_running() for reader in self._readers)
 
     def __exit__(
@@ -141,7 +142,7 @@ class Readers:
 
 
 class _Reader:
-    """One of them, whichever process it is at the moment."""
+    """One reader, through all restarts of its process."""
 
     def __init__(self, command: Sequence[str], settings: str, closing: Event, ledger: int | None) -> None:
         self._command = command
@@ -195,7 +196,7 @@ class _Reader:
         return self._process is not None and self._process.poll() is None
 
     def wait_for_end(self) -> int | None:
-        """Its status, when it has ended, as one must that gives no sign of life; None where there is none."""
+        """Wait for the process to end, killing it if its heartbeat stops. Its exit status; None without a process."""
         if self._process is None:
             return None
         with suppress(*_GONE):
@@ -220,7 +221,7 @@ class _Reader:
         return True
 
     def let_go(self) -> None:
-        """Tells it to end."""
+        """Tell the reader to end."""
         # What is still unsaid need not be said.
         with suppress(*_GONE):
             _pipe(self._process, "stdin").close()

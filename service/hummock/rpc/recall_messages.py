@@ -78,12 +78,12 @@ _PATHS_OF = {FoundBy(bits): [path for flag, path in _PATH_OF if bits & flag] for
 
 
 def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None, prefix: str = "") -> RecallQuery:
-    """A recall.
+    """The query of a recall.
 
     Args:
         request: Checked against the rules.
-        until_s: When the caller stops waiting, on the monotonic clock; None means never.
-        prefix: Where it stands in the request that was sent, with a dot at its end.
+        until_s: The caller's deadline, on the monotonic clock; None means never.
+        prefix: Path of the recall within the request that was sent, ending in a dot.
 
     Raises: InvalidRequest.
     """
@@ -190,7 +190,7 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
 
 
 def intent(known: Intent) -> recall_pb2.Intent:
-    """What the user wants."""
+    """The user's intent, as a message."""
     return recall_pb2.Intent(
         domains=known.domains,
         action=known.action,
@@ -200,7 +200,7 @@ def intent(known: Intent) -> recall_pb2.Intent:
 
 
 def receipt(kept: Receipt) -> recall_pb2.Receipt:
-    """What ran and how long it took."""
+    """The receipt of a recall: the stages that ran, and their times."""
     message = recall_pb2.Receipt()
     _fill_receipt(message, kept)
     return message
@@ -253,7 +253,7 @@ def _fill_receipt(message: recall_pb2.Receipt, kept: Receipt) -> None:
 
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
-    """What could not be done."""
+    """The degradations, as messages."""
     return [
         recall_pb2.Degradation(
             part=_PARTS.get(one.path, recall_pb2.DEGRADED_PART_UNSPECIFIED),
@@ -368,7 +368,7 @@ def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:
 
 
 def _facts(facts: Mapping[str, object]) -> dict[str, Any]:
-    """What a search tells of a memory beside its text, by the fields of a result."""
+    """What a search reports of a memory in addition to its text, by the fields of a result."""
     told: dict[str, Any] = {"files" if name in _FILES else name: value for name, value in facts.items()}
     told["kind"], told["origin"] = MemoryKind[told["kind"]], Origin[told["origin"]]
     return told

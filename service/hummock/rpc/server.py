@@ -43,13 +43,13 @@ _TROUBLE_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may call, and how.
+    """Access control of a server.
 
     Attributes:
-        gate: Knows callers by their tokens.
+        gate: Authenticates callers by their tokens.
         tls: Spoken on ports; Unix sockets stay plain. None speaks plaintext.
         allow_remote_plaintext: Whether other machines may reach it without encryption.
-        has_reflection: Whether it tells its contract to whoever asks.
+        has_reflection: Whether any client may read the contract by reflection.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -68,7 +68,7 @@ class Access:
 
 
 _OPEN = Access()
-"""To the owner of this machine, without tokens."""
+"""Access for the owner of this machine, without tokens."""
 
 
 class Server:
@@ -105,16 +105,16 @@ class Server:
         shares_port: bool = False,
         activity: Callable[[], Activity] | None = None,
     ) -> Self:
-        """Listens.
+        """Start a server.
 
         Args:
-            use_cases: What answers the calls.
-            lanes: Where calls run.
+            use_cases: The functions that answer.
+            lanes: The queues on which calls run.
             address: `host:port` (port 0 lets the system choose) or `unix:path`.
-            access: Who may call, and how.
-            inside: Where other parts of the service reach it; None where there are none.
+            access: Access control.
+            inside: Address for other parts of the service; None if there are none.
             shares_port: Whether other processes listen on its port.
-            activity: What the service has done; None where nobody counts it.
+            activity: Counters of the service; None if no calls are counted.
 
         Raises:
             StartError: The address cannot be used.
@@ -192,15 +192,15 @@ async def serve(
     """Serves until SIGTERM or SIGINT, then drains and returns. A second signal ends the process at once.
 
     Args:
-        use_cases: What answers the calls.
-        lanes: Where calls run.
+        use_cases: The functions that answer.
+        lanes: The queues on which calls run.
         address: `host:port` or `unix:path`.
-        access: Who may call, and how.
-        inside: Where other parts of the service reach it; None where there are none.
+        access: Access control.
+        inside: Address for other parts of the service; None if there are none.
         shares_port: Whether other processes listen on its port.
-        activity: What the service has done; None where nobody counts it.
-        warm_up: Told the address, runs on a thread after listening and before calls are let in.
-        on_listening: Told the address, with the port that was chosen, once calls are let in.
+        activity: Counters of the service; None if no calls are counted.
+        warm_up: Gets the address; runs on a thread after listening and before calls are let in.
+        on_listening: Gets the address, with the port that was chosen, once calls are let in.
         on_hangup: Called at each SIGHUP, once calls may come in.
         drain_s: Seconds that running calls have to end.
 

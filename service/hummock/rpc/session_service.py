@@ -313,7 +313,7 @@ def turn_command(
 
 
 def turn_response(learned: LearnedTurn) -> context_service_pb2.LearnTurnResponse:
-    """What became of a turn."""
+    """The result of a turn, as a reply."""
     return context_service_pb2.LearnTurnResponse(
         seq=learned.seq, user=_side_result(learned.user), assistant=_side_result(learned.assistant)
     )

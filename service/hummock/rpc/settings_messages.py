@@ -54,7 +54,7 @@ def project_settings(sent: settings_pb2.ProjectSettings) -> ProjectSettings:
 
 
 def setting_paths(mask: Sequence[str]) -> frozenset[str]:
-    """The paths that a mask names; a group stands for all of its own. Raises: InvalidRequest."""
+    """The paths that a mask names; a group includes all of its own. Raises: InvalidRequest."""
     if not mask:
         raise InvalidRequest("update_mask", 'names no setting; it may name paths such as "chat.top_k", or "chat"')
     paths: set[str] = set()
@@ -67,7 +67,7 @@ def setting_paths(mask: Sequence[str]) -> frozenset[str]:
 
 
 def own_settings(own: ProjectSettings) -> settings_pb2.ProjectSettings:
-    """What a project says itself; all else is unset."""
+    """The settings that the project itself has; all others are unset."""
     return _settings((path, own.value(path)) for path in SETTING_PATHS)
 
 
@@ -77,7 +77,7 @@ def effective_settings(shown: SettingsShown) -> settings_pb2.ProjectSettings:
 
 
 def default_settings(shown: SettingsShown) -> settings_pb2.ProjectSettings:
-    """What would apply if the project said nothing."""
+    """The settings that would apply if the project had none."""
     return _settings((setting.path, setting.default) for setting in shown.settings)
 
 

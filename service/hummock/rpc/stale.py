@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromMemory:
-    """What answers with what was seen last, and says so in each answer."""
+    """Answers from memory with the data read last, and marks each answer as stale."""
 
     away: Callable[[], StoreUnreachable | None]
     """Why the store cannot be reached; None while it can, as far as is known."""
@@ -34,9 +34,9 @@ def answered(
     *,
     is_allowed: bool,
 ) -> Answer:
-    """The store's answer; where it cannot be reached and the caller allows it, that from memory.
+    """The store's answer, or one from memory if the store cannot be reached and the caller allows it.
 
-    Once it is known that the store is away nobody waits for it.
+    Once the store is known to be away, calls do not wait for it.
 
     Raises: StoreUnreachable: nothing answers; and what the store's answer raises.
     """

@@ -1,4 +1,4 @@
-"""From errors to statuses: one table, with the details of google.rpc."""
+"""Maps errors to statuses: one table, with the details of google.rpc."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from hummock.core.errors import (
 from hummock.rpc.validation import RulesBroken, Violation
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
-"""What clients of gRPC take unless they are told otherwise."""
+"""Largest reply that gRPC clients accept by default."""
 
 LARGEST_REPLY_BYTES = 16 * 1024 * 1024
-"""What a request may ask for, by its max_reply_bytes."""
+"""Largest reply that a request may allow by its max_reply_bytes."""
 
 DOMAIN = "hummock.dev"
 _UNAVAILABLE_RETRY_S = 1.0
@@ -61,7 +61,7 @@ _log = structlog.get_logger("hummock.rpc")
 
 
 class InternalError(HummockError):
-    """Something unexpected; the service's log tells more under the error_id."""
+    """An unexpected failure; the service's log has more under the error_id."""
 
     def __init__(self, error_id: str) -> None:
         super().__init__(f"something went wrong inside the service; its log tells more under error_id {error_id}")
@@ -90,9 +90,9 @@ def to_bytes(reply: Message, max_bytes: int = 0) -> bytes:
 
 
 def known(error: Exception, method: str) -> HummockError:
-    """The error itself when it was raised on purpose; otherwise it is logged here, once, and an InternalError is given.
+    """The error itself if it was raised on purpose; any other is logged here, once, and becomes an InternalError.
 
-    The log tells the type and the places in the code, and nothing that could hold a caller's text.
+    The log has the type and the places in the code, and nothing that could hold a caller's text.
     """
     if isinstance(error, HummockError) and _code_of(error) is not grpc.StatusCode.INTERNAL:
         return error

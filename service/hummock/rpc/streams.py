@@ -65,7 +65,7 @@ class Feed:
 
     @contextmanager
     def following(self, project: str, caller: str = "") -> Iterator[asyncio.Event]:
-        """An event that every write to the project sets; whoever waits for it clears it.
+        """An event that every write to the project sets; the caller clears it.
 
         Raises: TooManyStreams.
         """
@@ -93,7 +93,7 @@ class Feed:
 
     @property
     def streams(self) -> int:
-        """How many streams follow."""
+        """Number of open streams."""
         return self._streams
 
     @contextmanager
@@ -129,16 +129,16 @@ def _stopping() -> Unavailable:
 
 
 class Pause(Enum):
-    """What a stream gives instead of a message."""
+    """Signal that a stream yields instead of a message."""
 
     UNTIL_WRITTEN = auto()
-    """Nothing more until the request's project is written to."""
+    """Wait until the request's project is written to."""
 
 
 UNTIL_WRITTEN = Pause.UNTIL_WRITTEN
 Steps = Generator[Message | Literal[Pause.UNTIL_WRITTEN], None, None]
-"""Each step runs on a worker, one after the other. Before a pause it must have looked at the project in that very step:
-a write that came earlier than the step wakes nobody."""
+"""Steps of a stream; each runs on a worker, one after the other. A step that ends in a pause must itself have read the
+project: a write before the step wakes no stream."""
 
 
 class Replies(Protocol):
@@ -149,14 +149,14 @@ class Replies(Protocol):
 
 
 class Messages(Replies, Protocol):
-    """Both ends of a stream."""
+    """Both directions of a stream."""
 
     async def read(self) -> object:
-        """The next message as bytes; anything else behind the last one."""
+        """The next message as bytes; anything else after the last one."""
 
 
 async def read_next(wire: Messages, feed: Feed) -> bytes | None:
-    """The next message; None behind the last one. Raises: Unavailable, when the service stops before it comes."""
+    """The next message; None after the last one. Raises: Unavailable, when the service stops before it comes."""
     with feed.until_over():
         data = await wire.read()
     return data if isinstance(data, bytes) else None
@@ -165,16 +165,16 @@ async def read_next(wire: Messages, feed: Feed) -> bytes | None:
 async def answer_each(
     work: Callable[[bytes], bytes], project_of: ProjectName, queue: AdmissionQueue, wire: Messages, feed: Feed
 ) -> None:
-    """Answers each message before the next one is read, so that the connection itself slows the sender down.
+    """Answer each message before the next one is read, so that the connection itself slows the sender down.
 
     Args:
-        work: Makes the answer of a message.
-        project_of: Whose a message is.
-        queue: Where that runs.
+        work: Makes the answer to a message.
+        project_of: Finds the project of a message.
+        queue: The queue that the work runs on.
         wire: The stream.
-        feed: Says when the service stops.
+        feed: Signals that the service stops.
 
-    Raises: what the work raises, behind the answers before it; Unavailable, when the service stops.
+    Raises: what the work raises, after the answers before it; Unavailable, when the service stops.
     """
     while (data := await read_next(wire, feed)) is not None:
         project = project_of(data)
@@ -201,12 +201,12 @@ class ReplyStream:
         self._feed = feed
 
     async def answer(self, data: bytes, wire: Replies, caller: str = "") -> None:
-        """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile.
+        """Send all replies. Raises: what the method raises; Unavailable, when the service stops meanwhile.
 
         Args:
             data: The request.
             wire: Takes the replies.
-            caller: Whose stream it is.
+            caller: The caller that the stream counts for.
         """
         check_size(data)
         with self._feed.until_over():
@@ -238,7 +238,7 @@ class _Walk:
         self._is_over = False
 
     def next(self) -> bytes | Pause | None:
-        """The next message as bytes, or a pause; None behind the last one."""
+        """The next message as bytes, or a pause; None after the last one."""
         try:
             step = next(self._steps, None)
         finally:
@@ -248,7 +248,7 @@ class _Walk:
         return to_bytes(step) if isinstance(step, Message) else step
 
     def close(self) -> None:
-        """Ends the walk: at once, or behind the step that runs."""
+        """End the iteration: at once, or after the running step."""
         self._is_over = True
         with suppress(ValueError):
             self._steps.close()

@@ -21,7 +21,7 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """Where the files lie, all of them PEM.
+    """Paths of the files, all of them PEM.
 
     Attributes:
         certificate: The service's, and those between it and its authority.
@@ -35,13 +35,13 @@ class TlsFiles:
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """Those that there are."""
+        """The files that are configured."""
         return (self.certificate, self.key) if self.client_ca is None else (self.certificate, self.key, self.client_ca)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loaded:
-    """What the files held: checked, and fitting together."""
+    """Contents of the files: checked, and fitting together."""
 
     stamp: _Stamp
     certificate: bytes
@@ -51,10 +51,9 @@ class _Loaded:
 
 
 class Tls:
-    """What the files hold now. Each new connection looks whether they were replaced.
+    """The current contents of the files. Each new connection checks whether they were replaced.
 
-    Files that do not fit together, as in the middle of being replaced, are said in the log, and the last ones that did
-    go on.
+    Files that do not fit together, as in the middle of a replacement, are logged, and the last valid ones stay in use.
     """
 
     def __init__(self, files: TlsFiles) -> None:
@@ -107,7 +106,7 @@ class Tls:
 
 
 def _load(files: TlsFiles) -> _Loaded:
-    """What the files hold. Raises: StartError."""
+    """Read and check the files. Raises: StartError."""
     try:
         stamp = _stamp(files)
         certificate, key, *client_ca = [path.read_bytes() for path in files.all]

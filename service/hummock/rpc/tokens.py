@@ -1,4 +1,4 @@
-"""Tokens in the caller's keeping: where a page ended, and what the turns so far have left behind."""
+"""Tokens that the client keeps: the end of a page, and the state of the turns so far."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def page_token(request: Message, position: str) -> str:
-    """The token of the page that begins behind `position`."""
+    """The token of the page that begins after `position`."""
     return _request_digest(request, position) + position
 
 
 def page_position(request: Message, token: str) -> str:
-    """Where the page begins that this token of the request asks for; "" is the beginning.
+    """The position after which the token's page begins; "" is the beginning.
 
     Raises:
-        InvalidRequest: The token is not one that a request with the same other fields was answered with.
+        InvalidRequest: The token was not given in reply to a request with the same other fields.
     """
     if not token:
         return ""
@@ -44,9 +44,9 @@ def page_position(request: Message, token: str) -> str:
 
 
 def page_number(request: Message, token: str) -> int | None:
-    """The position where pages are told apart by numbers from 1 on; None is the beginning.
+    """The position of a page whose positions are numbers from 1 on; None is the beginning.
 
-    Raises: InvalidRequest, also where somebody has made a token of something else.
+    Raises: InvalidRequest, also for a token that was made up.
     """
     position = page_position(request, token)
     if not position:

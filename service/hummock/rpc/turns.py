@@ -1,4 +1,4 @@
-"""Turns: whose work is next where several wait. Interactive work goes before bulk, and projects share what there is."""
+"""Fair queue of jobs: interactive work goes before bulk, and projects share the workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEPT_LINES = 1024
 
 @dataclass(slots=True, eq=False)
 class _Line(Generic[Item]):
-    """What waits of one project; `had_s` is the worker time that it counts as having had."""
+    """Queue of one project; `had_s` is the worker time charged to it."""
 
     had_s: float
     waiting: deque[Item] = field(default_factory=deque)
@@ -44,7 +44,7 @@ class _Lines(Generic[Item]):
         return len(self._busy)
 
     def length(self, project: str) -> int:
-        """What waits of a project."""
+        """Number of a project's waiting jobs."""
         line = self._busy.get(project)
         return len(line.waiting) if line else 0
 
@@ -61,7 +61,7 @@ class _Lines(Generic[Item]):
         self._count += 1
 
     def pop(self, expected_s: float) -> tuple[str, Item]:
-        """The next one, whose line is charged what it will probably take."""
+        """Remove the next job and charge its project the expected time."""
         # Of equal ones that which was served the longest time ago.
         project = min(self._busy, key=lambda name: self._busy[name].had_s)
         line = self._busy.pop(project)
@@ -90,7 +90,7 @@ class _Lines(Generic[Item]):
         return max(self._busy, key=lambda name: len(self._busy[name].waiting), default=None)
 
     def newest(self, project: str) -> Item:
-        """What came last of a project that waits."""
+        """The newest job of a project, which must have one."""
         return self._busy[project].waiting[-1]
 
     def _forget(self) -> None:
@@ -100,7 +100,7 @@ class _Lines(Generic[Item]):
 
 
 class Turns(Generic[Item]):
-    """Work that waits. Not safe for several threads; whoever holds it has a lock."""
+    """Waiting jobs of all projects. Not safe for several threads: the caller holds a lock."""
 
     def __init__(self) -> None:
         self._interactive: _Lines[Item] = _Lines()
@@ -111,14 +111,14 @@ class Turns(Generic[Item]):
         return len(self._interactive) + len(self._bulk)
 
     def push(self, project: str, item: Item, *, is_bulk: bool = False) -> None:
-        """Behind what waits of the project."""
+        """Append a job to its project's queue."""
         self._lines(is_bulk=is_bulk).push(project, item)
 
     def pop(self, expected_s: float) -> tuple[str, Item] | None:
-        """Whoever is next, with its project; None where nothing waits.
+        """Remove the next job, with its project; None if the queue is empty.
 
         Args:
-            expected_s: What it will probably take; `charge` puts that right when it is known.
+            expected_s: Expected time of the job; `charge` corrects it when the time is known.
         """
         is_bulk = self._bulk.busy > 0 and (not self._interactive.busy or self._since_bulk >= BULK_ONE_IN - 1)
         lines = self._lines(is_bulk=is_bulk)

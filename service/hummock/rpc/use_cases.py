@@ -1,4 +1,4 @@
-"""What the servicers call: made by wiring, and all that it knows of them."""
+"""The functions that servicers call, made by wiring."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hummock.rpc.stale import FromMemory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
-    """One of each. All are synchronous and safe to call from several threads."""
+    """One of each use case. All are synchronous and safe to call from several threads."""
 
     recall: CachedRecall
     render: Render
@@ -55,10 +55,10 @@ class UseCases:
     """Begins to read entries of a project, or joins what reads them already; the ids are those of chosen ones."""
     status: Status
     embedding_status: Callable[[], EmbeddingStatus]
-    """How the embedding of what waits for its vectors goes."""
+    """Progress of the embedding of memories without vectors."""
     follow: Callable[[Callable[[str, int], None]], None]
-    """Has a function told of every write, as `ports.Store` says, and of every step of a scan."""
+    """Registers a callback for every write, as in `ports.Store`, and for every step of a scan."""
     load: Callable[[], ProcessLoad]
-    """How busy this process is, but for its calls."""
+    """Load of this process, without its calls."""
     trouble: Callable[[], str]
-    """Why the service cannot be relied on, for people; empty while it can. At hand at once."""
+    """Why the service is unhealthy, for people; empty while it is not. Returns at once."""

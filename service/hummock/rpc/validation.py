@@ -1,4 +1,4 @@
-"""From bytes to a request whose shape is right. The rules stand in the contract and are applied here, nowhere else."""
+"""Parses bytes to a valid request. The rules are written in the contract and are applied here, nowhere else."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def decode(message_type: type[AnyMessage], data: bytes) -> AnyMessage:
 
 
 def check(message: Message, prefix: str = "", only: Iterable[str] | None = None) -> None:
-    """Checks a message against the rules of the contract.
+    """Check a message against the rules of the contract.
 
     Args:
         message: The request, or a part of it.
-        prefix: Where the part stands in the request, with a dot at its end.
-        only: Paths of the fields to look at, with all that is above and below them; None means all.
+        prefix: Path of the part within the request, ending in a dot.
+        only: Paths of the fields to check, with all that is above and below them; None means all.
 
     Raises:
         RulesBroken: Names every field that breaks a rule.
@@ -142,7 +142,7 @@ def _element(element: object) -> str:
 
 
 def _in_words(rule_id: str, message: str, value: object) -> str:
-    """The rule with what the value is beside it: its number or its size, never a text of the caller's."""
+    """The rule together with the number or size of the value, never a text of the caller's."""
     if rule_id in _PLAIN:
         return message if rule_id == "required" and "oneof" in message else _PLAIN[rule_id]
     if rule_id == "enum.defined_only":
@@ -188,7 +188,7 @@ def _first_bad(message_type: Descriptor, data: memoryview, depth: int) -> str:
 
 
 def _bad_in(field: FieldDescriptor, value: memoryview, depth: int) -> str | None:
-    """What in this field is bad: "" for its own text, a path for what is inside it, None for nothing."""
+    """What is bad in this field: "" for its own text, a path for a nested one, None for nothing."""
     if field.type == FieldDescriptor.TYPE_STRING:
         return None if _is_utf8(value) else ""
     if field.message_type is not None:

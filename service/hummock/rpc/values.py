@@ -176,7 +176,7 @@ def wants_raw(view: memory_pb2.MemoryView.ValueType) -> bool:
 
 
 def page_size(asked: int, unset_means: int = DEFAULT_PAGE_SIZE) -> int:
-    """How many a page may have: too many are taken for the most that there may be."""
+    """The size of a page; sizes above the maximum are lowered to it."""
     return min(asked or unset_means, MAX_PAGE_SIZE)
 
 

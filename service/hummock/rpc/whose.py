@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from google.protobuf.message import Message
 
 PEER = "hummock-peer"
-"""Metadata by which a process that shares the service's port says whose call it hands on."""
+"""Metadata key by which a process that shares the service's port names the peer of a forwarded call."""
 
 _MOST_FIELDS = 64
 _LENGTHS = {1: 8, 5: 4}
@@ -16,19 +16,19 @@ _STRING = 2
 
 
 class CallContext(Protocol):
-    """What of a call says where it comes from."""
+    """The part of a call's context that identifies its peer."""
 
     def peer(self) -> str:
         """GRPC's name of the other end."""
 
     def invocation_metadata(self) -> Any:
-        """What the caller sent beside the request."""
+        """The metadata that the caller sent with the request."""
 
 
 def caller_of(context: CallContext) -> str:
-    """Who calls: another machine by its address, a process of this one by its connection.
+    """The caller's identity: the address of another machine, or the connection of a local process.
 
-    All that use this machine have one address, and an editor is not to pay for a script.
+    All local processes have one address, and the calls of a script are not to slow down an editor.
     """
     peer = context.peer()
     if peer.startswith("unix:"):
@@ -42,9 +42,9 @@ def caller_of(context: CallContext) -> str:
 
 
 class ProjectName:
-    """Finds the project in the bytes of a request, before they are parsed. What is no such request has none.
+    """Finds the project in the bytes of a request, before they are parsed; empty for bytes that are no such request.
 
-    A wrong answer harms nobody: it says in which line a call waits, and no more.
+    A wrong answer is harmless: it only chooses the queue in which a call waits.
     """
 
     def __init__(self, request_type: type[Message]) -> None:
@@ -52,7 +52,7 @@ class ProjectName:
         self._paths = _paths(request_type.DESCRIPTOR)
 
     def __call__(self, data: bytes) -> str:
-        """The project's name; empty where none is said."""
+        """The project's name; empty if there is none."""
         found: bytes | None = data
         for numbers in self._paths:
             found = None if found is None else _field(found, numbers)
@@ -93,7 +93,7 @@ def _field(data: bytes, numbers: Collection[int]) -> bytes | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number there, and where it ends; 0 behind the end of the bytes."""
+    """A varint and the offset of its end; 0 beyond the end of the bytes."""
     value = shift = 0
     while at < len(data) and shift < 64:
         byte = data[at]
