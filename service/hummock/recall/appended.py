@@ -1,7 +1,7 @@
-"""Where substrings are looked for beside vectors: what they alone found stands behind, at one score (S0-13).
+"""Substring matches, appended after the vector hits at one constant score (S0-13).
 
-A substring says that a text holds it, and nothing of how much of the text is about it. So its hits have no score to be
-mixed with: the newest of them follow the last one that is similar.
+A substring match says that a text holds it, but not how much of the text is about it. So such hits have no score that
+could be mixed with others: the newest of them follow the last similar one.
 """
 
 from __future__ import annotations

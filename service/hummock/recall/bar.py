@@ -1,8 +1,8 @@
-"""Which fragments of code are left out of a group of code: those for which too little speaks, all things together.
+"""Leaves out fragments of code with too little evidence from similarity, late interaction and words together.
 
-Among thousands of fragments some sound like anything that is asked. Similarity alone cuts what is asked for in another
-language or in other words with them; together with late interaction and shared words it does not. Where the numbers
-come from: docs/decisions/046.
+Among thousands of fragments some resemble any question. A bar on similarity alone also cuts answers to questions in
+another language or in other words; together with late interaction and shared words it does not. Source of the numbers:
+docs/decisions/046.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from hummock.recall.plan import KEEPS_ALL
 from hummock.recall.query_features import QueryFeatures
 
 MANY_FRAGMENTS: Final = 4096
-"""So many fragments a bar is of. Each halving of them lowers it by `BAR_A_HALVING`, for so much less resembles any
-question by chance; of more it was not measured and rises no further."""
+"""Number of fragments that the bar is calibrated for. Each halving lowers it by `BAR_A_HALVING`, as fewer fragments
+resemble a question by chance; above this number it was not measured and stays the same."""
 
 BAR_A_HALVING: Final = 0.05
 
 WORTH_OF_WORDS: Final = 0.2
-"""What the evidence of words adds to the similarity and the late interaction of a fragment."""
+"""Weight of the evidence of words, added to a fragment's similarity and late interaction."""
 
 MOST_EVIDENCE: Final = 2.0
-"""Up to so much of it counts."""
+"""Most evidence of words that counts."""
 
 LATE_AT_NOTHING: Final = 0.40
 LATE_A_SIMILARITY: Final = 0.50
@@ -41,9 +41,10 @@ _EXEMPT = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
 
 
 def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration) -> Fused:
-    """A group of code without what is below the plan's bar; any other group as it is.
+    """A group of code without fragments below the plan's bar; any other group unchanged.
 
-    Exempt are key files of domains that the query names, holders of the name that it is, and what is told of its time.
+    Exempt are key files of domains that the query names, holders of the name that the query is, and memories that match
+    its time.
 
     Args:
         fused: In any order.

@@ -1,9 +1,9 @@
-"""A bridge from a query to what is written in another language: its gloss, and what that says of candidates.
+"""Search across languages: translates the words of a query, and scores candidates in the other language by that.
 
-Stored memories stay as they are. The gloss of a Chinese query is read by the model that knows English; any other query
-is its own bridge, by what the model that knows Chinese makes of it. The words of the gloss are looked for beside those
-of the query. Each candidate is scored in its own language: those in the query's as if there were no gloss, all others
-by what the bridge says. Where the numbers come from: docs/decisions/034.
+Stored memories stay as they are. The translation of a Chinese query is read by the model that knows English; for any
+other query the model that knows Chinese reads the query itself. The translated words are searched for alongside those
+of the query. Each candidate is scored in its own language: candidates in the query's language as if there were no
+translation, all others by the translation. Source of the numbers: docs/decisions/034.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from hummock.text.own_terms import NO_OWN_TERMS, OwnTerms, own_terms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """What a bridge is worth for texts of its language.
+    """Weights of a translation for texts of its language.
 
     Attributes:
-        unrelated_prose: Its cosine with prose that has nothing to do with it; similarity counts from there.
+        unrelated_prose: Its cosine with unrelated prose; similarity counts from there.
         prose_share: Its share in the similarity of prose; the query's own has the rest.
-        prose_words: What the best match of the gloss's words adds to that similarity. Were they scored as words, words
+        prose_words: What the best match of the translated words adds to that similarity. Were they scored as words,
+            words
             of the query that hardly match would decide how much all words weigh.
-        unrelated_code: As of prose. Code takes the better similarity of both, since comments in it may be in the
-            query's language.
-        code_words: As of prose.
+        unrelated_code: Its cosine with unrelated code. Code takes the better similarity of both, since comments in it
+            may
+            be in the query's language.
+        code_words: What the best match of the translated words adds to the similarity of code.
     """
 
     unrelated_prose: float
@@ -70,13 +72,13 @@ _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if"
 
 
 def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gloss | None:
-    """The query in words of the other language; None where no term is known, and where nothing is in that language.
+    """Translate the words of a query; None if no term is known, or if no memory is in the other language.
 
-    What the project calls things in both is among the terms. A query that is mostly Chinese has one in English. A
-    project that holds none of its words and none of the most frequent ones has nothing that is not Chinese, where its
-    memories do not say so themselves. A query without any Chinese has one in Chinese where two models make the space,
-    unless it is a name, and the project holds one of its words. Who asks for one path alone, or for substrings, gets
-    that path's order and no bridge (1.1-10).
+    The project's own terms, named in both languages, are included. A query that is mostly Chinese is translated to
+    English, unless the project holds nothing but Chinese: its memories say so, or it holds none of the translated words
+    and none of the most frequent ones. A query without any Chinese is translated to Chinese where two models make the
+    space, unless it is a name, if the project holds one of the translated words. A query for one path alone, or for
+    substrings, gets that path's order and no translation (1.1-10).
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
@@ -112,12 +114,15 @@ def _own_terms(names: GivenNames) -> OwnTerms:
 
 
 def query_gloss(said: Gloss | None) -> QueryGloss | None:
-    """What a model reads of a gloss: of one in Chinese nothing, for the query itself says more to the model."""
+    """The part of a translation that a model reads.
+
+    None for one in Chinese: there the query itself says more to the model.
+    """
     return None if said is None or said.is_chinese else QueryGloss(said.text, said.coverage)
 
 
 def glossed_terms(said: Gloss | None) -> tuple[GlossedTerm, ...]:
-    """What a receipt says of a gloss."""
+    """The translated terms for the receipt."""
     concepts = () if said is None else said.concepts
     return tuple(GlossedTerm(term=concept.source, words=concept.words) for concept in concepts)
 
@@ -142,7 +147,7 @@ def with_bridge(
 
 
 def _words(said: Gloss, own: tuple[str, ...]) -> tuple[dict[str, float], dict[str, int]]:
-    """Weights of the gloss's terms, and the bits of the query's own terms that each stands for; none twice."""
+    """Weights of the translated terms, and the bits of the query's own terms that each stands for; no term twice."""
     place = {term: bit for bit, term in enumerate(own)}
     weights: dict[str, float] = {}
     stands_for: dict[str, int] = {}
@@ -211,7 +216,7 @@ def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, calibrati
 
 
 def _of_best(said: Bridged, features: QueryFeatures) -> NDArray[np.float32]:
-    """What the gloss's words say of each candidate, (n,) in [0, 1]; the best has as much as it holds of them."""
+    """Scores of the candidates by the translated words, (n,) in [0, 1]; the best gets the share of words it holds."""
     glossed = 0 if features.bridge is None else int(np.bitwise_or.reduce(features.bridge.stands_for, initial=0))
     held = int(np.bitwise_count(said.matched).max(initial=0, where=said.is_foreign))
     fit = min(1.0, held / (ENOUGH * glossed.bit_count())) if glossed else 1.0

@@ -1,4 +1,4 @@
-"""Recall, with the answers of the last minutes cached for those who ask the same again."""
+"""A cache in front of recall: answers of the last minutes, for equal queries."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _HIT_BYTES = 2048
 
 
 class CachedRecall:
-    """Answers as the recall inside does. Safe to call from several threads.
+    """Answers like the recall inside, from a cache where possible. Safe to call from several threads.
 
-    The key holds the project's content_seq, when its last memory expired and all of the request, so a recall after
-    a write or an expiry never sees an answer from before it. Where the request leaves `as_of` to the clock, ages
-    are those of the moment of asking; with decay, whose scores would have to follow, the answer is used for a short
-    while only and says its `as_of`; one that counts words such as "yesterday" for as long as they mean the same.
-    Degraded answers are not cached.
+    The key holds the project's content_seq, the time its last memory expired, and all of the request, so a recall after
+    a write or an expiry never sees an older answer. If the request leaves `as_of` to the clock, ages are recomputed for
+    each caller. With decay, scores would have to follow, so an answer is reused only for a short while and states its
+    `as_of`; with words such as "yesterday" it is reused for as long as they mean the same days. Degraded answers are
+    not cached.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class CachedRecall:
         clock: Clock,
         is_inline: Callable[[RecallQuery], bool] = lambda query: False,
     ) -> None:
-        """Caches the answers of a recall.
+        """Cache the answers of a recall.
 
         Args:
             recall: The recall inside.
             store: What it reads.
             emb_space: The id of its embedder's space.
             clock: The time.
-            is_inline: Whether it needs a few milliseconds at most for a query, and waits for nobody.
+            is_inline: Whether it needs a few milliseconds at most for a query, and waits for nothing.
         """
         self._is_inline = is_inline
         self._recall = recall
@@ -248,10 +248,10 @@ def _text_bytes(memory: Memory) -> int:
 
 
 class AnswerCache(Generic[Key, Value]):
-    """Answers by key, those used last for longest, each for a fixed time. Safe to call from several threads.
+    """Answers by key, the least recently used evicted first, each for a fixed time. Safe to call from several threads.
 
-    An answer that is too old goes when it is looked up; those that nobody looks up any more go with a later one that
-    is put, so that what was deleted does not stay in memory for as long as there is room.
+    An expired answer is removed when it is looked up; one that is not looked up any more is removed when a later one is
+    added, so that deleted memories do not stay in memory for as long as there is room.
     """
 
     def __init__(self, *, monotonic: Callable[[], float], ttl_s: float, max_entries: int, max_bytes: int) -> None:
@@ -275,15 +275,15 @@ class AnswerCache(Generic[Key, Value]):
         weigh: Callable[[Value], int | None],
         patience_s: float | None = None,
     ) -> tuple[Value, bool]:
-        """The answer, and whether somebody else had computed it or was doing so.
+        """The answer, and whether it came from the cache or from a computation already under way.
 
-        What `compute` raises goes to all who wait for it, to each an exception of its own, and is not cached. Nor is
-        what a caller computes for itself, since what was under way does not serve it.
+        An error of `compute` goes to all callers that wait for it, as an exception of its own for each, and is not
+        cached. Nor is an answer that a caller computes because the one under way did not serve it.
 
         Args:
             key: Equal for equal questions.
             compute: Called when there is no answer and none is under way. Must not ask for the same key.
-            is_usable: Whether another's answer serves this caller; if not, it is computed anew.
+            is_usable: Whether another caller's answer serves this one; if not, it is computed anew.
             weigh: Bytes of a new answer; None when it shall not be cached.
             patience_s: How long to wait for an answer that is under way; None means as long as it takes.
         """
@@ -326,7 +326,7 @@ class AnswerCache(Generic[Key, Value]):
         return entry.value
 
     def _end(self, key: Key, value: Value | None = None, nbytes: int | None = None) -> None:
-        """In one step, so that whoever asks finds the answer either under way or cached."""
+        """End a computation in one step, so that the answer is always either under way or cached."""
         with self._lock:
             del self._under_way[key]
             if value is not None and nbytes is not None and nbytes <= self._max_bytes // _LARGEST_SHARE:

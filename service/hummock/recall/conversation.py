@@ -1,4 +1,4 @@
-"""What a question about a conversation prefers: turns of the speaker it names, and of a time where it asks for one."""
+"""Preferences of a question about a conversation: turns of the speaker it names, and of the time it asks for."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
 
 
 def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
-    """A group with such turns raised; the best keeps its relevance, so that others fall behind it.
+    """A group with the preferred turns raised; the best keeps its relevance, so that others fall below it.
 
-    What is looked up by name stays as it is, and so does a group in which no session speaks.
+    Candidates found by name are unchanged, and so is a group without turns of a session.
 
     Args:
         fused: Best first.
@@ -67,7 +67,7 @@ def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
 
 
 def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
-    """One for each candidate, in order; None where the question prefers none."""
+    """A factor for each candidate, in order; None if the question prefers none."""
     found, rows = fused.candidates, fused.row
     speaker = named_speaker(text, found.speaker)
     if not speaker and not plan.wanted:
@@ -87,7 +87,7 @@ def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
 
     Args:
         text: The question.
-        speakers: Those who may be meant, as `Candidates.speaker` has them, repeats and zeros included.
+        speakers: Possible speakers, hashed as in `Candidates.speaker`, repeats and zeros included.
     """
     known = set(speakers.tolist()) - {0}
     if not known:

@@ -1,6 +1,6 @@
-"""Which of the ranked are hits, and in which order: what differs first, other versions of a hit last.
+"""Picks the hits from ranked candidates: diverse ones first, other versions of a hit last.
 
-No writer for whom nobody vouches fills the first hits, where others have something to say.
+An unverified writer cannot fill the first hits if others have something to say.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ IN_FULL = 1.0
 """A bound that no cosine passes."""
 
 NEAR = 0.5
-"""Share of the best relevance from which on others come before the rest of a writer who has enough. Below it they would
-take the place of what answers."""
+"""Share of the best relevance above which candidates of others come before the rest of a writer that has enough hits.
+Below it they would displace answers."""
 
 
 def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, calibration: Calibration) -> Picked:

@@ -1,4 +1,4 @@
-"""When that happened by which a query tells a time: it is searched for first, and the time lies beside its day."""
+"""Resolves a time told by an event ("two weeks after the launch"): finds the event first, then shifts from its day."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_LOOKED_AT = 3
 
 
 def told_by(query: RecallQuery) -> ToldByEvent | None:
-    """The event by which a query tells its time; None where it tells none, or others tell it."""
+    """The event by which a query tells its time; None if there is none, or if the caller or the calendar tells it."""
     if query.time_words is False or query.keyword_mode is not KeywordMode.TERMS or not joins_paths(query):
         return None
     if query.intent is not None and query.intent.times:
@@ -39,7 +39,10 @@ def told_by(query: RecallQuery) -> ToldByEvent | None:
 
 
 def event_query(query: RecallQuery, told: ToldByEvent) -> RecallQuery:
-    """What finds the event: CHAT, which answers nothing where nothing is like it, whatever its age."""
+    """The query that finds the event, whatever its age.
+
+    Its preset is CHAT, which returns nothing if nothing is similar.
+    """
     return RecallQuery(
         project=query.project,
         text=told.event,
@@ -59,12 +62,12 @@ def event_query(query: RecallQuery, told: ToldByEvent) -> RecallQuery:
 
 
 def at_event(query: RecallQuery, told: ToldByEvent, found: Sequence[tuple[Fused, NDArray[np.int64]]]) -> RecallQuery:
-    """The query with the time that it tells; as it is where what was found does not say when it was.
+    """The query with the time that it tells; unchanged if no memory found says when it was.
 
     Args:
         query: As it was asked for.
         told: Its event.
-        found: Of each group what `event_query` found, with the places of its hits.
+        found: The ranked groups that `event_query` found, with the places of their hits.
     """
     for ranked, places in found:
         candidates: Candidates = ranked.candidates

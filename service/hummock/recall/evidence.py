@@ -1,7 +1,7 @@
-"""What the words that a candidate shares with the query say for it, where it is little like the query.
+"""Evidence of shared words, for candidates that are not similar to the query.
 
 A shared word is no evidence by itself: any text holds "the", and one in twenty "question". What counts is how much of
-what the query tells of its subject a candidate holds, and how rare that is.
+the query's subject a candidate's words cover, and how rare they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENOUGH_WORTH = 0.8
 """Rarity that is enough evidence for long queries and for bilingual ones; a term that no memory holds has rarity 1."""
 
 STANDING_OUT = 2.5
-"""So many times as similar as the next one is what needs less of a preset's minimum."""
+"""Ratio of the best similarity to the next at which a candidate stands out, and needs less of a preset's minimum."""
 
 _ANY = 1e-3
 """Threshold for CODEX, in place of both: any content word suffices, since entries are called by names, often short
@@ -32,10 +32,10 @@ ones."""
 
 
 def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[np.float32]:
-    """(n,) what words say for each candidate, not negative, 1 and more being enough; (0,) where nobody asks.
+    """Evidence of words for each candidate, (n,), not negative, 1 and more being enough; (0,) if the plan ignores it.
 
-    The less of the query's script the model knows, the less is asked of the words. Where there is no similarity, any
-    word of content is enough; where there is none of all candidates, any term.
+    The less of the query's script the model knows, the less evidence is required. For candidates without a similarity
+    any content word is enough; if no candidate has one, any term.
     """
     if plan.min_similarity <= KEEPS_ALL:
         return np.empty(0, np.float32)
@@ -55,9 +55,9 @@ def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[
 
 
 def best_cosine(groups: Iterable[Candidates], plan: Plan, features: QueryFeatures, calibration: Calibration) -> float:
-    """The cosine of the most similar candidate, where it stands out among those of all groups; else infinity.
+    """The cosine of the most similar candidate, if it stands out among those of all groups; else infinity.
 
-    What equals the query is no candidate here, and copies of one text are one.
+    Texts that equal the query do not count, and copies of one text count as one.
     """
     if plan.min_of_best >= plan.min_similarity or features.vector is None:
         return np.inf

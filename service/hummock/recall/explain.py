@@ -1,7 +1,7 @@
-"""Explain: why a recall brought back a memory, or did not, and the fewest changes that would. A pure read.
+"""Explains why a recall returned a memory or not, and the fewest changes that would return it. Reads only.
 
-The recall is made again, and its ranking looked through for where the memory drops out (`judge`); changes that take it
-past that stage are tried one after the other (`remedy.py`); then it is said in words (`sentences.py`).
+The recall is repeated and its ranking searched for the stage where the memory drops out (`judge`); changes that take it
+past that stage are tried one after the other (`remedy.py`); the result is put into words (`sentences.py`).
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Explain:
         self._clock = clock
 
     def __call__(self, query: ExplainQuery) -> Explained:
-        """What became of the memory; where it was lost, what brings it back has been tried out.
+        """The verdict on the memory; if it was lost, with changes that were tried and do return it.
 
-        A memory of another project is not found, as one that does not exist.
+        A memory of another project is not found, like one that does not exist.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
@@ -78,7 +78,7 @@ class Explain:
         )
 
     def _verdict(self, query: RecallQuery, memory: Memory) -> Verdict | None:
-        """What the recall did with the memory; None when it was removed meanwhile."""
+        """The stage at which the recall kept or lost the memory; None if it was removed meanwhile."""
         ranking = self._recall.ranking(query)
         groups, kind = ranking.plan.groups, memory.kind
         if says_too_little(query):
@@ -123,19 +123,19 @@ class Explain:
         return Remedy(changes=changes(asked, recall), recall=recall, rank=rank)
 
     def _rank(self, query: RecallQuery, memory: Memory) -> int:
-        """Its rank among the hits of its group, from 1; 0 when it is none."""
+        """The memory's rank among the hits of its group, from 1; 0 if it is not a hit."""
         verdict = self._verdict(query, memory)
         return int(verdict.value) if verdict is not None and verdict.stage is None else 0
 
 
 def judge(ranking: Ranking, place: int, memory: Memory, standing: Standing, calibration: Calibration) -> Verdict:
-    """What the group at this place did with a memory.
+    """Find out what the group at this place did with a memory.
 
     Args:
-        ranking: The recall as far as hits are chosen.
-        place: Of the group that takes memories of its kind.
-        memory: It, with its payload or without.
-        standing: Where it stands by that group's query.
+        ranking: The recall up to the choice of hits.
+        place: Index of the group that takes memories of its kind.
+        memory: The memory, with its payload or without.
+        standing: Its rank by that group's query.
         calibration: From cosine to similarity.
     """
     case = _Case(
@@ -153,7 +153,7 @@ def judge(ranking: Ranking, place: int, memory: Memory, standing: Standing, cali
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Case:
-    """One memory before the group that takes its kind."""
+    """One memory and the group that takes its kind."""
 
     plan: Plan
     group: GroupPlan
@@ -247,7 +247,7 @@ class _Case:
         return Verdict(stage=stage, others=(nearest,), value=cosine, threshold=bar, numbers=numbers)
 
     def _versions(self, rank: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of others, given by their ranks, that are of its name; all of them where a longer list had one."""
+        """Those of the others, given by their ranks, that have its name; all of them if none has."""
         names = self.found.name_hash[self.fused.row]
         versions = others[names[others] == names[rank]]
         return versions if len(versions) else others
@@ -285,7 +285,7 @@ class _Case:
         )
 
     def _standing_numbers(self) -> Numbers:
-        """What is known of a memory that is no candidate."""
+        """Scores that are known of a memory that is not a candidate."""
         standing = self.standing
         cosine = np.array([standing.cosine], np.float32)
         similarity = float(self.calibration.similarity(cosine, han=self.features.is_han)[0])
@@ -313,7 +313,7 @@ class _Case:
 
 
 def _only(found: Candidates, row: int) -> Candidates:
-    """One candidate as if it were the only one."""
+    """A set of candidates that holds only this one."""
     # Rarity is of the query's terms.
     columns = {name: getattr(found, name) for name in Candidates.__struct_fields__ if name != "rarity"}
     single: dict[str, Any] = {

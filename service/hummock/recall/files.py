@@ -1,8 +1,8 @@
-"""What a fragment of code gains and loses by its file: others of it speak for it, and one of each comes first.
+"""Adjusts fragments of code by their file: others of the file support them, and the best of each file comes first.
 
-A question about code is answered by a place, and a place has more than one fragment. Where several of a file resemble
-the question it is rather there than where one does. A file's head, which has no symbol, tells in prose what its
-functions do: it resembles more questions than it answers. Where the numbers come from: docs/decisions/046.
+A question about code is answered by a place, and a place has more than one fragment. If several fragments of a file
+resemble the question, the answer is more likely there. A file's head, which has no symbol, describes in prose what its
+functions do: it resembles more questions than it answers. Source of the numbers: docs/decisions/046.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hummock.recall.fuse import Fused
 from hummock_kernels.files import FileShares, order_by_files
 
 SUPPORT: Final = 0.05
-"""How much of the relevance of each of the best others of its file a fragment gains."""
+"""Share of the relevance of each of the best other fragments of its file that a fragment gains."""
 
 SUPPORTERS: Final = 3
-"""How many others count: a long file has many that resemble anything a little."""
+"""Most other fragments that count: a long file has many that resemble anything a little."""
 
 SECOND_LOSS: Final = 0.05
-"""What all but the best fragment of a file lose, of a relevance in [0, 1]: another file may have the answer."""
+"""Loss of all but the best fragment of a file, of a relevance in [0, 1]: another file may have the answer."""
 
 HEAD_FACTOR: Final = 0.85
 """Factor for a fragment without a symbol, if another fragment of its file has one."""

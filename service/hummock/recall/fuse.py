@@ -1,4 +1,4 @@
-"""One order out of several paths: drop echoes and duplicates, join the scores, let them decay."""
+"""Joins several paths to one order: drops echoes and duplicates, joins the scores, applies decay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ are worth differs by model, script and kind (the vector path's best share was be
 tells which it is: a model that has found nothing like the query knows little about it."""
 
 STEEPNESS = 3.0
-"""How fast the odds of the vector path grow with that similarity: as its power."""
+"""Power with which the odds of the vector path grow with that similarity."""
 
 ENOUGH_TERMS = 0.3
 """Share of the query's terms below which a match of words is little evidence.
@@ -39,30 +39,31 @@ Scores are divided by the pool's best, so that without this one word would weigh
 another language than the texts often all that matches is a year, or a word that was learnt of another memory."""
 
 SCARCITY = 2.0
-"""How fast the odds of the vector path grow below that share: as its power."""
+"""Power with which the odds of the vector path grow below that share."""
 
 CODE_ODDS = 2.0
-"""By how much they are better where the candidate is code, whose words are seldom those of the question."""
+"""Factor of the odds of the vector path for code, whose words are seldom those of the question."""
 
 NAME_ODDS = 0.1
 """Factor of the odds of the vector path if the query is one name of code and the candidate holds all of it. A model
 sees only pieces of words in such a name."""
 
 KEY_FILE_EVIDENCE = 0.5
-"""How far a fragment moves towards the best score when a domain of the query names its file."""
+"""Share of the way to the best score that a fragment moves if a domain of the query names its file."""
 
 NEIGHBOUR_WEIGHT = 0.3
-"""How much of their scores the sentences beside one in a session lend it: they are about the same."""
+"""Share of their scores that adjacent sentences of a session lend to one: they are about the same."""
 
 ANSWER_WEIGHT = 0.6
 """Share of its score that a question lends to its answer: a sentence by somebody else within the next two turns. Who
 looks for an answer is likely to repeat the question."""
 
 ASKING_LOSS = 0.2
-"""How much of its own score such a sentence loses, for the same reason."""
+"""Share of its own score that such a sentence loses, for the same reason."""
 
 WHEN_LENDING = (0.1, 0.1, 0.0)
-"""The three where the query asks when something was: the turn that says it is wanted, and not what was said to it."""
+"""The three values if the query asks when something was: the turn that says it is wanted, not the question before
+it."""
 
 VAGUE_MATCH = 0.5
 """The most that a time matches which the words leave open ("recently")."""
@@ -272,7 +273,7 @@ def _decay_rate(decay: Decay) -> float:
 
 
 def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
-    """What each candidate is, by tables over kinds and origins; echoes are looked for up to the plan's age (1.1-2)."""
+    """Marks of each candidate, from tables over kinds and origins; echoes are detected up to the plan's age (1.1-2)."""
     exempt = plan.decay.exempt_origins
     ageless = _BY_ORIGIN if not exempt else _table(exempt, AGELESS) | _BY_ORIGIN
     marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | _ASKING[found.traits]
@@ -283,7 +284,7 @@ def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
 
 
 def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
-    """How far the time of each is one of the query's; (0,) where none is anywhere near: then all stay as they are."""
+    """How well each candidate's time matches the query's; (0,) if none is near, so that all stay as they are."""
     if not plan.times:
         return _NO_TIME
     # Where a question is of nothing else, what it leaves open is all that it says.
@@ -293,7 +294,7 @@ def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
 
 
 def told_time(found: Candidates) -> NDArray[np.float64]:
-    """When what each tells happened, (n,) Unix seconds; what was said in a session, when it was said; else NaN."""
+    """Times of the events that candidates tell, (n,) Unix seconds; for turns of a session their own time; else NaN."""
     is_untold = np.isnan(found.event_time) & (found.session != 0)
     return np.where(is_untold, found.create_time, found.event_time)
 
@@ -301,7 +302,7 @@ def told_time(found: Candidates) -> NDArray[np.float64]:
 def time_match(
     times: Sequence[TimeInterval], event_time: NDArray[np.float64], vague_match: float = VAGUE_MATCH
 ) -> NDArray[np.float32]:
-    """How far each time is one of these: (n,) Unix seconds, NaN when not known -> (n,) in [0, 1].
+    """How well each time matches one of the intervals: (n,) Unix seconds, NaN when unknown -> (n,) in [0, 1].
 
     It is 1 inside an interval (`vague_match` inside a vague one) and halves with distance; 0 where it is not known.
     """

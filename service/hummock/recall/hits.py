@@ -1,4 +1,4 @@
-"""From ranked rows and their memories to hits that say why they were chosen, their neighbours, and what was counted."""
+"""Builds hits from ranked rows and their memories: why they were chosen, their neighbours, and counts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from hummock.recall.spelling import corrections, own_words
 from hummock_kernels.mmr import OVER, TWIN
 
 MOST_BYTES = 3 * 1024 * 1024
-"""Room for hits and their neighbours, as they are stored. A reply may have 4 MiB, and names fields, scores and terms
-besides; what stands beside several hits is sent with each."""
+"""Most bytes of hits and their neighbours, as stored. A reply may have 4 MiB, with names, scores and terms in addition;
+a neighbour of several hits is sent with each."""
 
 # A look-up is a tenth of a call of the enum.
 _FOUND_BY = tuple(FoundBy(bits) for bits in range(128))
 _PATHS = (FoundBy.VECTOR, FoundBy.KEYWORD, FoundBy.DOMAIN | FoundBy.KEY_FILE)
 _IN_PATH = np.array([[bits & path != 0 for bits in range(len(_FOUND_BY))] for path in _PATHS], np.int64)
-"""Which marks count for the vector, the keyword and the domain path."""
+"""Marks that count for the vector, the keyword and the domain path."""
 
 _ORIGINS = {int(origin): origin for origin in Origin}
 
@@ -116,7 +116,7 @@ def make_hits(
 
 
 def _with_verdicts(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -> tuple[Hit, ...]:
-    """The hits with what was said of each; `rows` are theirs."""
+    """The hits with the verdicts on each; `rows` are theirs."""
     found = fused.candidates
     said = zip(fused.verdict[rows].tolist(), found.helpful[rows].tolist(), found.wrong[rows].tolist(), strict=True)
     return tuple(
@@ -142,7 +142,7 @@ def matched_terms(bits: int, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def age_days(create_time: float, as_of: float) -> float:
-    """How old a memory is at a moment, not below 0; both in Unix seconds."""
+    """Age of a memory in days at a moment, not below 0; both in Unix seconds."""
     return max(0.0, (as_of - create_time) / SECONDS_A_DAY)
 
 
@@ -157,16 +157,16 @@ def with_neighbours(
     docs: Sequence[int],
     text_hashes: Collection[int],
 ) -> tuple[dict[str, tuple[Hit, ...]], tuple[Degradation, ...]]:
-    """The hits with the neighbours that the query asks for, but for those that it excludes by name and its echoes.
+    """The hits with the neighbours that the query asks for, without those it excludes by id and its echoes.
 
-    Groups share the room, and those of the first come first; what had to be left out is said.
+    Groups share the room, the first group first; neighbours left out are reported.
 
     Args:
-        store: Where they are.
+        store: Holds the memories.
         query: What was asked for.
-        hits: Of each group.
-        docs: The store's numbers of all of them, group by group.
-        text_hashes: Of the query's own text, as `QueryFeatures` has them.
+        hits: By group.
+        docs: The store's numbers of all hits, group by group.
+        text_hashes: Hashes of the query's own text, as `QueryFeatures` has them.
     """
 
     def shown(memories: Sequence[Memory], hashes: Mapping[str, int]) -> tuple[Memory, ...]:
@@ -197,7 +197,7 @@ def _neighbours_cut(cut: int, count: int) -> tuple[Degradation, ...]:
 
 
 def count(found: Candidates, fused: Fused, hits: Sequence[Hit]) -> GroupCount:
-    """What was found in a group, what was left out of it, and what of its hits fell behind."""
+    """Counts of a group: memories found, candidates left out by reason, and hits moved down."""
     by_paths = np.bincount(found.found_by, minlength=len(_FOUND_BY))
     vector, keyword, domain = (_IN_PATH @ by_paths).tolist()
     least, mean, greatest = _cosines(found)

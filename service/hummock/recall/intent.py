@@ -1,4 +1,4 @@
-"""What the user wants: read from the words of the query, or asked of a language model while other stages run."""
+"""The user's intent: read from the words of the query, or by a language model while other stages run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ At most 8 domains and 8 keywords, each of at most 64 characters."""
 
 
 def analyse_intent(text: str, given: Intent | None) -> Intent:
-    """The caller's intent, with the query's keywords where it has none. The store matches domains that nobody gave."""
+    """The caller's intent, with the query's keywords if it has none. Without given domains the store matches them."""
     known = given or Intent()
     if known.keywords:
         return known
@@ -78,7 +78,7 @@ class AskIntent:
 
 
 class Asking:
-    """A question under way; without a future there is nobody to ask."""
+    """A pending request to a language model; without a future there is no model."""
 
     def __init__(self, future: Future[object] | None, until_s: float, clock: Clock) -> None:
         self._future = future
@@ -103,7 +103,7 @@ class Asking:
 
 
 class IntentUnusable(ValueError):
-    """What a language model said is no intent; the message says what is wrong, without its words."""
+    """A language model's reply is no intent; the message says what is wrong, without its words."""
 
 
 def intent_question(text: str) -> LlmQuestion:
@@ -120,7 +120,7 @@ def intent_question(text: str) -> LlmQuestion:
 
 
 def intent_of(reply: object) -> Intent:
-    """The intent that a language model's reply is; `domain`, a text or a list, may stand for `domains`.
+    """Parse a language model's reply to an intent; `domain`, a text or a list, is accepted for `domains`.
 
     Raises: IntentUnusable: it has another form, is longer than was asked for, or says nothing.
     """

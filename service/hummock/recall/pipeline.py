@@ -1,7 +1,7 @@
-"""Recall: the memories that bear on a query. A pure read.
+"""Recall: the memories that are relevant to a query. Reads only.
 
-Each stage stands in the file of its name. They follow one another on one thread, for a hand-off costs more than a
-stage; what there is no time for is left out and said, not waited for.
+Each stage is in the file of its name. They run one after the other on one thread, since a hand-off costs more than a
+stage; stages without time left are skipped and reported.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ _ATTEMPTS = 3
 
 
 class Ranking(Struct, frozen=True, kw_only=True, eq=False):
-    """What a recall knows when its hits are chosen; groups are in the plan's order.
+    """State of a recall when its hits are chosen; groups are in the plan's order.
 
     Attributes:
         plan: What was asked for.
         features: The query in the forms that the paths need.
         gathered: Every group's candidates.
-        fused: Those that are left, in order.
+        fused: The remaining candidates, in order.
         picked: The hits.
-        brings_neighbours: Whether there is time for what stands beside them, where it was asked for.
-        cross_encoded: How many candidates the cross-encoder read.
+        brings_neighbours: Whether there is time for the hits' neighbours, if they were asked for.
+        cross_encoded: Number of candidates that the cross-encoder read.
         degraded: What could not be done.
     """
 
@@ -103,10 +103,11 @@ class Recall:
         want: Callable[[str, Sequence[int]], None] | None = None,
         lacking: Callable[[str, int], Degradation] | None = None,
     ) -> None:
-        """Without `cross_encode` the service has no cross-encoder, without `ask_intent` no language model.
+        """Build a recall. Without `cross_encode` it has no cross-encoder, without `ask_intent` no language model.
 
-        `want` is told of a project and the store's numbers of hits that wait for their vectors. `lacking` makes what is
-        said of every answer of a store that has not all: of a project, and how many hits it did not have.
+        `want` gets a project and the store's numbers of hits that wait for their vectors. `lacking` makes the
+        degradation of an answer from an incomplete store: it gets a project, and the number of hits the store did not
+        have.
         """
         self._store = store
         self._embedder = embedder
@@ -118,9 +119,9 @@ class Recall:
         self._costs = StageCosts()
 
     def __call__(self, query: RecallQuery, seen: Generation | None = None) -> Recalled:
-        """The best memories of each group of the query's preset, and why.
+        """The best memories of each group of the query's preset, with the reasons.
 
-        `seen` is the project's, as it was given since the caller has come; None where nobody has asked.
+        `seen` is the project's generation, if it was read after the caller's request arrived; None otherwise.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
@@ -168,7 +169,7 @@ class Recall:
         )
 
     def is_inline(self, query: RecallQuery) -> bool:
-        """Whether no model need be run and nobody be asked for it, and nothing takes long that lately did not."""
+        """Whether it needs no model and no language model, and its stages were fast lately."""
         if query.context_window or query.keyword_mode is not KeywordMode.TERMS:
             return False
         if max(query.top_k or 0, query.code_top_k or 0) > _INLINE_HITS or (query.candidates or 0) > _INLINE_CANDIDATES:
@@ -198,9 +199,9 @@ class Recall:
         return replace(ranking, degraded=(*degraded, *_vectors_pending(groups), *_scan_cut(groups), *ranking.degraded))
 
     def _timed(self, query: RecallQuery, budget: StageBudget) -> tuple[RecallQuery, tuple[Degradation, ...]]:
-        """The query with the time that it tells by an event, which is searched for; or why it was not.
+        """The query with the time of the event it names, which is searched for; or unchanged, with the reason.
 
-        It gives way to the deadline before anything else does: without it the query is what it was.
+        This is the first stage that gives way to the deadline: the query works without it.
         """
         told = told_by(query)
         if told is None:
@@ -353,7 +354,7 @@ def _seq(seen: Generation | None) -> int:
 
 
 def _search_cost(plan: Plan, kind: str) -> str:
-    """What a search costs depends on what it looks for; where it reads texts, all else is little beside it."""
+    """The kind of a search's cost by what it reads; reading texts outweighs all else."""
     return SCAN if plan.substrings else kind
 
 
@@ -366,7 +367,7 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
 
 
 def _vectors_pending(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
-    """What is said where memories that were searched have no vectors yet."""
+    """The degradation for memories that were searched and have no vectors yet."""
     pending, searched = sum(found.pending for found in groups), sum(found.searched for found in groups)
     if not pending:
         return ()
@@ -375,7 +376,7 @@ def _vectors_pending(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
 
 
 def _damaged(count: int) -> tuple[Degradation, ...]:
-    """What is said where memories are left out because the disk has not kept them."""
+    """The degradation for memories left out because they are damaged on disk."""
     if not count:
         return ()
     message = f"{count} memories are damaged on the disk and were left out; restore them from a backup or an export"
@@ -392,7 +393,7 @@ def _without_vectors(ranking: Ranking) -> list[int]:
 
 
 def _scan_cut(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
-    """What is said where there were too many texts to look for substrings in all of them."""
+    """The degradation for texts left out of a substring search because there were too many."""
     if not any(found.is_cut for found in groups):
         return ()
     message = "the project has more text than is searched for substrings; older memories were not looked at"

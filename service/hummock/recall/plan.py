@@ -1,4 +1,4 @@
-"""From a query, its preset and its project's settings to a plan with every number filled in."""
+"""Makes a plan with every number filled in, from a query, its preset and its project's settings."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ _NUMBERS: Final = tuple(name for name in PresetSettings.__struct_fields__ if nam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a preset means, field by field as in `Plan`; `main_kinds` are the kinds of the main group.
+    """Defaults of a preset, field by field as in `Plan`; `main_kinds` are the kinds of the main group.
 
-    A field that a preset does not name is as in AGENT. `code_bar` is `bar.above_bar`'s. `min_of_best` is the
-    minimum of what stands out: a paraphrase may be little like what it asks for, and is still by far the nearest to it.
+    Fields not given are those of AGENT. `code_bar` is for `bar.above_bar`. `min_of_best` is the minimum for a candidate
+    that stands out: a paraphrase may have a low similarity and still be by far the nearest.
     """
 
     main_kinds: frozenset[MemoryKind] = ALL_KINDS
@@ -118,9 +118,9 @@ PRESETS: Mapping[Preset, Defaults] = {
 
 
 def tuned(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, tuple[str, ...]]:
-    """The query with what the project says of its preset, and the paths of what came from there.
+    """The query with the project's settings for its preset, and the paths of the fields set by them.
 
-    A value of the query stands; so do the origins of its filter.
+    Values of the query take precedence, as do the origins of its filter.
     """
     if settings is NO_SETTINGS:
         return query, ()
@@ -181,7 +181,8 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
 
 
 def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float | None, float]:
-    """The least similarity, the bar of code fragments and the minimum of what stands out; a caller's holds for all."""
+    """The minimum similarity, the bar for code, and the minimum of what stands out; a caller's minimum holds for all.
+    """
     given = LITERAL_MINIMUM if query.min_similarity is None and _is_literal_chat(query) else query.min_similarity
     if given is not None:
         return given, None, given
@@ -235,9 +236,9 @@ def kinds_of(query: RecallQuery) -> frozenset[MemoryKind]:
 
 
 def says_too_little(query: RecallQuery) -> bool:
-    """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2).
+    """Whether the text is too short to recall for: a letter or two. Two Chinese characters are a word (S0-36, 1.1-2).
 
-    So is the name of a language, such as C#, Go or R: what is no word of any sentence is looked for as it stands.
+    The name of a language, such as C#, Go or R, is enough: it is searched for as it is written.
     """
     is_word = joins_paths(query) and query.text.strip().lower() not in ENGLISH_STOP_WORDS
     return _is_short(query) and not is_word
@@ -260,7 +261,7 @@ def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
 
 
 def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filter:
-    """The filter without what a model has said, where a conversation asks for nothing.
+    """The filter without what a model said, if the user only makes small talk.
 
     Origins that the caller names stay.
     """
@@ -271,7 +272,7 @@ def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filte
 
 
 def _answering(query: RecallQuery, origins: frozenset[Origin], wanted: Wanted) -> frozenset[Origin]:
-    """A preset's origins, and what a model has said where that is what the query asks for."""
+    """A preset's origins, and AI_OUTPUT if the query asks for what a model said."""
     return origins | {Origin.AI_OUTPUT} if Wanted.FROM_ASSISTANT in wanted else origins
 
 
@@ -280,13 +281,13 @@ def _time_share(text: str, times: tuple[TimeInterval, ...]) -> float:
 
 
 def _window(query: RecallQuery, defaults: Defaults) -> SessionWindow | None:
-    """What was said last need not be recalled: whoever asks has it in the history (S4-55)."""
+    """The newest turns of the session, which are excluded: the caller has them in the history (S4-55)."""
     turns = _or(query.window_turns, defaults.window_turns)
     return SessionWindow(session_id=query.session_id, turns=turns) if query.session_id and turns else None
 
 
 def decay_of(query: RecallQuery) -> Decay:
-    """How scores fall with age: what the query says, else its preset."""
+    """Decay of scores with age: the query's, else its preset's."""
     defaults = PRESETS[query.preset]
     return Decay(
         mode=_or(query.decay_mode, defaults.decay_mode),
@@ -318,7 +319,7 @@ def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[Ti
 
 
 def joins_paths(query: RecallQuery) -> bool:
-    """Late interaction belongs to the joined order; who asks for one path wants that path's order (1.1-10)."""
+    """Whether paths are joined; a query for one path gets that path's order, without late interaction (1.1-10)."""
     return query.paths >= {RecallPath.VECTOR, RecallPath.KEYWORD}
 
 

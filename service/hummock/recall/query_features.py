@@ -25,7 +25,7 @@ MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
 
 MOST_WEIGHED = 1024
-"""Terms of a long query of which those that tell most are taken; what is behind them is not looked at."""
+"""Terms of a long query among which the rarest are chosen; later ones are ignored."""
 
 _MARKS = ("", "?", "!", ".", "。")
 
@@ -41,14 +41,14 @@ _NO_TOKENS: NDArray[np.int8] = np.empty((0, 0), np.int8)
 
 
 class Meant(Struct, frozen=True, kw_only=True):
-    """A word that a word of the query may stand for, which no memory holds.
+    """A correction: an indexed word that an unknown word of the query may stand for.
 
     Attributes:
         asked: The query's word, or words, as it writes them.
-        word: The other.
-        terms: Of that one.
-        places: Of the query's terms that are looked for in vain.
-        is_sure: Whether it is hardly a word of its own, which just happens to be like the other.
+        word: The indexed one.
+        terms: Terms of that one.
+        places: Indexes of the query's terms that are not found.
+        is_sure: Whether the query's word is hardly a word of its own that only resembles the other.
     """
 
     asked: str
@@ -146,9 +146,9 @@ def query_features(
 
 
 def _words_and_sign(terms: tuple[str, ...], words: dict[str, str], text: str) -> tuple[float, str]:
-    """How much of what a query tells its signs do not, which models take for one another; and its sign.
+    """The share of a query's weight that is not in signs such as emoji, which models confuse; and its sign.
 
-    The sign is the one that it has, where its words are of anything ("what does 🦄 mean?"); empty for any other query.
+    The sign is returned if all other words are common ones ("what does 🦄 mean?"); empty for any other query.
     """
     if not has_sign(text):
         return 1.0, ""
@@ -161,12 +161,12 @@ def _words_and_sign(terms: tuple[str, ...], words: dict[str, str], text: str) ->
 
 
 def group_queries(plan: Plan, features: QueryFeatures) -> list[GroupQuery]:
-    """One question a group, in the plan's order."""
+    """One query for each group, in the plan's order."""
     return [_group_query(plan, group, features) for group in plan.groups]
 
 
 def looks_up_words(plan: Plan) -> bool:
-    """Whether terms of the query are looked for in any group."""
+    """Whether any group is searched for terms of the query."""
     return any(RecallPath.KEYWORD in group.paths for group in plan.groups) and not plan.substrings
 
 
@@ -234,7 +234,7 @@ def exact_name(text: str) -> str:
 def _looked_for(
     named: tuple[str, ...], asked: tuple[str, ...], rarest: Callable[[Sequence[str], int], tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """What is named, then the words of the query; of a long one those that the fewest memories hold."""
+    """The named terms, then the query's; of a long query those that the fewest memories hold."""
     both = tuple(dict.fromkeys((*named, *asked)))
     if len(both) <= MAX_TERMS:
         return both
@@ -242,7 +242,7 @@ def _looked_for(
 
 
 def _words(*texts: str) -> dict[str, str]:
-    """The terms of texts, each once, and what each was made of where it stands first."""
+    """The terms of texts, each once, with the word of its first occurrence."""
     words: dict[str, str] = {}
     for text in texts:
         for term, word in query_words(text):

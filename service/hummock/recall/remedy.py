@@ -1,4 +1,4 @@
-"""Which change of a recall takes a memory past the stage that lost it, and how changes are written."""
+"""Finds the change of a recall that takes a memory past the stage that lost it, and writes it out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ MAX_NAMES = 64
 
 _ONLY_RELEVANCE = 1.0
 _OTHER_TEXT = ","
-"""At the end of a query it changes what that equals, as a final mark does not, and next to nothing of what it means."""
+"""Appended to a query so that it no longer equals a memory's text. Unlike a final mark a comma counts for that, and it
+hardly changes the meaning."""
 
 _FILTER = "filter."
 _PATHS: Mapping[str, str] = {
@@ -118,7 +119,7 @@ def _loosen(query: RecallQuery, failed: Sequence[str], memory: Memory) -> Recall
 
 
 def _with(names: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """With one more; none at all, which is no condition, where the memory has none or there is no room."""
+    """The names with one more; none at all, which is no condition, if the memory has none or there is no room."""
     return (*names, name) if name and len(names) < MAX_NAMES else ()
 
 

@@ -22,10 +22,10 @@ from hummock.text import template
 from hummock_kernels.cosine import max_sims
 
 LEAST_PAIRS = 2
-"""One pair alone has nothing to be compared with."""
+"""Fewest pairs to score: one alone has nothing to be compared with."""
 
 AUTO_PAIRS = 20
-"""Candidates of a group that are read unless the request wants more; what stands below seldom comes to the top."""
+"""Candidates of a group that are read unless the request wants more; lower ones seldom come to the top."""
 
 MOST_PAIRS = 200
 """Most pairs of a request that asks for more: as many as can be returned."""
@@ -187,11 +187,11 @@ def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
 
 
 def pool_size(expected_s: Sequence[float], time_left_s: float) -> int:
-    """How many pairs, from the front, can be scored in the time left; 0 where there is none for LEAST_PAIRS of them.
+    """Number of pairs, from the front, that can be scored in the time left; 0 if that is less than LEAST_PAIRS.
 
     Args:
-        expected_s: What each pair takes.
-        time_left_s: What there is for all of them.
+        expected_s: Expected seconds for each pair.
+        time_left_s: Seconds for all of them.
     """
     fitting = int(np.searchsorted(np.cumsum(expected_s), time_left_s, side="right"))
     return fitting if fitting >= LEAST_PAIRS else 0

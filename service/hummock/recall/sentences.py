@@ -1,4 +1,4 @@
-"""What is said of why a memory was recalled or not: one sentence, in English or Chinese."""
+"""One sentence, in English or Chinese, on why a memory was recalled or not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hummock.core.recall import CAPPED
 
 
 def sentence(verdict: Verdict | None, remedy: Remedy | None, *, in_chinese: bool) -> str:
-    """What happened, and what would help.
+    """The sentence on what happened, and what would help.
 
     Args:
         verdict: None when the project has no such memory.
@@ -53,13 +53,13 @@ def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
 
 
 def _read_as(numbers: Numbers, words: _Words) -> str:
-    """Which words of the query were taken for others; such a hit stands behind those that hold the query's own."""
+    """The corrections of the query's words; such a hit ranks below those that hold the query's own."""
     pairs = words.joint.join(f"{each.asked} → {each.meant}" for each in numbers.corrections)
     return words.taken.format(pairs=pairs) if pairs else ""
 
 
 def _heard(numbers: Numbers, words: _Words) -> str:
-    """What others said of it; where they lowered its score also what takes that back."""
+    """The verdicts on the memory; if they lowered its score, also how to withdraw them."""
     count = numbers.helpful_count + numbers.wrong_count
     if not count:
         return ""

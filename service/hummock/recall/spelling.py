@@ -33,7 +33,7 @@ BEHIND = 0.9
 """Share of the least score by words of the query itself that what only may be meant has at most."""
 
 MOST_MISSPELT = 3
-"""Words, and names with their parts, that nobody holds; where there are more, the query is of something else."""
+"""Most unknown words, or names with their parts, that are corrected; with more, the query is about something else."""
 
 MOST_MEANT = 3
 """Words that one word is taken for."""
@@ -47,12 +47,12 @@ _LATIN = re.compile(r"[A-Za-z]+")
 def meant_by(
     features: QueryFeatures, text: str, store: Recallable, project: str, seen_seq: int = 0
 ) -> tuple[Meant, ...]:
-    """What the words of a query may mean that no memory of the project holds.
+    """Corrections of the query's words that no memory of the project holds.
 
     Args:
         features: The query's.
-        text: It as it was asked.
-        store: Where the project is.
+        text: The query as it was written.
+        store: Holds the project.
         project: Its name.
         seen_seq: As in `Recallable.candidates`.
     """
@@ -62,7 +62,7 @@ def meant_by(
 
 
 class _Lookup:
-    """One query's look at the terms of a project."""
+    """Search for one query's words among the terms of a project."""
 
     def __init__(
         self, store: Recallable, project: str, features: QueryFeatures, unheld: dict[str, int], seen_seq: int
@@ -132,7 +132,7 @@ class _Lookup:
                     yield Meant(asked=word, word=forms[term], terms=(term,), places=places)
 
     def _unheld_words(self, text: str) -> Iterator[str]:
-        """Its Chinese words of which no memory holds a pair."""
+        """Chinese words of the text of which no memory holds a pair of characters."""
         for token in TOKEN.finditer(simplified(nfkc(text))):
             for word in pieces(token["cjk"] or ""):
                 if len(word) > 1 and self._unheld.keys() >= set(query_terms(word)):
@@ -170,7 +170,7 @@ def _terms_of(forms: Iterable[str]) -> dict[str, str]:
 
 
 def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFeatures:
-    """The features with what else is to be looked for."""
+    """The features with the corrections to search for."""
     stands_for: dict[str, int] = {}
     for each in meant:
         for term in each.terms:
@@ -189,10 +189,10 @@ def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFea
 
 
 def as_meant(found: Candidates, features: QueryFeatures, text: str) -> Candidates:
-    """The candidates with what they hold of the spelling counted among their words.
+    """The candidates with their matches of corrected words added to their words' scores.
 
-    What holds a word of the query that tells something gains by it. All else that it finds scores less by words than
-    each of those. Only what is surely meant is evidence.
+    A candidate that holds a meaningful word of the query gains by them. All others score less by words than each of
+    those. Only sure corrections are evidence.
     """
     said, spelling = found.spelt, features.spelling
     if said is None or spelling is None:
@@ -211,13 +211,13 @@ def as_meant(found: Candidates, features: QueryFeatures, text: str) -> Candidate
 
 
 def own_words(features: QueryFeatures) -> int:
-    """The bits of the query's terms that nothing stands for: what a hit has of the others, it does not hold."""
+    """The bits of the query's terms that were not corrected; a hit does not hold the corrected ones themselves."""
     spelling = features.spelling
     return ~(0 if spelling is None else int(np.bitwise_or.reduce(spelling.stands_for)))
 
 
 def corrections(held: int, features: QueryFeatures, memory: Memory) -> tuple[Correction, ...]:
-    """What a hit holds of the spelling (bits of its terms), word by word, each once."""
+    """The corrections that a hit holds, given the bits of their terms, each once."""
     if not held or features.spelling is None:
         return ()
     terms = {term for place, term in enumerate(features.spelling.terms) if held >> place & 1}
@@ -226,7 +226,7 @@ def corrections(held: int, features: QueryFeatures, memory: Memory) -> tuple[Cor
 
 
 def _as_written(meant: Meant, memory: Memory) -> str:
-    """The word as the memory writes it; as it was looked for where it is not seen there."""
+    """The corrected word as the memory writes it; as it was searched for if it is not found there."""
     content = memory.payload.content if memory.payload else ""
     text = nfkc("\n".join((memory.index.title, memory.index.summary, content))[:_LOOKED_THROUGH])
     begin = simplified(text).find(meant.word)

@@ -14,19 +14,19 @@ RESERVE_S = 0.005
 """Kept back at least for what follows the last stage: the reply is made and sent."""
 
 RESERVED_SHARE = 0.05
-"""Share of the time that is kept back where it is more: who has time can spare some for what nobody expects."""
+"""Share of the time that is kept in reserve, if that is more than the fixed reserve."""
 
 DEADLINE = "DEADLINE"
 """The reason of what was left out for want of time."""
 
 GATHER, GATHER_BY_VECTOR, GATHER_ALL, SCAN = "gather", "gather_by_vector", "gather_all", "scan"
-"""What searching costs: by words, by the vector too, with token vectors too; SCAN where texts are looked through."""
+"""Kinds of searches by cost: by words, also by vector, also with token vectors; SCAN reads texts."""
 
 _DEARER = {GATHER: GATHER_BY_VECTOR, GATHER_BY_VECTOR: GATHER_ALL}
-"""What a search that was never made takes at most."""
+"""The next dearer kind, whose cost bounds that of a search never made before."""
 
 PROJECTS = 1024
-"""Projects whose stages are remembered; how long a search takes depends on what is searched."""
+"""Projects whose stages are remembered; a search's time depends on its project."""
 
 _FADING = 1 / 256
 """Share by which the estimate of a stage shrinks each time the stage is skipped. A stage expected to take twice the
@@ -36,7 +36,7 @@ Costs = defaultdict[str, Estimate]
 
 
 class StageCosts:
-    """How long each stage takes in each project. Safe to call from several threads."""
+    """Expected times of each stage in each project. Safe to call from several threads."""
 
     def __init__(self, projects: int = PROJECTS) -> None:
         """Remembers so many projects, those that were asked last."""
@@ -81,9 +81,9 @@ class StageBudget:
         self._last = now
 
     def until_s_of_the_least(self, *after: str) -> float | None:
-        """When the stage that gives way first must have ended so that these can follow; None without a deadline.
+        """Deadline of the stage that gives way first, so that these stages can follow; None without a deadline.
 
-        It is long over where anything else had to be left out.
+        It is in the past if anything else had to be left out.
         """
         if self._left_out:
             return -math.inf
@@ -121,7 +121,7 @@ class StageBudget:
 
     @property
     def left_out(self) -> tuple[Degradation, ...]:
-        """What had to be left out, in the order in which it was decided."""
+        """The degradations for skipped stages, in the order of the decisions."""
         return tuple(self._left_out.values())
 
     @property
@@ -131,7 +131,7 @@ class StageBudget:
 
     @property
     def elapsed_s(self) -> float:
-        """From the beginning of the first to the end of the last."""
+        """Seconds from the beginning of the first stage to the end of the last."""
         return self._last - self._start
 
     def _expected_s(self, stages: tuple[str, ...]) -> float:

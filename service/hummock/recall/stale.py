@@ -1,4 +1,4 @@
-"""What is said of an answer from memory, while the store cannot be reached."""
+"""The degradation of an answer from memory, while the store cannot be reached."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STALE = "STALE"
 
 
 def stale_note(last_seen: LastSeen) -> Callable[[str, int], Degradation]:
-    """Makes what is said of an answer, given its project and how many hits could not be shown."""
+    """A function that makes the degradation, given the project and the number of hits that could not be shown."""
 
     def note(project: str, missing: int) -> Degradation:
         seq, age_s = last_seen.seen(project)

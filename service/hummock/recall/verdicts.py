@@ -1,4 +1,4 @@
-"""What was said of memories, as factors of their scores within bounds that the contract names."""
+"""Verdicts on memories as factors of their scores, within bounds that the contract names."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates
 
 MOST_LOSS = 0.4
-"""Share of a score that WRONG takes away in the end, however often it is said."""
+"""Most of a score that WRONG verdicts take away, as a share, however many there are."""
 
 MOST_GAIN = 0.1
 """Share of a score that HELPFUL adds in the end. Less than MOST_LOSS: use for one query says little about another."""
 
 DOUBT = 4.0
-"""Voices that are taken to have said nothing: one WRONG takes .08 of a score away, ten of them .29."""
+"""Pseudo-count of neutral voices: one WRONG takes .08 of a score away, ten of them .29."""
 
 
 def verdict_factors(found: Candidates) -> NDArray[np.float32]:
-    """The factor of each candidate, (n,) in [1 - MOST_LOSS, 1 + MOST_GAIN]; (0,) where nothing was said of any.
+    """The factor of each candidate, (n,) in [1 - MOST_LOSS, 1 + MOST_GAIN]; (0,) without any verdicts.
 
-    The smoothed shares of the voices that said HELPFUL and WRONG, each times the most that it moves.
+    The smoothed shares of the HELPFUL and of the WRONG voices, each times its bound.
     """
     # No more than this in a project without feedback.
     if not len(found.wrong):
