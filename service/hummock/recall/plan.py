@@ -181,8 +181,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
 
 
 def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float | None, float]:
-    """The minimum similarity, the bar for code, and the minimum of what stands out; a caller's minimum holds for all.
-    """
+    """Minimum similarity, bar for code, and minimum of what stands out; a minimum of the caller holds for all."""
     given = LITERAL_MINIMUM if query.min_similarity is None and _is_literal_chat(query) else query.min_similarity
     if given is not None:
         return given, None, given

@@ -135,7 +135,7 @@ class DiskFull(StorageFull):
 
 
 class DiskReserveReached(DiskFull):
-    """What is left of the disk is kept for deleting."""
+    """The disk has only its reserve left, which is kept for deleting."""
 
     def __init__(self, free_bytes: int, reserve_bytes: int, used_bytes: int) -> None:
         super().__init__(
@@ -181,7 +181,7 @@ class OpenedInOtherProcess(HummockError):
 
 
 class MemoryDamaged(DataLoss):
-    """What is stored of a memory is not what was written."""
+    """A stored memory is damaged: it differs from what was written."""
 
     def __init__(self, memory_id: str, doc: int) -> None:
         """`memory_id` is empty where it is not known; `doc` is the store's number."""
@@ -194,7 +194,7 @@ class MemoryDamaged(DataLoss):
 
 
 class EntryDamaged(DataLoss):
-    """What is stored beside the memories, of a session or of what was learnt, is not what was written."""
+    """A stored entry of a session or of the learning is damaged: it differs from what was written."""
 
     def __init__(self, what: str) -> None:
         """`what` it is, for people."""
@@ -206,7 +206,7 @@ class EntryDamaged(DataLoss):
 
 
 class DatabaseDamaged(DataLoss):
-    """The database's own pages are damaged, so that what lies behind them cannot be found."""
+    """Pages of the database itself are damaged, so that what they lead to cannot be found."""
 
     def __init__(self, directory: Path, why: str) -> None:
         super().__init__(

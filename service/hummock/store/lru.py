@@ -7,7 +7,7 @@ from itertools import islice
 
 
 class Lru:
-    """What each name takes, the one used longest ago first. For one thread at a time."""
+    """Sizes by name, the least recently used first. Not safe for several threads."""
 
     def __init__(self, budget_bytes: int) -> None:
         self.used_bytes = 0
@@ -37,5 +37,5 @@ class Lru:
         return next(iter(self._sizes)) if is_over else None
 
     def used_last(self, count: int) -> list[str]:
-        """At most so many names, the one used last at the end."""
+        """At most so many names, the most recently used last."""
         return list(islice(reversed(self._sizes), count))[::-1]

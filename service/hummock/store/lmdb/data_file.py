@@ -40,7 +40,7 @@ _ANOTHER = "(unknown: its lock was removed)"
 
 
 class DataFile:
-    """The open file. Whoever writes holds a lock on it, so that a lock beside it that is removed lets nobody in."""
+    """The open data file. A writer locks it as well, so that a removed lock file lets no second writer in."""
 
     def __init__(self, directory: Path, *, is_read_only: bool) -> None:
         """Opens the file, which one who writes makes.
@@ -94,7 +94,7 @@ class DataFile:
 
 
 def require_file(directory: Path) -> None:
-    """Raises: DirectoryUnusable: what has the file's name is none; a pipe would keep whoever opens it waiting."""
+    """Check that the data file is a plain file; opening a pipe would block. Raises: DirectoryUnusable."""
     try:
         mode = (directory / DATA_FILE).stat().st_mode
     except FileNotFoundError:
@@ -104,7 +104,7 @@ def require_file(directory: Path) -> None:
 
 
 def written_at(directory: Path) -> float | None:
-    """When the file was written to last, Unix seconds by the clock of then; None where there is none."""
+    """Time of the last write to the file, Unix seconds by the clock of then; None if there is no file."""
     try:
         return (directory / DATA_FILE).stat().st_mtime
     except OSError:

@@ -1,4 +1,4 @@
-"""What a fault of the disk or the system means: which error callers get, and what mends it."""
+"""Maps faults of the disk or the system to the errors that callers get, with the remedy."""
 
 from __future__ import annotations
 

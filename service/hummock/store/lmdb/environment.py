@@ -132,22 +132,22 @@ class Environment:
         return number
 
     def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]]) -> None:
-        """Nothing: what is mapped need not be fetched."""
+        """Does nothing: a mapped file need not be read ahead."""
 
     def between(
         self, txn: Transaction, table: Table, first: bytes, end: bytes, limit: int
     ) -> Sequence[tuple[bytes, bytes]]:
-        """At most `limit` entries from one key on and before another, in order."""
+        """At most `limit` entries from one key to before another, in order."""
         with txn.cursor(table) as cursor:
             if not cursor.set_range(first):
                 return []
             return list(takewhile(lambda entry: entry[0] < end, islice(cursor.iternext(), limit)))
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
-        """Nothing: those who read beside the writer look at what is committed."""
+        """Does nothing: other readers see what is committed."""
 
     def require_claim(self, txn: Transaction, claim: Claim) -> None:
-        """Nothing: all claims are this process's."""
+        """Does nothing: all claims are this process's."""
 
     def pending_count(self, txn: Transaction) -> int:
         """Memories of all projects whose vectors are still to be made."""
@@ -169,7 +169,7 @@ class Environment:
         return int(pages * stats[0]["psize"])
 
     def unusable(self, error: Exception) -> DirectoryUnusable:
-        """What is said at the start of a failure."""
+        """The error to report for a failure at the start."""
         return unusable(self.directory, error)
 
     def last_commit(self) -> int:
@@ -192,7 +192,7 @@ class Environment:
         return pid, transaction
 
     def free_disk_bytes(self) -> int:
-        """What the disk still takes. Raises: OSError."""
+        """Free bytes of the disk. Raises: OSError."""
         return shutil.disk_usage(self.directory).free
 
     def close(self) -> None:
@@ -258,7 +258,7 @@ def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
 
 
 def recorded_directory(directory: Path, *, is_in_use: bool) -> record_codec.DirectoryRecord | None:
-    """What a directory says of itself; None where nothing was ever stored in it. Otherwise as `recorded_model`."""
+    """The record of a directory; None if nothing was ever stored in it. Otherwise as `recorded_model`."""
     data = directory / DATA_FILE
     try:
         if not data.exists():
@@ -390,7 +390,7 @@ def _own(txn: Transaction) -> lmdb.Transaction[bytes]:
 
 
 def unusable(directory: Path, error: Exception) -> DirectoryUnusable:
-    """What to say of a directory that LMDB or the system does not let us use."""
+    """The error for a directory that LMDB or the system does not let us use."""
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         return DirectoryUnusable(directory, "it is not a directory", "choose another directory")
     if isinstance(error, lmdb.MapFullError):

@@ -1,4 +1,4 @@
-"""Who has the directory: one process that writes, which the file `lock` names."""
+"""Lock of the data directory: the file `lock` names the one process that writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _USED = b"used\n"
 
 
 class Held(Protocol):
-    """What keeps other processes out while its file is open."""
+    """An open lock file, which keeps other processes out until it is closed."""
 
     def release(self) -> None:
         """Closes the file."""
@@ -90,7 +90,7 @@ class DirectoryLock:
             self.is_of_used_directory = True
 
     def require_path(self) -> None:
-        """Raises: DirectoryReplaced: the file was removed or replaced, and keeps nobody out any more."""
+        """Check that the lock file is in place. Raises: DirectoryReplaced: it was removed or replaced."""
         if not is_at(self._directory / LOCK_FILE, self._identity):
             raise DirectoryReplaced(self._directory, LOCK_FILE)
 
@@ -119,7 +119,7 @@ def held(directory: Path) -> Iterator[None]:
 
 
 def was_used(directory: Path) -> bool:
-    """Whether whoever held the directory noted that there is a database. Holds nothing. Raises: OSError."""
+    """Whether a lock holder noted that there is a database. Takes no lock. Raises: OSError."""
     try:
         return (directory / LOCK_FILE).read_bytes()[_PID_BYTES:] == _USED
     except FileNotFoundError:

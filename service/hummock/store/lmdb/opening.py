@@ -1,4 +1,4 @@
-"""Opens the store over LMDB: for the one process that writes a directory, and for those beside it that read it."""
+"""Opens the store over LMDB: for the one process that writes a directory, and for others that only read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the map and the disk may still take, and what is said when they take no more."""
+"""Free space of the map and the disk, and the errors when there is none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DiskRoom:
             raise
 
     def failure_of(self, error: Exception) -> Exception:
-        """What callers are told where the map or the disk is at fault; the error itself where neither is."""
+        """The error for callers if the map or the disk is at fault; otherwise the error itself."""
         with self._environment.reading() as txn:
             used = self._environment.used_bytes(txn)
         failure: HummockError | None

@@ -1,10 +1,4 @@
-"""Files of views beside the database: `views/` in the data directory.
-
-The database says which file holds which project, as of which seq, and the digest of each of its arrays: a record in the
-table of the directory, written once the file is whole. Whatever else lies there is nothing: left behind by a process
-that ended before it had written the record, of another version, of a data file that was put in the place of this one,
-or damaged. Then the view is made of the tables, as it is everywhere else.
-"""
+"""Files of saved views in `views/` in the data directory, next to the database."""
 
 from __future__ import annotations
 
@@ -37,7 +31,7 @@ _RECORD_PREFIX = b"saved_view:"
 
 _DIGITS = 16
 _OURS = re.compile(rf"(?P<number>[0-9]+)(?:\.part|-[0-9]+-[0-9a-f]{{{_DIGITS}}})")
-"""What files of views are called; whatever else lies in the folder is somebody else's."""
+"""Names of the files of views; other files in the folder are left alone."""
 
 _log = logging.getLogger(__name__)
 
@@ -139,7 +133,7 @@ class SavedViewFiles:
         self._remove_others(saved)
 
     def _record(self, number: int) -> SavedView | None:
-        """What is recorded of a project; None where that is nothing which this version reads."""
+        """The record of a project's saved view; None if there is none that this version can read."""
         with self._environment.reading() as txn:
             value = txn.get(_key(number), db=self._environment.tables.meta)
         saved = None if value is None else _decoded(value)
@@ -170,15 +164,7 @@ class SavedViewFiles:
 
 
 def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int | None = None) -> None:
-    """Removes files of views from the folder, and nothing else that lies there; nothing behind a link.
-
-    Args:
-        folder: It may be missing.
-        but: Names of files that stay.
-        number: Of the project whose files go; None removes those of all.
-
-    Raises: OSError.
-    """
+    """Remove files of views from the folder, and no others; links are not followed."""
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in folder.iterdir():
@@ -204,7 +190,7 @@ def _records(txn: Transaction, environment: Environment) -> Iterator[tuple[int, 
 
 
 def _decoded(value: bytes) -> SavedView | None:
-    """A record; None where another version wrote it, whose files nobody reads."""
+    """The decoded record; None if another version wrote it, whose files are not read."""
     try:
         return msgspec.msgpack.decode(value, type=SavedView)
     except msgspec.MsgspecError:

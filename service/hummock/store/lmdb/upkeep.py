@@ -1,4 +1,4 @@
-"""What is looked at while the store is open: its files, the disk, and who keeps pages from being used again."""
+"""Checks while the store is open: its files, the disk, and readers that keep pages from being reused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READERS_S = 10.0
 """Between two looks at LMDB's table of readers."""
 
 HELD_S = 60.0
-"""A transaction that reads for so long is told of: no page that was freed since it began is used again."""
+"""Warn about readers older than this, in seconds: they keep LMDB from reusing pages freed since they began."""
 
 _log = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ Version = tuple[int, int]
 
 
 class Outcome(StrEnum):
-    """What became of a project."""
+    """Result of the copy of one project."""
 
     COPIED = "copied"
     EQUAL = "equal"
@@ -72,13 +72,7 @@ class CopiedProject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """What was copied.
-
-    Attributes:
-        projects: All that the source had or has.
-        moved: Those that were written to again after they were copied.
-        others: Projects of the target that are no copies.
-    """
+    """Result of a copy."""
 
     projects: tuple[CopiedProject, ...]
     moved: tuple[str, ...]
@@ -265,7 +259,7 @@ class _Copying:
         self._done(_copied(gone, Outcome.REMOVED, began_s))
 
     def _copy_shared(self) -> None:
-        """How far removed projects had come, and what their removals were answered."""
+        """Copy the last numbers of removed projects, and the replies to their removals."""
         with self._reading() as moment:
             reached = list(moment.entries("meta", _REACHED))
             answers = {

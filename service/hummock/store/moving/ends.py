@@ -88,7 +88,7 @@ def _place_of(end: str, which: str) -> str:
 
 
 def _recorded(end: str) -> DirectoryRecord | None:
-    """What a store says of itself; None where nothing was ever stored in it. Writes nothing. Raises: StartError."""
+    """The record of a store; None if nothing was ever stored in it. Writes nothing. Raises: StartError."""
     if not is_database(end):
         return recorded_directory(Path(end), is_in_use=True)
     from hummock.store.postgresql.opening import recorded_directory_of

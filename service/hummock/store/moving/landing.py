@@ -1,8 +1,4 @@
-"""Where copies land: first under a number that has no name, and at last, whole, under their name.
-
-A transaction that gives a copy its name takes it from whatever had it. What had it, and what a copy that was cut off
-has left, is cleared like a removed project.
-"""
+"""Targets of copies: first under a number without a name, and at last, whole, under their name."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ class Standing:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether it is a copy that nobody has written to."""
+        """Whether it is a copy that was not written to since."""
         return self.note is not None and self.note.seq == self.seq
 
 
@@ -94,7 +90,7 @@ class Landing:
 
     @property
     def space_number(self) -> int:
-        """What keys say of the space."""
+        """The number of the space in keys."""
         return self._engine.space_number
 
     def begin(self) -> int:
@@ -163,7 +159,7 @@ class Landing:
                     txn.put(key, value, db=found)
 
     def _take_name(self, txn: Transaction, name: str, standing: Standing | None) -> None:
-        """Leaves the name to whoever is next, and what had it to be cleared. Raises: CopyDisturbed."""
+        """Free the name for the copy, and mark the project that had it for removal. Raises: CopyDisturbed."""
         found = Moment(self._engine, txn).project(name)
         if (None if found is None else (found[0], found[1].seq)) != (standing and (standing.number, standing.seq)):
             raise CopyDisturbed(self._engine.place, name)

@@ -19,12 +19,7 @@ Entry = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """What a transaction sees; it lives no longer than that.
-
-    Attributes:
-        engine: Whose.
-        txn: Reads what is no project's, and one project if it has entered that.
-    """
+    """A snapshot of the tables; valid as long as its transaction."""
 
     engine: Engine
     txn: Transaction
@@ -58,7 +53,7 @@ class Moment:
             yield key, unsealed(table, key, stored) or b""
 
     def value(self, table: str, key: bytes) -> bytes | None:
-        """What is stored under a key."""
+        """The value of a key."""
         return self.txn.get(key, db=getattr(self.engine.tables, table))
 
     def projects(self) -> dict[str, tuple[int, record_codec.ProjectRecord]]:

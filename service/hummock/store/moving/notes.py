@@ -1,4 +1,4 @@
-"""What a store notes of the copies in it: which number is still to get its name, and which projects are copies."""
+"""Notes of a store on copies: the numbers that still have no name, and the projects that are copies."""
 
 from __future__ import annotations
 
@@ -15,19 +15,14 @@ _COPIED = keys.copied_key(0)[:-_NUMBER_BYTES]
 
 
 class CopyNote(msgspec.Struct, array_like=True, frozen=True):
-    """What a project is a copy of.
-
-    Attributes:
-        seq: How far it had come. One that has come further was written to since.
-        source: Where it was copied from, for people.
-    """
+    """Origin of a copied project."""
 
     seq: int
     source: str
 
 
 def note_of(moment: Moment, number: int) -> CopyNote | None:
-    """What is noted of a project; None where it is no copy."""
+    """The note of a project; None if it is no copy."""
     value = moment.value("meta", keys.copied_key(number))
     return None if value is None else msgspec.msgpack.decode(value, type=CopyNote)
 

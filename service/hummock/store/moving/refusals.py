@@ -47,7 +47,7 @@ class NotADatabase(StartError):
 
 
 class WordsOutdated(StartError):
-    """What memories are found by was made by an earlier version, or is being made anew."""
+    """The terms of memories were made by an earlier version, or are being made anew."""
 
     reason = "STORE_OUTDATED"
 
@@ -105,7 +105,7 @@ class ProjectDamaged(StartError):
 
 
 class CopyDisturbed(StartError):
-    """What was copied is not there as it was written: somebody else has removed it or written to it."""
+    """The copied entries are not as they were written: something else removed or changed them."""
 
     reason = "COPY_DISTURBED"
 

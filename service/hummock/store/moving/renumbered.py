@@ -1,11 +1,4 @@
-"""What a project has, under another number.
-
-Keys begin with the project's number, and a checksum or a seal covers its entry's key. So whatever is copied is checked
-in the one store, and sealed anew for its key in the other.
-
-What a store keeps to be found again by is copied too, but for the vectors of removed texts (`text_vectors.py`): a new
-store has no need of what was removed.
-"""
+"""Entries of a project, rewritten for another number."""
 
 from __future__ import annotations
 
@@ -34,13 +27,7 @@ _ENTRIES_AT_ONCE = 1024
 
 @dataclass(slots=True)
 class Batch:
-    """What one transaction writes.
-
-    Attributes:
-        entries: By table.
-        memory_count: How many memories they are.
-        size_bytes: Of keys and values.
-    """
+    """The entries of one transaction."""
 
     entries: dict[str, list[Entry]] = field(default_factory=dict)
     memory_count: int = 0

@@ -12,7 +12,7 @@ from hummock.store.moving.moment import Entry, Moment, size_of
 from hummock.store.tables import keys, record_codec, sealed, text_vectors
 
 _PARTS = ("memory", "payload", "column", "terms")
-"""In the order of their checksums."""
+"""Tables of a memory's parts, in the order of their checksums."""
 _CHUNKS = ("vector", "token")
 _FIRST, _MOST = 32, 512
 _SMALL_BYTES, _LARGE_BYTES = 2 << 20, 8 << 20
@@ -105,7 +105,7 @@ def _window(numbers: _Numbers, read: dict[str, list[Entry]]) -> Window:
 
 
 def _find_again(numbers: _Numbers, doc: int, value: bytes, entries: dict[str, list[Entry]]) -> None:
-    """When a memory ends, and by which texts its vectors are found."""
+    """Add the entries by which a memory's expiry and the vectors of its texts are found."""
     try:
         stored = record_codec.decode_memory(value)
     except sealed.UNREADABLE as error:  # of before there were checksums

@@ -144,7 +144,7 @@ class LeasedClaims:
             _log.warning("the lease is left to run out: %s", error)
 
     def renew(self, connection: PatientConnection) -> None:
-        """Renews the lease, or begins another where it has run out; and tells followers of services whose has."""
+        """Renew the lease, or begin another if it has run out; notifies followers of services whose lease has."""
         if connection.execute(_RENEW, (self._lease_s, self._id)).rowcount == 0:
             _log.warning("the lease had run out; what this service was doing may be another's by now")
             self._begin(connection)

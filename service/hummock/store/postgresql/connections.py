@@ -17,24 +17,24 @@ from hummock.store.postgresql.exchange import Answer, Exchange, NoAnswer, Statem
 from hummock.store.postgresql.schema import become_service
 
 PATIENCE_S = 2.0
-"""For an answer to one statement of a read, or to a new connection: a server that is frozen says nothing at all."""
+"""Deadline in seconds for one statement of a read, or for a new connection: a frozen server does not answer at all."""
 
 _LOST_PATIENCE_S = 0.5
-"""For a connection where one was just found to be lost: threads are there for others too."""
+"""Deadline in seconds for a connection just after one was lost: threads are needed elsewhere too."""
 
 _SILENT_PATIENCE_S = 0.1
-"""For a connection, once nothing has been answered for as long as anybody waits."""
+"""Deadline in seconds for a connection, once the server has not answered for PATIENCE_S."""
 
 WRITE_PATIENCE_S = 10.0
-"""For a commit, which waits for a synchronous standby."""
+"""Deadline in seconds for a commit, which waits for a synchronous standby."""
 
 LOAD_PATIENCE_S = 30.0
-"""For a statement of thousands of rows."""
+"""Deadline in seconds for a statement of thousands of rows."""
 
 _TRIES = 5
 _ROLLBACK = Statement(b"ROLLBACK")
 _LOCK_PATIENCE_MS = 1500
-"""For what another service is writing: less than for an answer, so that the server itself says why there is none."""
+"""Deadline for a lock that another service holds: shorter than PATIENCE_S, so that the server itself reports why."""
 _SETTINGS = (
     # Every statement finds rows by its table's one key: planning it anew each time costs more than running it.
     b"SET plan_cache_mode = force_generic_plan",
@@ -166,7 +166,7 @@ class Connections:
 
     @contextmanager
     def lent(self) -> Iterator[Lent]:
-        """A connection of the pool for whoever may need one."""
+        """A connection of the pool, taken when it is first needed."""
         lent = Lent(self)
         try:
             yield lent
@@ -186,11 +186,11 @@ class Connections:
         self.away, self._answered_s = None, time.monotonic()
 
     def lost(self) -> None:
-        """Notes that a connection was lost, where nobody is told so."""
+        """Note that a connection was lost, if no caller gets the error."""
         self.away = self.away or DatabaseUnreachable(self.place, "a connection was lost")
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
-        """What callers are told of a failure."""
+        """The error for callers after a failure."""
         lines = str(error).strip().splitlines()
         self.away = away = DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
         if isinstance(error, NoAnswer) and self._is_silent():
@@ -213,7 +213,7 @@ class Connections:
         self._pool.close(timeout=1)
 
     def _patience_s(self) -> float:
-        """How long to wait for a connection."""
+        """Deadline in seconds for a connection now."""
         if self.away is None:
             return PATIENCE_S
         return _SILENT_PATIENCE_S if self._is_silent() else _LOST_PATIENCE_S
@@ -242,7 +242,7 @@ class Lent:
         return self._connection
 
     def ask(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
-        """Asks behind what was asked before. Raises: psycopg.Error."""
+        """Send statements after those sent before, and return the answers. Raises: psycopg.Error."""
         answers = self.connection.ask(statements, patience_s)
         self._connections.answered()
         return answers
@@ -296,7 +296,7 @@ def is_passing(error: Exception) -> bool:
 
 
 def _require_idle(connection: PatientConnection) -> None:
-    """A connection whose transaction did not end is no good to whoever is next."""
+    """Check that a returned connection has ended its transaction; otherwise it cannot be reused."""
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         raise psycopg.OperationalError("the connection was left inside a transaction")
 

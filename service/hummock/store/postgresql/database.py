@@ -34,7 +34,7 @@ from hummock.store.views.stored import ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION
 
 CHANNEL = "hummock"
-"""On which every write is told: the project's seq after it, and its name."""
+"""Channel on which every write is notified: the project's seq after it, and its name."""
 
 _BEGIN_READING = Statement(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _BEGIN_WRITING = Statement(b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
@@ -181,7 +181,7 @@ class Database:
         return self._table_bytes.get(table.name, 0)
 
     def used_bytes(self, txn: Transaction) -> int:
-        """What all tables take, as of the last `measure`."""
+        """Bytes of all tables, as of the last `measure`."""
         return sum(self._table_bytes.values())
 
     def measure(self) -> None:
@@ -212,7 +212,7 @@ class Database:
     def between(
         self, txn: Transaction, table: RowTable, first: bytes, end: bytes, limit: int
     ) -> Sequence[tuple[bytes, bytes]]:
-        """At most `limit` rows from one key on and before another, in order, in one go."""
+        """At most `limit` rows from one key to before another, in order, in one round trip."""
         return _own(txn).rows(table.between, table, (int4(table.project_of(first)), first, end), limit)
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
@@ -238,7 +238,7 @@ class Database:
 
     @contextmanager
     def by_itself(self) -> Iterator[PatientConnection]:
-        """A connection of its own, so that it waits for nobody. Raises: DatabaseUnreachable."""
+        """A connection outside the pool, which never waits for others. Raises: DatabaseUnreachable."""
         with self._connections.alone() as connection:
             schema.become_service(connection, self.place)
             connection.patience_s = PATIENCE_S
@@ -268,7 +268,7 @@ class Database:
 
     @contextmanager
     def copied_into(self) -> Iterator[None]:
-        """While it is entered nobody else copies projects into the database. Raises: DatabaseIsCopiedInto."""
+        """Hold the lock on copying projects into the database. Raises: DatabaseIsCopiedInto: another holds it."""
         with self._connections.alone() as connection:
             row = connection.execute(b"SELECT pg_try_advisory_lock(%s, 0)", (_COPYING,)).fetchone()
             if row is None or not row[0]:
@@ -276,13 +276,13 @@ class Database:
             yield
 
     def unusable(self, error: Exception) -> HummockError:
-        """What is said at the start of a failure."""
+        """The error to report for a failure at the start."""
         if is_lost(error):
             return self._connections.unreachable(error)
         return DatabaseUnusable(self.place, str(error).strip())
 
     def unreachable(self, error: Exception) -> HummockError:
-        """What callers are told of a failure."""
+        """The error for callers after a failure."""
         return self._connections.unreachable(error)
 
     def close(self) -> None:
@@ -304,7 +304,7 @@ class Database:
             raise self._connections.unreachable(error) from error
 
     def _entrance(self, scope: Scope, number: int | None = None) -> Entrance:
-        """How a transaction that reads comes to see a project, or none; `number` is the one that it must have."""
+        """The statements that let a read transaction see a project, or none; `number` is the one it must have."""
         if scope is None:
             return Entrance(begin=(_BEGIN_READING,))
         if isinstance(scope, int):
@@ -331,7 +331,7 @@ class Database:
         return Entrance(begin=(_BEGIN_READING, enter), look=(enter,), brings=(name_key,), entered=enters, looked=enters)
 
     def _entrance_to_write(self, projects: Sequence[str], number: int | None) -> Entrance:
-        """How one that writes waits until nobody else writes to these projects, and sees and may write them."""
+        """The statements by which a write transaction locks these projects, and may see and write them."""
         if number is not None:
             lock = Statement(_LOCK, (int4(_OWN_NUMBER), int4(number)))
             scope = Statement(_SET_SCOPE, (str(number).encode(),))
@@ -362,7 +362,7 @@ class Database:
         self._numbers[name_key] = keys.unpack_project(number)
 
     def _of_each(self, foreseen: Mapping[str, Foreseen]) -> Iterator[tuple[KeysOfTables, KeysOfTables]]:
-        """What is foreseen of the projects whose numbers are known; a number that is another's by now finds nothing."""
+        """The foreseen reads of projects with known numbers; a number now used by another project finds nothing."""
         for project, of_number in foreseen.items():
             number = self._numbers.get(keys.project_name_key(project))
             if number is not None:
@@ -417,7 +417,7 @@ class Database:
 
 
 def _look_at(numbers: Sequence[int]) -> Entrance:
-    """How one that never begins comes to see a project, or none."""
+    """The statements that let a read without a transaction see a project, or none."""
     return Entrance(begin=(), look=[Statement(_SET_SCOPE, (str(number).encode(),)) for number in numbers])
 
 
@@ -428,7 +428,7 @@ def recorded_model(connection: PatientConnection) -> str | None:
 
 
 def recorded_directory(connection: PatientConnection) -> record_codec.DirectoryRecord | None:
-    """What a database says of itself; None where nothing was ever stored in it. Writes nothing."""
+    """The record of a database; None if nothing was ever stored in it. Writes nothing."""
     if not schema.form_of(connection):
         return None
     statement = "SELECT value FROM hummock.meta WHERE project = 0 AND key = %s"

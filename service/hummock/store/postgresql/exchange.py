@@ -35,14 +35,14 @@ class Statement(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a statement has brought: its rows, and what was done ("COMMIT")."""
+    """Result of a statement: its rows, and the command's tag ("COMMIT")."""
 
     rows: list[tuple[Field, ...]]
     done: bytes
 
 
 class _Prepared(NamedTuple):
-    """A statement that the server is told to prepare, under a name."""
+    """A prepared statement, under its name."""
 
     text: bytes
     name: bytes
@@ -75,7 +75,7 @@ def int4_array(numbers: Iterable[int]) -> bytes:
 
 
 class Exchange:
-    """What one connection to the server is asked. One thread at a time; nothing else may use it meanwhile."""
+    """Pipelined statements on one connection, for one thread; nothing else may use the connection meanwhile."""
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         self._pgconn = pgconn
@@ -154,7 +154,7 @@ class Exchange:
 
 
 def _error_of(result: pq.abc.PGresult) -> psycopg.Error:
-    """What a statement has failed with; what no server says, for want of a code, is libpq's word for a lost one."""
+    """The error of a failed statement; one without a server's code means that libpq lost the connection."""
     if result.error_field(pq.DiagnosticField.SQLSTATE) is None:
         return psycopg.OperationalError(result.get_error_message())
     return psycopg.errors.error_from_result(result)

@@ -1,4 +1,4 @@
-"""How far projects have come, as the database has it: what every read asks first."""
+"""The newest sequence numbers of projects in the database, which every read checks first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in memory of a database that cannot be reached: views as they were seen last, and what was read lately."""
+"""Answers from memory while a database cannot be reached: the last views, and recent reads."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class SeenReads:
         return self._database.away
 
     def seen(self, project: str) -> tuple[int, float]:
-        """What was seen last, and for how long; see `ports.LastSeen`."""
+        """The newest seq seen, and its age in seconds; see `ports.LastSeen`."""
         view, age_s = self._seen(project)
         return view.seq, age_s
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
-        """What each query finds; token vectors that are not in memory have no say in the order."""
+        """The candidates of each query; token vectors that are not in memory do not affect the order."""
         view = self._view(project)
         if view.seq < min_seq:
             raise SeqNotReached(min_seq, view.seq)
@@ -91,7 +91,7 @@ class SeenReads:
         return self._known(lambda: Search(view, remembered, self._halves).gather(plain))
 
     def damaged(self, project: str) -> int:
-        """How many memories are known to be damaged."""
+        """Number of memories known to be damaged."""
         return len(self._database.damage.of(self._view(project).number))
 
     def rarest(self, project: str, terms: Sequence[str], most: int) -> tuple[str, ...]:
@@ -100,12 +100,12 @@ class SeenReads:
         return self._known(lambda: rarest(view, self._remembered(view), terms, most))
 
     def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
-        """How many memories hold each term."""
+        """Number of memories that hold each term."""
         view = self._view(project)
         return self._known(lambda: holders(view, self._remembered(view), terms))
 
     def held_behind(self, project: str, prefix: str, most: int, seen_seq: int = 0) -> Mapping[str, int]:
-        """Nothing: no list of all terms is in memory."""
+        """Returns nothing: the list of all terms is not in memory."""
         return {}
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
@@ -113,11 +113,11 @@ class SeenReads:
         return self._terms.knows_any(self._view(project).number, terms)
 
     def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
-        """How many memories of these kinds may be in another language."""
+        """Number of memories of these kinds that may be in another language."""
         return foreign_count(self._view(project), kinds, mark)
 
     def given_names(self, project: str) -> GivenNames:
-        """What the project calls things, where that was asked for since it changed."""
+        """Names in the project, if they were read since it changed."""
         return self._view(project).given_names.known or NO_NAMES
 
     def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
@@ -127,7 +127,7 @@ class SeenReads:
         return [self._memory(remembered, doc, full=full) for doc in docs]
 
     def superseded_by(self, project: str, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """What replaces each of these, where that is known."""
+        """The memory that replaces each of these, where that is known."""
         view = self._view(project)
         try:
             superseded = view.superseded(self._remembered(view))
@@ -140,7 +140,7 @@ class SeenReads:
     def neighbours(
         self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
     ) -> list[Neighbours]:
-        """What stands beside these memories; none where one of them is not in memory."""
+        """Neighbours of these memories in their sessions; none where one of them is not in memory."""
         view = self._view(project)
         try:
             return neighbours_of(view, self._remembered(view), docs, count, full=full, most_bytes=most_bytes)
@@ -148,7 +148,7 @@ class SeenReads:
             return [Neighbours(is_cut=True)] * len(docs)
 
     def inline_generation(self, project: str) -> Generation | None:
-        """None: whoever asks is on a thread."""
+        """Always None: the caller runs on a worker."""
         return None
 
     def generation(self, project: str) -> Generation:
@@ -195,7 +195,7 @@ class SeenReads:
         return _Remembered(view, self._recent, self._terms, self._database.space.token_dim)
 
     def _known(self, read: Callable[[], Read]) -> Read:
-        """What is read. Raises: StoreUnreachable: too little is in memory."""
+        """The result of a read. Raises: StoreUnreachable: too little is in memory."""
         try:
             return read()
         except Outdated as error:
@@ -231,23 +231,23 @@ class _Remembered(DecodesRecords):
         self.token_dim = token_dim
 
     def progress(self) -> Progress:
-        """How far the view has come."""
+        """Position of the view."""
         return Progress(self._view.seq, self._view.content_seq, self._view.seq)
 
     def settings(self) -> ProjectSettings:
-        """What the project sets for itself."""
+        """The project's own settings."""
         return self._view.settings
 
     def memories(self, listed: Listed) -> StoredMemories:
-        """Nothing is loaded from memory."""
+        """Not available from memory. Raises: Outdated."""
         raise Outdated
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
-        """Nothing is loaded from memory."""
+        """Not available from memory. Raises: Outdated."""
         raise Outdated
 
     def changes(self, after_seq: int) -> Changes:
-        """Nothing is loaded from memory."""
+        """Not available from memory. Raises: Outdated."""
         raise Outdated
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:

@@ -12,7 +12,7 @@ from hummock.core.errors import HummockError
 from hummock.store.postgresql.database import Database
 
 _AT_ONCE_S = 0.5
-"""What comes in so long is passed on before it is seen whether the server still answers, and whether this is to end."""
+"""Seconds for which notifications are passed on before the thread checks the connection, and whether it is to end."""
 
 _AGAIN_S = 0.5
 """Between two tries to connect."""
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Listener:
-    """A thread that tells followers of every write, of whatever service."""
+    """A thread that notifies followers of every write by any service."""
 
     def __init__(self, database: Database, seqs: Callable[[], dict[str, int]]) -> None:
         """Starts the thread.

@@ -76,7 +76,7 @@ def open_shared_store(
 
 
 class SharedStore(WritableStore):
-    """What `open_shared_store` makes: a store whose database other services write to as well."""
+    """A store whose database other services write to as well; made by `open_shared_store`."""
 
     last_seen: SeenReads
 
@@ -98,7 +98,7 @@ class SharedStore(WritableStore):
         self._listener.follow(views.reach)
 
     def inline_generation(self, project: str) -> Generation | None:
-        """None: whoever asks must not wait, and to know what others have written takes a round trip."""
+        """Always None: to see writes of other services takes a round trip, and the event loop must not wait."""
         return None
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
@@ -126,6 +126,6 @@ def recorded_model_of(dsn: str) -> str | None:
 
 
 def recorded_directory_of(dsn: str) -> DirectoryRecord | None:
-    """What a database says of itself; None where nothing was ever stored in it. Writes nothing. Raises: StartError."""
+    """The record of a database; None if nothing was ever stored in it. Writes nothing. Raises: StartError."""
     with Connections(dsn, 1).alone() as connection:
         return recorded_directory(connection)

@@ -1,4 +1,4 @@
-"""What the database may still take, and what is said while it takes nothing."""
+"""Free space of the database, and the errors while there is none."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DatabaseRoom:
             raise StorageFull(used, self.quota_bytes)
 
     def failure_of(self, error: Exception) -> Exception:
-        """What callers are told of a failure."""
+        """The error for callers after a failure."""
         failure: HummockError
         if is_passing(error):
             return Unavailable(f"another service wrote the same at the same time ({error}); try again")

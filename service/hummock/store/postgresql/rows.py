@@ -16,7 +16,7 @@ _TIMES = 8
 
 
 class RowCursor:
-    """Walks over the rows of one project, or over those that are nobody's, and never leaves them."""
+    """Cursor over the rows of one project, or over those of no project; it never leaves them."""
 
     def __init__(self, transaction: RowTransaction, table: RowTable) -> None:
         self._transaction = transaction
@@ -96,7 +96,7 @@ class RowCursor:
         return self._rows[self._at] if self._at >= 0 else (b"", b"")
 
     def iternext(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
-        """From the row at the cursor upwards, which goes along: keys, values, or both."""
+        """Iterate upwards from the row at the cursor, or from the first one; the cursor moves along."""
         is_there = self._at >= 0 or self.first()
         while is_there:
             yield self.item() if keys and values else self.key() if keys else self.value()

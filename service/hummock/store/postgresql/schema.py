@@ -30,7 +30,7 @@ _TELLS_NEEDS = 2
 """The first form whose table of migrations says what each needs; before, each needed itself."""
 
 _MIGRATION_LOCK = 0x68756D6D
-"""Held by whoever changes the schema."""
+"""Key of the lock held while the schema is changed."""
 
 _FUNCTIONS = """
 CREATE FUNCTION hummock.scope() RETURNS int[] LANGUAGE sql STABLE AS $$
@@ -213,7 +213,7 @@ def bring_up(connection: psycopg.Connection, place: str) -> None:
 
 
 def form_of(connection: psycopg.Connection) -> int:
-    """Which form the tables have; 0 where there are none."""
+    """Version of the schema; 0 without tables."""
     row = connection.execute("SELECT to_regclass('hummock.migration') IS NOT NULL").fetchone()
     if row is None or not row[0]:
         return 0
@@ -222,7 +222,7 @@ def form_of(connection: psycopg.Connection) -> int:
 
 
 def needed_form_of(connection: psycopg.Connection) -> int:
-    """Which form a service must know to use the tables, of a database whose form says so."""
+    """Version of the schema that a service must know to use the tables, as recorded in the database."""
     found = connection.execute("SELECT max(coalesce(needs, form)) FROM hummock.migration").fetchone()
     return int(found[0]) if found is not None and found[0] is not None else 0
 
@@ -259,7 +259,7 @@ def _make_role(connection: psycopg.Connection) -> None:
 
 
 def become_service(connection: psycopg.Connection, place: str) -> None:
-    """From now on the connection is the service's role, which owns nothing. Raises: SchemaMissing, RoleTooStrong."""
+    """Switch the connection to the service's role, which owns nothing. Raises: SchemaMissing, RoleTooStrong."""
     try:
         connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(SERVICE_ROLE)))
     except psycopg.errors.InsufficientPrivilege as error:

@@ -13,7 +13,7 @@ from hummock.store.views.view_cache import ForeignViews, ViewEntry
 
 
 class SeenViews(ForeignViews):
-    """Views that stay when the database goes, for whoever can do with what was seen last."""
+    """Views that stay when the database is away, for reads that accept stale data."""
 
     def __init__(
         self,

@@ -86,7 +86,7 @@ class RowTable:
         )
 
     def project_of(self, key: bytes) -> int:
-        """The number of the project whose key it is; 0 where it is nobody's."""
+        """The number of the project in a key; 0 for a key of no project."""
         return 0 if self.is_shared else int.from_bytes(key[:_PROJECT_BYTES], "big")
 
 
@@ -95,15 +95,7 @@ KeysOfTables = Mapping[RowTable, Sequence[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """How a transaction comes to see what it is to see.
-
-    Attributes:
-        begin: Statements that begin it at one moment.
-        look: Those that let what goes to the server with them see the same, and end with it.
-        brings: Keys of the table of projects that `entered` knows of.
-        entered: Takes the answers to these, and notes in the transaction what they say.
-        looked: The same with the answers to `look`.
-    """
+    """Statements that set what a transaction may see."""
 
     begin: Sequence[Statement]
     look: Sequence[Statement] = ()
@@ -113,17 +105,7 @@ class Entrance:
 
 
 class RowTransaction(ChecksItsPages):
-    """What one thread reads, or writes, on one connection.
-
-    It begins with the first thing that must be read at one moment, in the same round trip. What is fetched ahead of
-    that is read without it: each such `prefetch` is one statement, which has a moment of its own.
-
-    What is put waits, and is what reads of its keys find; it is written before rows of its table are read in order, and
-    at the end. Several statements that need no answer go to the server together.
-
-    Attributes:
-        numbers: Of the projects that it has entered, as far as is known.
-    """
+    """A transaction on one connection, for one thread."""
 
     def __init__(
         self, lent: Lent, entrance: Entrance, numbers: Sequence[int], *, writes: bool = False, is_loose: bool = False
@@ -150,7 +132,7 @@ class RowTransaction(ChecksItsPages):
 
     @property
     def connection(self) -> PatientConnection:
-        """Its connection; it has begun."""
+        """Its connection; the transaction has begun."""
         return self._lent.connection
 
     def begin(self, statements: Sequence[Statement] = (), patience_s: float = PATIENCE_S) -> list[Answer]:
@@ -215,7 +197,7 @@ class RowTransaction(ChecksItsPages):
         return part
 
     def take(self, part: RowTransaction) -> None:
-        """What a part has written is this one's."""
+        """Take over the pending writes of a part."""
         self._known, self.numbers = part._known, part.numbers
         self._pages.clear()
 
@@ -258,13 +240,13 @@ class RowTransaction(ChecksItsPages):
         return [(key, value) for key, value in found if value is not None]
 
     def rows(self, statement: bytes, table: RowTable, arguments: Sequence[bytes], most: int) -> list[Row]:
-        """At most so many rows of a table that a statement finds, with what waits for it written."""
+        """At most so many rows that a statement finds in a table; pending writes are flushed first."""
         asked = [*self._written(table), Statement(statement, (*arguments, int8(most)))]
         answers = self.begin(asked, PATIENCE_S if most <= _MANY_ROWS else LOAD_PATIENCE_S)
         return cast("list[Row]", answers[-1].rows)
 
     def rows_ahead(self, table: RowTable, start: bytes) -> tuple[list[Row], bool] | None:
-        """The first rows from a key on, and whether none come behind them, where they were read ahead."""
+        """The first rows from a key on, and whether there are no more, if they were read ahead."""
         page = self._pages.get(table.name, {}).get(start)
         if page is None:
             return None
@@ -288,7 +270,7 @@ class RowTransaction(ChecksItsPages):
             raise psycopg.errors.InFailedSqlTransaction("a statement had failed, and the transaction was undone")
 
     def flush(self, *behind: Statement) -> None:
-        """Writes all that waits, and has these statements run behind it, in one go."""
+        """Write all that is pending, and run these statements after it, in one round trip."""
         self.begin([*self._all_written(), *behind])
 
     def _look(self, statements: Sequence[Statement]) -> list[Answer]:
@@ -301,7 +283,7 @@ class RowTransaction(ChecksItsPages):
         return answers[len(look) :]
 
     def _all_written(self) -> list[Statement]:
-        """What writes all that waits."""
+        """The statements that write all that is pending."""
         waiting, self._waiting = self._waiting, {}
         for name in waiting:  # what was read ahead lacks it from now on
             self._pages.pop(name, None)
@@ -310,7 +292,7 @@ class RowTransaction(ChecksItsPages):
         return written + [Statement(_NOTIFY, (channel.encode(), message.encode())) for channel, message in told]
 
     def _written(self, table: RowTable) -> list[Statement]:
-        """What writes that which waits for a table."""
+        """The statements that write what is pending for a table."""
         waiting = self._waiting.pop(table.name, None)
         if waiting is None:
             return []
@@ -336,7 +318,7 @@ class RowTransaction(ChecksItsPages):
         return self._waiting.setdefault(table.name, (table, {}))[1]
 
     def _read(self, key: bytes, table: RowTable) -> dict[bytes, bytes | None]:
-        """What is known of a table once a key of it has been read."""
+        """Cached rows of a table after a key of it has been read."""
         if not self._has_begun and key in self._entrance.brings and table.name == "project":
             self.begin()
         known = self._known.setdefault(table.name, {})

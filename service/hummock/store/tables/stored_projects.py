@@ -15,7 +15,7 @@ from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views.stored import ProjectGone
 
 _LOOKS = 16
-"""At a project that is removed each time before it is read."""
+"""Attempts to read a project that is removed each time before it is read."""
 
 Found = TypeVar("Found")
 
@@ -42,7 +42,7 @@ class TableProjects:
             return project_number(txn, self._engine, project)
 
     def look(self, project: str, look: Callable[[TableProject], Found]) -> Found | None:
-        """What is looked at in a project, not all of it at one moment; None when there is no such project."""
+        """The result of a function of a project, not all of one moment; None if there is no such project."""
         for _ in range(_LOOKS):
             try:
                 with self._engine.looking(project) as txn:

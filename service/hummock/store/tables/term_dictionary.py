@@ -1,4 +1,4 @@
-"""Which numbers terms have in their projects: what the writer remembers of them, and what readers do."""
+"""Numbers of terms in their projects, as cached by the writer and by readers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TermDictionaries:
         self._recent.drop(project)
 
     def size_of(self, project: str) -> int:
-        """How many terms of the project are known."""
+        """Number of the project's terms that are cached."""
         return len(self._by_project.get(project, ()))
 
     def clear(self) -> None:

@@ -32,7 +32,7 @@ def split(digests: bytes) -> Iterator[bytes]:
 
 
 def find(engine: Engine, digest: bytes) -> Parts | None:
-    """The vectors of a text; None where nobody has it, or has removed it long ago."""
+    """The vectors of a text; None if no memory has it, or had it lately."""
     tables = engine.tables
     with engine.answering() as txn:
         chunk_keys = [

@@ -1,4 +1,4 @@
-"""What keeps a data directory whole: backups, checks, and copies without what was deleted."""
+"""Upkeep of a data directory: backups, checks, and copies without what was deleted."""
 
 from hummock.store.upkeep.backup import Backups, Made, Manifest
 from hummock.store.upkeep.check import Report, check, check_quickly

@@ -32,25 +32,14 @@ _ATTEMPTS = 64
 _NAME_DIGITS = 16
 _NAME = re.compile(rf"\d{{8}}T\d{{6}}(?:\.\d+)?Z-[0-9a-f]{{{_NAME_DIGITS}}}")
 _BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(durable.PART)})?")
-"""What is called otherwise is no file of a backup, and stays where it lies."""
+"""Names of a backup's files; other files are left alone."""
 
 Progress = Callable[[int, int], None]
 """Told how many bytes are done, and of how many."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup is: the data file of one moment, and what was in it.
-
-    Attributes:
-        format: Of backups.
-        time: When it was made, Unix seconds.
-        version: Of Hummock, that made it.
-        schema: Of the directory; `analyzer` of its terms.
-        model: Name of the model of its vectors; `emb_space` is their space.
-        size_bytes: Of the data file; `block_bytes` of each block but the last.
-        blocks: SHA-256 of each, in hexadecimal, in order.
-        projects: What each held.
-    """
+    """Contents of a backup: the blocks of the data file at one moment, and what was in it."""
 
     format: int
     time: float
@@ -109,17 +98,7 @@ class Backups:
         return content
 
     def make(self, data: Path, now: float, version: str, keep: int | None, progress: Progress) -> Made:
-        """Backs up a data directory as it is at this moment, beside whoever writes it.
-
-        Args:
-            data: The data directory.
-            now: Unix seconds.
-            version: Of this Hummock.
-            keep: How many backups of this directory stay, this one among them; None keeps all.
-            progress: Told how far it is.
-
-        Raises: DirectoryUnusable, OSError.
-        """
+        """Back up a data directory as it is at this moment, also while a service writes it."""
         self._require_elsewhere(data)
         for folder in (self.directory, self._blocks, self._manifests):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

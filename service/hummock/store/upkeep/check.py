@@ -1,4 +1,4 @@
-"""`hummock fsck`: whether a directory is as the store keeps it. Read only, at one moment, also beside a service."""
+"""`hummock fsck`: checks that a directory is consistent. Read only, at one moment, also while a service runs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,14 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a check looked at, by name and count, and what it found wrong."""
+    """Result of a check: what was checked, by name and count, and the problems found."""
 
     counts: Counter[str]
     problems: tuple[Problem, ...]
 
 
 def check(directory: Path, progress: Callable[[int, int], None]) -> Report:
-    """Looks at everything in a data directory; told are projects that are done, and of how many.
-
-    Raises: DirectoryUnusable.
-    """
+    """Check everything in a data directory; `progress` gets the number of checked projects, and of all."""
     with inspected(directory) as snapshot:
         counts: Counter[str] = Counter()
         general = Problems(project="")
@@ -96,7 +93,7 @@ def _names(snapshot: Snapshot, projects: dict[int, record_codec.ProjectRecord], 
 
 
 def _strangers(snapshot: Snapshot, numbers: set[int], problems: Problems) -> None:
-    """Entries under numbers that nobody has, and that are not about to be cleared."""
+    """Entries under numbers without a project that are not about to be cleared either."""
     removed = {keys.unpack_project(key) for key, _ in snapshot.entries("project_removed")}
     # What a copy that was cut off has left; the next one clears it.
     removed |= {keys.unpack_project(key[-4:]) for key, _ in snapshot.entries("meta", keys.COPYING)}

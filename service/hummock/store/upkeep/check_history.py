@@ -84,7 +84,7 @@ class HistoryCheck:
         self._problems.require(highest <= last, "a session's number is still to be given")
 
     def _messages(self, sessions: dict[bytes, SessionRecord]) -> int:
-        """How many there are."""
+        """Check the messages and return their number."""
         count = 0
         expected, deleted = set(), {key for key, _ in self._snapshot.entries("session_deleted", self._prefix)}
         for record in sessions.values():
@@ -116,7 +116,7 @@ class HistoryCheck:
         return count
 
     def _learning(self) -> int:
-        """How many events the log has."""
+        """Check the log and return the number of its events."""
         value = self._snapshot.value("learning", self._prefix)
         try:
             last = 0 if value is None else decode_state(value).events

@@ -19,7 +19,7 @@ from hummock.store.views.forward_lists import unpack_terms
 from hummock.store.views.row_codec import unpack_rows
 
 UNREADABLE = (msgspec.MsgspecError, HummockError, struct.error, ValueError, TypeError, IndexError)
-"""What reading a damaged record may raise."""
+"""Errors that reading a damaged record may raise."""
 
 
 class MemoriesCheck:
@@ -142,7 +142,7 @@ class MemoriesCheck:
                 self._problems.add("a memory holds a term that has no name", doc)
 
     def _vectors(self) -> int:
-        """How many chunks there are."""
+        """Check the vectors and return the number of chunks."""
         space = self._snapshot.space()
         expected = {
             (doc, chunk) for doc, record in self._memories.items() for chunk in range(record.memory.chunk_count)

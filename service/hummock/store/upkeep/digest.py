@@ -1,4 +1,4 @@
-"""What a project holds as one number, to compare copies by."""
+"""Digest of a project's contents, to compare copies by."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ that digests of older projects stay the same."""
 
 
 _OF_CHUNKS = ("vector", "token")
-"""Their keys have the number of a space behind the project's."""
+"""Tables whose keys have the number of a space after the project's."""
 
 
 class Moment(Protocol):

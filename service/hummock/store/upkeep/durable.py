@@ -38,7 +38,7 @@ def sync(directory: Path) -> None:
 
 @contextmanager
 def alone(directory: Path) -> Iterator[None]:
-    """Waits until nobody else is in here with the same directory."""
+    """Hold a lock on the directory, after waiting for other holders."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Data directories opened to look at them: beside a service that writes, or while none runs. Nothing is written."""
+"""Opens data directories for reading: while a service writes, or while none runs. Nothing is written."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Snapshot:
             yield key, unsealed(table, key, stored) or b""
 
     def get(self, table: str, key: bytes) -> bytes | None:
-        """What is stored under a key."""
+        """The value of a key as it is stored."""
         return self.txn.get(key, db=self.tables[table]) if table in self.tables else None
 
     def value(self, table: str, key: bytes) -> bytes | None:
@@ -83,7 +83,7 @@ def has_seals(table: str) -> bool:
 
 
 def unsealed(table: str, key: bytes, stored: bytes) -> bytes | None:
-    """What is stored under a key without its seal, if the table has any; None where it is not what was written."""
+    """The value of a key without its seal, if the table has any; None if it is damaged."""
     if table in _OF_NUMBERS:
         return sealed.opened_number(key, stored)
     return sealed.opened(key, stored) if table in _OF_RECORDS else stored
@@ -91,10 +91,7 @@ def unsealed(table: str, key: bytes, stored: bytes) -> bytes | None:
 
 @contextmanager
 def inspected(path: Path) -> Iterator[Snapshot]:
-    """A directory at one moment, or a data file that nobody else has open.
-
-    Raises: DirectoryUnusable.
-    """
+    """A snapshot of a directory, or of a data file that no other process has open."""
     directory = path if path.is_dir() else path.parent
     if not (path / DATA_FILE if path.is_dir() else path).is_file():
         raise DirectoryUnusable(

@@ -1,4 +1,4 @@
-"""Which backups of a data directory there are, as the directory itself notes them: who purges it is told of them."""
+"""Notes of a data directory on its backups: whoever purges the directory is reminded of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check has found: what is wrong, how often, and where, without a word of what is stored."""
+"""Problems that a check found: kind, number and place, without any stored text."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Problems:
             self.add(what, number)
 
     def compare(self, expected: Collection[Hashable], found: Iterable[Hashable], missing: str, orphan: str) -> None:
-        """What is expected and not found, and the other way round."""
+        """Report what is expected and not found, and what is found and not expected."""
         wanted, present = set(expected), set(found)
         for what, keys in ((missing, wanted - present), (orphan, present - wanted)):
             for key in sorted(keys, key=repr):
                 self.add(what, key if isinstance(key, int) else None)
 
     def all(self) -> tuple[Problem, ...]:
-        """In the order in which each kind was first found."""
+        """All problems, each kind in the order in which it was first found."""
         return tuple(
             Problem(project=self.project, what=what, count=count, examples=tuple(self._found[what]))
             for what, count in self._counts.items()

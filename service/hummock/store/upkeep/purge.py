@@ -38,14 +38,7 @@ _MESSAGES_PREFIX_BYTES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """What a purge came to.
-
-    Attributes:
-        rebuilt: How large the data file was and is.
-        left_out: Entries that are gone, by table.
-        expired_count: Memories that have ended and that the service, which removes them, has not removed yet.
-        backups: Those that may hold still what is gone here.
-    """
+    """Result of a purge."""
 
     rebuilt: Rebuilt
     left_out: dict[str, int]
@@ -92,7 +85,7 @@ def _remove_saved_views(data: Path) -> None:
 
 
 class _Kept:
-    """Which entries stay, and how many of each table do not."""
+    """The entries that stay, and the number of those that do not, by table."""
 
     def __init__(self, now: float) -> None:
         self._now = now
@@ -134,7 +127,7 @@ class _Kept:
 
 
 def _of_present(snapshot: Snapshot, table: str) -> Entries:
-    """Without those of projects and sessions that were removed and not cleared yet."""
+    """Entries without those of removed projects and sessions that were not cleared yet."""
     at = _OF_CHUNKS.get(table, 0)
     projects = {key for key, _ in snapshot.entries("project_removed")}
     sessions = {key for key, _ in snapshot.entries("session_deleted")} if table in _OF_MESSAGES else set()

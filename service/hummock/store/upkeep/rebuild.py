@@ -118,7 +118,7 @@ def _batches(entries: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[byte
 
 
 def _swap(data: Path, part: Path) -> None:
-    """Puts the new file in the place of the old one, where nobody reads that. Raises: DirectoryUnusable."""
+    """Replace the old file by the new one, if no process reads it. Raises: DirectoryUnusable."""
     table = os.open(data / LMDB_LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         # The lock that LMDB holds for as long as a process has the file open: its table of readers counts transactions

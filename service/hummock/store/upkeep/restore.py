@@ -16,7 +16,7 @@ from hummock.text.analyzer import ANALYZER_VERSION
 
 _PART = DATA_FILE + durable.PART
 _MAY_BE_THERE = {LOCK_FILE, _PART, "models"}
-"""A lock that nobody holds and what a restore that was cut short has left; models may be set up before."""
+"""Names allowed in the target: a lock that is not held, the rest of an interrupted restore, and models."""
 
 
 def restore(backups: Backups, data: Path, name: str | None, progress: Progress) -> tuple[str, Manifest]:

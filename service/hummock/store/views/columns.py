@@ -221,7 +221,7 @@ class Columns:
 
     @property
     def pending(self) -> int:
-        """How many memories that are there have no vectors yet."""
+        """Number of present memories without vectors yet."""
         return int(self.by_sign[:, TokenSign.PENDING].sum())
 
     def signs(self, ordinals: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -252,7 +252,7 @@ class Columns:
         return found
 
     def neighbours(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(n,) ordinals -> (n, 2), what stands before and behind each in its session; -1 where there is nothing."""
+        """(n,) ordinals -> (n, 2), the memories before and after each in its session; -1 where there is none."""
         session, position = self.session.values, self.session_position.values
         return neighbours(self.turns.slots, session, position, self.alive.values, ordinals)
 
@@ -267,7 +267,7 @@ class Columns:
         return sum(column.nbytes for _, column in self._columns()) + self.turns.nbytes + 128 * len(self)
 
     def _signs(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many of these are of each kind and sign."""
+        """Numbers of these memories by kind and sign."""
         return _by_sign(self.kind.values[ordinals], self.token_sign.values[ordinals], self.chunk_count.values[ordinals])
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
@@ -288,7 +288,7 @@ _BY_SIGN = (max(MemoryKind) + 1, max(TokenSign) + 1)
 
 
 def _by_sign(kind: NDArray[Any], token_sign: NDArray[Any], chunk_count: NDArray[Any]) -> NDArray[np.int64]:
-    """How many of some memories are of each kind and sign, `_BY_SIGN`."""
+    """Numbers of some memories by kind and sign, `_BY_SIGN`."""
     counts: NDArray[np.int64] = np.zeros(_BY_SIGN, np.int64)
     np.add.at(counts, (kind, _signs(token_sign, chunk_count)), 1)
     return counts

@@ -1,4 +1,4 @@
-"""What a project calls things, read once: by its domains' names, and by what its entries were found to be called."""
+"""Names in a project, read once: those of its domains, and those its entries were found to have."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What older and newer views share: arrays that grow at the end, sign bits of vector rows, counts of terms.
-
-A holder sees what it was made with, whatever is appended behind it.
-"""
+"""Data that older and newer views share: arrays that grow at the end, sign bits of vector rows, counts of terms."""
 
 from __future__ import annotations
 
@@ -60,14 +57,14 @@ class Growing(Generic[Scalar]):
         return cls(np.empty((capacity(count, 0, shape, dtype), *shape), dtype), 0)
 
     def taken(self, places: NDArray[np.int64]) -> Growing[Scalar]:
-        """The rows of these places, which must be there, with room behind them: the next append copies none."""
+        """The rows at these places, which must exist, with spare room: the next append copies none."""
         buffer = Growing[Scalar].with_room(len(places), self.buffer.shape[1:], self.buffer.dtype).buffer
         # To check each place, NumPy would make a copy of the result first.
         np.take(self.values, places, axis=0, out=buffer[: len(places)], mode="clip")
         return Growing(buffer, len(places))
 
     def extended(self, rows: NDArray[Any]) -> Growing[Scalar]:
-        """This array with more rows behind it; the buffer at least doubles when it has no room."""
+        """This array with more rows at its end; the buffer at least doubles when it has no room."""
         size = self.size + len(rows)
         buffer = self.buffer
         # A read-only buffer lies over foreign bytes.
@@ -80,7 +77,7 @@ class Growing(Generic[Scalar]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows; the room behind them takes address space."""
+        """Bytes of the rows; spare room only takes address space."""
         return self.values.nbytes
 
 
@@ -111,7 +108,7 @@ class SignBits:
         return cls(np.empty((0, vectors.shape[1] + 1, LANES), np.uint64), 0).extended(vectors)
 
     def extended(self, vectors: NDArray[np.uint16]) -> SignBits:
-        """These and those of more rows behind them; the blocks at least double when they have no room."""
+        """The bits of these rows and of more rows after them; the blocks at least double when they have no room."""
         size = self.size + len(vectors)
         blocks = self.blocks
         if size > len(blocks) * BLOCK_ROWS:
@@ -141,7 +138,7 @@ class SignBits:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows; the room behind them takes address space."""
+        """Bytes of the rows; spare room only takes address space."""
         return self.used_blocks.nbytes
 
 

@@ -1,4 +1,4 @@
-"""The words of a view: an inverted index with a small delta beside it, exact counts, and bits for frequent terms."""
+"""Words of a view: an inverted index with a small delta, exact counts, and bits for frequent terms."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class AskedTerms:
     saturation: Saturation
 
     def best(self, allowed: NDArray[np.uint8], k: int) -> NDArray[np.int64]:
-        """At most k of the allowed ordinals, those that score most, best first, ties by the smaller ordinal."""
+        """At most k of the allowed ordinals with the highest scores, best first, ties by the smaller ordinal."""
         return best_by_bm25(self.index, self.delta, self.presence, self.query, self.saturation, allowed, k)
 
     def scores(self, ordinals: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:

@@ -158,7 +158,7 @@ def speaker_hash(name: str) -> int:
 
 
 def writer_hash(memory: Memory) -> int:
-    """32 bits of the name of who wrote what nobody vouches for; 0 of all else."""
+    """32 bits of the hash of an unverified writer's name; 0 for all other memories."""
     name = memory.writer if is_of_no_hand(memory) else ""
     return zlib.crc32(name.encode()) or 1 if name else 0
 
@@ -171,10 +171,7 @@ def file_hash(memory: Memory) -> int:
 
 
 def reanalysed(value: bytes, memory: Memory, length: int, tokens: bytes) -> bytes:
-    """A stored row and id with all that an analyzer tells of the memory; its places and vectors stay.
-
-    `tokens` are the token vectors of its first chunk, which say what rows of before did not.
-    """
+    """A stored row and id with everything an analyzer derives from the memory; its places and vectors stay."""
     (row,), _ = unpack_rows([value])
     verdicts = int(row["helpful"]), int(row["wrong"])
     places = int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"])

@@ -1,9 +1,4 @@
-"""A view as a file that is mapped instead of being made again: its arrays one behind the other.
-
-Each array that grows has room behind it, which the file does not fill (a hole), so that the first write after a start
-copies nothing. The file says nothing of itself: a `SavedView`, which is kept elsewhere, says what it is, with a SHA-256
-of each array. Nothing of a file is looked at before all of them are as they were written.
-"""
+"""A view as a file that is mapped instead of being made again: its arrays one after the other."""
 
 from __future__ import annotations
 
@@ -61,7 +56,7 @@ class SavedArray(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def end(self) -> int:
-        """Behind its room."""
+        """Offset of the end of its room."""
         return self.start + self.room * math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
@@ -102,7 +97,7 @@ class SavedView(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
 
 
 def made_by() -> str:
-    """What this version writes and reads."""
+    """Format that this version writes and reads."""
     return f"{_FORMAT} {version('hummock')} {ANALYZER_VERSION}"
 
 
@@ -191,7 +186,7 @@ def _is_sound(saved: SavedView, descriptor: int) -> bool:
 
 
 def _fixed(view: ProjectView) -> Arrays:
-    """What never grows, or is made anew when it does."""
+    """Arrays that never grow, or are made anew when they do."""
     postings, ids = view.postings, view.columns.ids[: len(view.columns)]
     return {
         "ids": np.frombuffer("".join(ids).encode(), np.uint8),

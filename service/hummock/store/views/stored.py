@@ -1,7 +1,4 @@
-"""What views and searches ask of a store: the parts that a view is made of, the operations that it follows, records.
-
-Whatever keeps projects answers this; views and searches know nothing else of it.
-"""
+"""What views and searches read from a store: the parts of a view, the operations after it, and records."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class ProjectGone(Outdated):
 
 
 def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
-    """What was found. Raises Outdated when something is missing."""
+    """The values, all of them present. Raises: Outdated: one is missing."""
     present = tuple(value for value in found if value is not None)
     if len(present) < len(found):
         raise Outdated
@@ -42,14 +39,7 @@ def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredMemories:
-    """What views hold of some memories, in the order of their documents.
-
-    Attributes:
-        rows: (memories,) of `row_codec.ROW`.
-        ids: Of the memories.
-        lists: Their forward lists, in parts that follow one another.
-        halves: (chunks, dim) float16 in uint16; the chunks of a memory are neighbours.
-    """
+    """Parts of some memories that views hold, in the order of their documents."""
 
     rows: NDArray[np.void]
     ids: list[str]
@@ -59,15 +49,7 @@ class StoredMemories:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
-    """What some operations come to.
-
-    Attributes:
-        put: Documents that are new and still there, ascending.
-        embedded: Documents that were there before without vectors, and have them now, ascending.
-        judged: Documents that were there before, of which something else is said now, ascending.
-        removed: int64 documents that were there before and are gone.
-        removed_terms: uint32 terms that those held, one after the other.
-    """
+    """Net effect of some operations."""
 
     put: list[int]
     embedded: list[int]
@@ -81,7 +63,7 @@ Listed = Callable[[NDArray[np.void], Sequence[ForwardLists]], None]
 
 
 class Progress(NamedTuple):
-    """How far a project has come. Operations of all writes behind `ops_after` are kept."""
+    """Position of a project. Operations of all writes after `ops_after` are kept."""
 
     seq: int
     content_seq: int
@@ -100,10 +82,10 @@ class StoredProject(Protocol):
         """Components of a token vector."""
 
     def progress(self) -> Progress:
-        """How far the project has come."""
+        """The project's position."""
 
     def settings(self) -> ProjectSettings:
-        """What the project sets for itself."""
+        """The project's own settings."""
 
     def memories(self, listed: Listed) -> StoredMemories:
         """All memories.
@@ -117,7 +99,7 @@ class StoredProject(Protocol):
         """These memories, all of which are there; their documents ascend."""
 
     def changes(self, after_seq: int) -> Changes:
-        """What the operations behind this write come to, which must all be kept."""
+        """Net effect of the operations after this write, which must all be kept."""
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
         """The numbers of terms, in order; None for what nothing has ever held."""

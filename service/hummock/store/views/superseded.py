@@ -1,4 +1,4 @@
-"""Which memories of a view others replace: those say so themselves, and a flag in their rows says that they do."""
+"""Memories of a view that others replace: the replacing ones name them, and a flag in their rows says that they do."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Superseding:
 
 
 class LazySuperseded:
-    """What is replaced in one view, found when it is first asked for."""
+    """The replaced memories of one view, computed on first use."""
 
     __slots__ = ("_found", "_is_found", "_reading")
 
@@ -54,7 +54,7 @@ class LazySuperseded:
         self._reading = Lock()
 
     def get(self, columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
-        """None where nothing is. The transaction began after the view was made. Raises: Outdated."""
+        """The replaced memories, or None. The transaction began after the view was made. Raises: Outdated."""
         if not self._is_found:
             with self._reading:
                 if not self._is_found:

@@ -1,4 +1,4 @@
-"""When what memories tell happened: their told times, and these in order, so that an interval is two look-ups."""
+"""Times of the events that memories tell, in order, so that an interval is two look-ups."""
 
 from __future__ import annotations
 

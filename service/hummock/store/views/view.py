@@ -31,11 +31,7 @@ _FLAGS_KEPT = 4
 
 
 class KeptFlags:
-    """Which memories of one view pass the filters that it was asked with last: a project is asked with few of them.
-
-    They take four bytes a memory at most, which no budget counts. Safe to use from several threads: what is kept is
-    replaced at once.
-    """
+    """Cached flags of a view's memories for the filters used last: a project is queried with few of them."""
 
     __slots__ = ("_kept",)
 
@@ -285,7 +281,7 @@ def _extended(view: ProjectView, memories: StoredMemories) -> ProjectView:
 
 
 def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
-    """With the vectors of memories that were without: their rows stand behind all others."""
+    """The view with the vectors of memories that had none: their rows come after all others."""
     memories = _whole(view.number, stored.memories_of(docs))
     ordinals = view.columns.ordinals(np.array(docs, np.int64))
     if len(ordinals) != len(docs):
@@ -346,14 +342,7 @@ def rebuilt(view: ProjectView, limits: StoreLimits) -> ProjectView:
 
 
 def caught_up(made: ProjectView, newest: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
-    """What was rebuilt, after all writes that the transaction sees.
-
-    Args:
-        made: By `rebuilt`.
-        newest: What readers have, of the lineage that `made` was made of.
-        stored: Knows every write that `newest` knows of.
-        limits: Of the store.
-    """
+    """The rebuilt view after all writes that the transaction sees."""
     return _joined(made, newest) if made.lineage is newest.lineage else catch_up(made, stored, limits)
 
 
@@ -374,7 +363,7 @@ def _joined(made: ProjectView, newest: ProjectView) -> ProjectView:
 
 
 def _compacted(view: ProjectView) -> ProjectView:
-    """It shares nothing that grows, so both may be caught up from here."""
+    """A compacted copy. It shares nothing that grows, so both views can be caught up from here."""
     alive = view.columns.alive.values
     kept = np.flatnonzero(alive[view.row_doc.values])
     # Those that came later go where they belong.

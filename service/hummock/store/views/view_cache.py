@@ -1,4 +1,4 @@
-"""Which projects are in memory, within a budget of bytes; in a reader, as another process writes them."""
+"""Cache of projects in memory, within a budget of bytes; in a reader, of projects that another process writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOADS = 4
 """Times that a project is loaded at most before the writer has to wait for it."""
 
 _MOST_BEHIND = 128
-"""Operations that a view lags behind, and one group of writes at most: a reader waits some milliseconds for them."""
+"""Operations that a view may lag, and one group of writes at most: a reader waits some milliseconds for them."""
 
 _LOOK_S = 0.2
 """Between two looks for what another process has written."""
@@ -160,7 +160,7 @@ class ViewCache:
                 self._forgotten(project)
 
     def catch_up_one(self) -> bool:
-        """Brings a view that is behind up to date, so that no reader need do it; False when there is none."""
+        """Bring a lagging view up to date, so that no reader need do it; False if there is none."""
         while self._behind:
             entry = self._entries.get(self._behind.popitem()[0])
             if entry is not None and entry.shown != entry.committed:
@@ -175,7 +175,7 @@ class ViewCache:
             self._catch_up(entry)
 
     def used_last(self, count: int) -> list[str]:
-        """At most so many projects in memory, those that were used last."""
+        """At most so many projects in memory, the most recently used."""
         with self._lock:
             return self._recent.used_last(count)
 
@@ -189,7 +189,7 @@ class ViewCache:
         return self._evicted
 
     def lag(self) -> int:
-        """Operations that the view furthest behind has not taken in yet, of those used last."""
+        """Operations that the most lagging view has not taken in yet, of the views used last."""
         with self._lock:
             entries = [self._entries[project] for project in self._recent.used_last(_KEPT_UP)]
         return max(map(self._lag_of, entries), default=0)
@@ -220,7 +220,7 @@ class ViewCache:
             return self._load(entry, number) if entry.view is None else None
 
     def _load(self, entry: ViewEntry, number: int) -> ProjectView:
-        """Beside the writer, who waits only for what was written meanwhile; what cannot be caught up is loaded anew."""
+        """Load a view while writes go on, then catch up with them; a view that cannot catch up is loaded anew."""
         for attempt in range(1, _LOADS + 1):
             with self._projects.reading(number) as stored:
                 found = self._saved.view(stored) if self._saved else None
@@ -270,7 +270,7 @@ class ViewCache:
             entry.shown = committed
 
     def _rebuild(self, entry: ViewEntry) -> None:
-        """Beside readers and the writer, who wait only for what was written meanwhile."""
+        """Rebuild a view while reads and writes go on; they wait only while it catches up."""
         try:
             view = entry.view
             if view is None:
@@ -289,7 +289,7 @@ class ViewCache:
             entry.is_rebuilding = False
 
     def _used(self, entry: ViewEntry) -> ProjectView | None:
-        """Its view, which is now the one used last."""
+        """The entry's view, marked as the most recently used."""
         with self._lock:
             self._recent.use(entry.project)
             self._small.use(entry.project)
@@ -324,7 +324,7 @@ class ViewCache:
                 self._forgotten(entry.project)
 
     def _forgotten(self, project: str) -> ProjectView | None:
-        """The view that is given up; whoever still reads it keeps it until done."""
+        """Remove a view from the cache; a reader that uses it keeps it until done."""
         self._recent.drop(project)
         self._small.drop(project)
         entry = self._entries.pop(project)
@@ -333,13 +333,13 @@ class ViewCache:
 
 
 class ForeignViews(ViewCache):
-    """Views of projects that other processes write to as well; whoever reads one has the newest."""
+    """Views of projects that other processes write to as well; a read gets the newest."""
 
     def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
-        """Nothing: whoever reads a view looks whether it has all, whoever wrote it."""
+        """Does nothing: each read checks for newer writes, from any process."""
 
     def reach(self, project: str, seq: int) -> None:
-        """Brings a project that is in memory up to a write that somebody has told of."""
+        """Bring a project that is in memory up to a write that was notified."""
         entry = self._entries.get(project)
         view = None if entry is None else entry.view
         if view is not None and view.seq < seq:
@@ -348,12 +348,12 @@ class ForeignViews(ViewCache):
                 self.newer_view(project)
 
     def lagging_view(self, project: str) -> ProjectView | None:
-        """A view that nobody has looked whether it is the newest, which spares a transaction."""
+        """A view that was not checked for being the newest, which saves a transaction."""
         entry = self._entries.get(project)
         return (None if entry is None else self._used(entry)) or self.view(project)
 
     def has_all(self, view: ProjectView) -> bool:
-        """Whether the store has nothing behind it now. Raises: ProjectGone."""
+        """Whether the store has no newer write. Raises: ProjectGone."""
         return self._projects.seq(view.number) == view.seq
 
     def _is_newest(self, entry: ViewEntry) -> bool:

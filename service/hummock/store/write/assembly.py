@@ -23,10 +23,7 @@ def start_writer(
     limits: StoreLimits,
     look: Callable[[], None],
 ) -> Writer:
-    """The thread that writes, with what it does beside writes: views catch up, and removed projects are cleared.
-
-    `look` is called every second or so.
-    """
+    """Start the writer thread, with its background work: views catch up, and removed projects are cleared."""
     remains = Remains(engine, claims)
     claims.follow(remains.come)
 

@@ -1,8 +1,4 @@
-"""What a group of writes is likely to read of a project, told before its transaction begins.
-
-An engine with a round trip for each read fetches it all with the first one. It is a guess: what is not foreseen is read
-when it is asked for, and what nobody asks for is dropped.
-"""
+"""Likely reads of a group of writes from a project, sent before its transaction begins."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from hummock.store.tables.term_dictionary import TermDictionaries
 from hummock.store.views.forward_lists import unknown_terms
 
 _TRIMMED = ("ops", "request_age")
-"""What each write looks at for what is outdated; and at the vectors that all projects have retired."""
+"""Tables in which each write looks for outdated entries, as in the vectors that all projects have retired."""
 
 
 def foreseen(

@@ -192,10 +192,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller.
-
-    `operations` says how many the write noted, `has_removed` whether one of them took something away.
-    """
+    """Result of a job: a durable write, or its error. The caller has not got it yet."""
 
     job: Job
     written: Written[Any] | None = None
@@ -269,7 +266,7 @@ class GroupCommit:
             return self._apart(txn, jobs, is_awaited)
 
     def _together(self, txn: Transaction, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
-        """In the group's own transaction. Raises: _Spoilt: something was written that cannot stay."""
+        """Run the jobs in the group's own transaction. Raises: _Spoilt: something was written that cannot stay."""
         group = self._group(txn)
         outcomes: list[Outcome] = []
         for job in jobs:
@@ -317,7 +314,7 @@ class GroupCommit:
         return foreseen([(job.project, job.request) for job in jobs], self._dictionaries)
 
     def _most_bytes(self, job: Job) -> int:
-        """After which a transaction ends behind this job: what is interactive waits for the one that is written."""
+        """Size of a transaction at which it ends after this job, so that interactive jobs need not wait long."""
         return self._limits.bulk_group_bytes if job.is_bulk else self._limits.group_bytes
 
     def _group(self, txn: Transaction) -> GroupTransaction:

@@ -1,4 +1,4 @@
-"""What was answered to a request_id, so that a repeat has the same answer and no effect."""
+"""Replies by request_id, so that a repeated request gets the same reply and has no effect."""
 
 from __future__ import annotations
 

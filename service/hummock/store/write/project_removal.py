@@ -1,9 +1,4 @@
-"""Projects that are removed: gone in one write, and what lies under their numbers cleared slice by slice behind it.
-
-A project's number is never used again, so that nothing finds what is still to be cleared. Of its name a hash stays,
-with how far the project had come: one of the same name that is made later counts on from there, so that no seq, no
-document and no number of a session ever means two things to whoever has kept one.
-"""
+"""Removal of projects: gone in one write; their entries are cleared slice by slice afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Reached(msgspec.Struct, array_like=True, frozen=True):
-    """How far a project had come that was removed; `clock` is the last number that one of its sessions was given."""
+    """Last position of a removed project; `clock` is the last number given to one of its sessions."""
 
     seq: int
     content_seq: int

@@ -81,7 +81,7 @@ def _claimed(claims: Claims, say: Say) -> Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """What a store says of its terms: of which analyzer they are, and how far they are made where they are not yet."""
+    """State of a store's terms: the analyzer that made them, and how far a newer one has come."""
 
     record: record_codec.DirectoryRecord
     noted: record_codec.Reanalysed | None
@@ -101,7 +101,7 @@ def _stored(engine: Engine) -> _Stored:
 
 
 def _begun(engine: Engine, claim: Claim) -> record_codec.Reanalysed | None:
-    """Where to go on; None where all terms are of this analyzer."""
+    """The position to go on from; None if all terms are of this analyzer."""
     meta, stored = engine.tables.meta, _stored(engine)
     if stored.record.analyzer == ANALYZER_VERSION:
         return stored.noted

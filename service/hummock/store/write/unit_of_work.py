@@ -152,7 +152,7 @@ class Unit:
 
     @property
     def learning(self) -> LearningUnit:
-        """What the project has learnt of its memories."""
+        """The project's learning."""
         # Whoever asks for it may write.
         self._begin()
         return self._learning
@@ -187,7 +187,7 @@ class Unit:
         self._record.path_origin = int(info.path_origin or 0)
 
     def settings(self) -> ProjectSettings:
-        """What the project sets for itself."""
+        """The project's own settings."""
         return read_settings(self._txn, self._tables.settings, self._number, self._damage)
 
     def set_settings(self, settings: ProjectSettings) -> None:
@@ -240,7 +240,7 @@ class Unit:
             self.has_put = True
 
     def _verdicts(self, memory: Memory) -> tuple[int, int]:
-        """What was said of its text."""
+        """Numbers of the verdicts on the memory's text."""
         profile = self._learning.profile(memory.id)
         return NOBODY if profile is None else profile.said_of(short_hash(memory.content_hash))
 

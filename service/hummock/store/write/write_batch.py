@@ -101,7 +101,7 @@ class Waiting:
             self.texts.setdefault((put.text, put.memory.create_time), put.memory.id)
 
     def take(self, newer: Waiting) -> None:
-        """All of another's, which come behind these; it is empty afterwards."""
+        """Append all of another batch, which is empty afterwards."""
         self.puts += newer.puts
         self.ids |= newer.ids
         self.texts = newer.texts | self.texts
@@ -109,12 +109,12 @@ class Waiting:
         newer.clear()
 
     def clear(self) -> None:
-        """Nothing waits any more."""
+        """Empty the batch."""
         self.puts, self.ids, self.texts, self.notes = [], {}, {}, []
 
 
 class WriteBatch:
-    """What one transaction will write of a project's memories. NumPy's calls and LMDB's cost less by the dozen."""
+    """Pending writes of one transaction to a project's memories. Calls of NumPy and LMDB cost less by the dozen."""
 
     def __init__(self, engine: Engine, txn: Transaction, number: int, dictionary: TermDictionary) -> None:
         """`number` and `dictionary` are the project's."""
@@ -143,7 +143,7 @@ class WriteBatch:
                 cursor.putmulti(entries)
 
     def forward_lists(self, several: Sequence[Terms], record: record_codec.ProjectRecord) -> list[bytes]:
-        """What is stored of the terms of each memory; new terms are put, and counted in the record."""
+        """Encoded terms of each memory; new terms are stored, and counted in the record."""
         return pack(several, self._dictionary, lambda spelt: self._term_numbers(spelt, record))
 
     def _write(self, puts: Sequence[Put], record: record_codec.ProjectRecord) -> None:

@@ -31,11 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Takes jobs from any thread, commits them in groups, publishes, and only then tells the callers.
-
-    Attributes:
-        stopped: Why nothing is written any more, for people; empty while all is well.
-    """
+    """Takes jobs from any thread, commits them in groups, publishes, and only then answers the callers."""
 
     def __init__(
         self,
@@ -144,7 +140,7 @@ class Writer:
         return True
 
     def _rest(self) -> bool:
-        """Does a little of what is done beside writes; whether more is left. What fails there fails no write."""
+        """Do a little background work; returns whether there is more. Its errors fail no write."""
         if self._rest_has_failed:
             return False
         try:
@@ -233,7 +229,7 @@ def _is_wanted(job: Job) -> bool:
 
 
 def _operations(outcomes: Iterable[Outcome]) -> Counter[str]:
-    """By project; 0 where there was none in what was written."""
+    """Number of operations by project; 0 for a project that was only written to."""
     counts: Counter[str] = Counter()
     for outcome in outcomes:
         if outcome.error is None:
