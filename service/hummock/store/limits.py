@@ -11,7 +11,18 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimits:
-    """Limits that choose how the nearest vectors are found; `docs/decisions/007` has the figures they rest on."""
+    """Limits that choose how the nearest vectors are found; `docs/decisions/007` has the figures they rest on.
+
+    Attributes:
+        sign_rows: Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
+        exact_rows: So many rows that pass the filter are all scored: about as fast as a prefilter, and exact.
+        pool_rows: Fewest rows that the sign bits select for exact scoring: half would do for texts, but not where
+            many rows lie equally near.
+        pool_per_result: As many rows for each memory that is asked for.
+        pool_share: One in so many of the rows that pass is selected at least, since more rows crowd every pool.
+        widening: How much wider the second pool is, when the first held too few memories.
+        halved_memories: In a project of so many, words are searched for on another core, if one is free.
+    """
 
     sign_rows: int = 32_768
     exact_rows: int = 16_384
@@ -24,7 +35,36 @@ class PlanLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLimits:
-    """Limits of the store's grouping, caching and rebuilding."""
+    """Limits of the store's grouping, caching and rebuilding.
+
+    Attributes:
+        group_jobs: Writes that share one transaction and one fsync.
+        group_bytes: A transaction that has written so much takes no further job.
+        bulk_group_bytes: The same behind a bulk write, where no interactive one comes meanwhile.
+        request_kept_s: How long a request_id is remembered.
+        retired_kept_s: How long the vectors of a text are kept once nobody has it any more.
+        retired_bytes: Most that such vectors take; the oldest give way.
+        trimmed_entries: Outdated entries of each table that a write removes, besides as many as it adds.
+        ops_kept: Writes whose operations are kept, so that a view that lags by fewer is brought up to date by them.
+        delta_docs: Most memories outside the inverted index; more of them make a new index beside the old.
+        delta_share: The same as a share of those that are inside: a search looks through all that are outside, and an
+            index of few is soon made.
+        small_delta_docs: Fewer memories than this never make an index.
+        dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
+        dead_docs: Fewer removed memories than this never make a rebuild.
+        saved_view_memories: A project of so many is kept as a file as well, since to load it takes a second.
+        saved_view_s: Stopping begins to write no further such file when so much time has gone.
+        small_view_bytes: A project that takes less memory is loaded in milliseconds.
+        small_views_share: Of the budget of memory, for all such projects together.
+        dictionary_bytes: For the numbers of terms that the writer has met lately.
+        lease_s: A service that says nothing for so long is taken for dead, where several have one store, and another
+            one does its work. It renews its lease four times meanwhile.
+        recent_memory_bytes: For memories that were read lately, where each read is a round trip.
+        recent_token_bytes: For token vectors, likewise.
+        disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
+        map_reserve_share: Share of the map that the quota leaves free for the same reason.
+        plans: Of the search for near vectors.
+    """
 
     group_jobs: int = 256
     group_bytes: int = 64 * MIB

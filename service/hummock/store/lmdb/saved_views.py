@@ -1,4 +1,10 @@
-"""Files of saved views in `views/` in the data directory, next to the database."""
+"""Files of saved views in `views/` in the data directory, next to the database.
+
+The database says which file holds which project, as of which seq, and the digest of each of its arrays: a record in the
+table of the directory, written once the file is whole. Whatever else lies there is nothing: left behind by a process
+that ended before it had written the record, of another version, of a data file that was put in the place of this one,
+or damaged. Then the view is made of the tables, as it is everywhere else.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +170,15 @@ class SavedViewFiles:
 
 
 def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int | None = None) -> None:
-    """Remove files of views from the folder, and no others; links are not followed."""
+    """Remove files of views from the folder, and no others; links are not followed.
+
+    Args:
+        folder: It may be missing.
+        but: Names of files that stay.
+        number: Of the project whose files go; None removes those of all.
+
+    Raises: OSError.
+    """
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in folder.iterdir():

@@ -72,7 +72,13 @@ class CopiedProject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """Result of a copy."""
+    """Result of a copy.
+
+    Attributes:
+        projects: All that the source had or has.
+        moved: Those that were written to again after they were copied.
+        others: Projects of the target that are no copies.
+    """
 
     projects: tuple[CopiedProject, ...]
     moved: tuple[str, ...]

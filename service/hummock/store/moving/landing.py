@@ -1,4 +1,8 @@
-"""Targets of copies: first under a number without a name, and at last, whole, under their name."""
+"""Targets of copies: first under a number without a name, and at last, whole, under their name.
+
+A transaction that gives a copy its name takes it from whatever had it. What had it, and what a copy that was cut off
+has left, is cleared like a removed project.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,12 @@ Entry = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """A snapshot of the tables; valid as long as its transaction."""
+    """A snapshot of the tables; valid as long as its transaction.
+
+    Attributes:
+        engine: Whose.
+        txn: Reads what is no project's, and one project if it has entered that.
+    """
 
     engine: Engine
     txn: Transaction

@@ -15,7 +15,12 @@ _COPIED = keys.copied_key(0)[:-_NUMBER_BYTES]
 
 
 class CopyNote(msgspec.Struct, array_like=True, frozen=True):
-    """Origin of a copied project."""
+    """Origin of a copied project.
+
+    Attributes:
+        seq: How far it had come. One that has come further was written to since.
+        source: Where it was copied from, for people.
+    """
 
     seq: int
     source: str

@@ -1,4 +1,11 @@
-"""Entries of a project, rewritten for another number."""
+"""Entries of a project, rewritten for another number.
+
+Keys begin with the project's number, and a checksum or a seal covers its entry's key. So whatever is copied is checked
+in the one store, and sealed anew for its key in the other.
+
+What a store keeps to be found again by is copied too, but for the vectors of removed texts (`text_vectors.py`): a new
+store has no need of what was removed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +34,13 @@ _ENTRIES_AT_ONCE = 1024
 
 @dataclass(slots=True)
 class Batch:
-    """The entries of one transaction."""
+    """The entries of one transaction.
+
+    Attributes:
+        entries: By table.
+        memory_count: How many memories they are.
+        size_bytes: Of keys and values.
+    """
 
     entries: dict[str, list[Entry]] = field(default_factory=dict)
     memory_count: int = 0

@@ -95,7 +95,15 @@ KeysOfTables = Mapping[RowTable, Sequence[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """Statements that set what a transaction may see."""
+    """Statements that set what a transaction may see.
+
+    Attributes:
+        begin: Statements that begin it at one moment.
+        look: Those that let what goes to the server with them see the same, and end with it.
+        brings: Keys of the table of projects that `entered` knows of.
+        entered: Takes the answers to these, and notes in the transaction what they say.
+        looked: The same with the answers to `look`.
+    """
 
     begin: Sequence[Statement]
     look: Sequence[Statement] = ()
@@ -105,7 +113,17 @@ class Entrance:
 
 
 class RowTransaction(ChecksItsPages):
-    """A transaction on one connection, for one thread."""
+    """A transaction on one connection, for one thread.
+
+    It begins with the first thing that must be read at one moment, in the same round trip. What is fetched ahead of
+    that is read without it: each such `prefetch` is one statement, which has a moment of its own.
+
+    What is put waits, and is what reads of its keys find; it is written before rows of its table are read in order, and
+    at the end. Several statements that need no answer go to the server together.
+
+    Attributes:
+        numbers: Of the projects that it has entered, as far as is known.
+    """
 
     def __init__(
         self, lent: Lent, entrance: Entrance, numbers: Sequence[int], *, writes: bool = False, is_loose: bool = False

@@ -39,7 +39,18 @@ Progress = Callable[[int, int], None]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Contents of a backup: the blocks of the data file at one moment, and what was in it."""
+    """Contents of a backup: the blocks of the data file at one moment, and what was in it.
+
+    Attributes:
+        format: Of backups.
+        time: When it was made, Unix seconds.
+        version: Of Hummock, that made it.
+        schema: Of the directory; `analyzer` of its terms.
+        model: Name of the model of its vectors; `emb_space` is their space.
+        size_bytes: Of the data file; `block_bytes` of each block but the last.
+        blocks: SHA-256 of each, in hexadecimal, in order.
+        projects: What each held.
+    """
 
     format: int
     time: float
@@ -98,7 +109,17 @@ class Backups:
         return content
 
     def make(self, data: Path, now: float, version: str, keep: int | None, progress: Progress) -> Made:
-        """Back up a data directory as it is at this moment, also while a service writes it."""
+        """Back up a data directory as it is at this moment, also while a service writes it.
+
+        Args:
+            data: The data directory.
+            now: Unix seconds.
+            version: Of this Hummock.
+            keep: How many backups of this directory stay, this one among them; None keeps all.
+            progress: Told how far it is.
+
+        Raises: DirectoryUnusable, OSError.
+        """
         self._require_elsewhere(data)
         for folder in (self.directory, self._blocks, self._manifests):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -34,7 +34,10 @@ class Report:
 
 
 def check(directory: Path, progress: Callable[[int, int], None]) -> Report:
-    """Check everything in a data directory; `progress` gets the number of checked projects, and of all."""
+    """Check everything in a data directory; `progress` gets the number of checked projects, and of all.
+
+    Raises: DirectoryUnusable.
+    """
     with inspected(directory) as snapshot:
         counts: Counter[str] = Counter()
         general = Problems(project="")

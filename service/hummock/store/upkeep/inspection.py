@@ -91,7 +91,10 @@ def unsealed(table: str, key: bytes, stored: bytes) -> bytes | None:
 
 @contextmanager
 def inspected(path: Path) -> Iterator[Snapshot]:
-    """A snapshot of a directory, or of a data file that no other process has open."""
+    """A snapshot of a directory, or of a data file that no other process has open.
+
+    Raises: DirectoryUnusable.
+    """
     directory = path if path.is_dir() else path.parent
     if not (path / DATA_FILE if path.is_dir() else path).is_file():
         raise DirectoryUnusable(

@@ -38,7 +38,14 @@ _MESSAGES_PREFIX_BYTES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """Result of a purge."""
+    """Result of a purge.
+
+    Attributes:
+        rebuilt: How large the data file was and is.
+        left_out: Entries that are gone, by table.
+        expired_count: Memories that have ended and that the service, which removes them, has not removed yet.
+        backups: Those that may hold still what is gone here.
+    """
 
     rebuilt: Rebuilt
     left_out: dict[str, int]

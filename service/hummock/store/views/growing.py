@@ -1,4 +1,7 @@
-"""Data that older and newer views share: arrays that grow at the end, sign bits of vector rows, counts of terms."""
+"""Data that older and newer views share: arrays that grow at the end, sign bits of vector rows, counts of terms.
+
+A holder sees what it was made with, whatever is appended behind it.
+"""
 
 from __future__ import annotations
 

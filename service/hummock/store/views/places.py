@@ -1,4 +1,9 @@
-"""Places of a project's memories in its star map, which stay stable over time."""
+"""Places of a project's memories in its star map, which stay stable over time.
+
+A few of the oldest memories are landmarks, which are laid out once. Every other memory stands among the landmarks that
+it is like, so that a memory that comes moves none that is there. There are new landmarks when a project has twice as
+many memories, up to a certain size, and from then on none.
+"""
 
 from __future__ import annotations
 

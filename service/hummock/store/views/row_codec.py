@@ -171,7 +171,10 @@ def file_hash(memory: Memory) -> int:
 
 
 def reanalysed(value: bytes, memory: Memory, length: int, tokens: bytes) -> bytes:
-    """A stored row and id with everything an analyzer derives from the memory; its places and vectors stay."""
+    """A stored row and id with everything an analyzer derives from the memory; its places and vectors stay.
+
+    `tokens` are the token vectors of its first chunk, which say what rows of before did not.
+    """
     (row,), _ = unpack_rows([value])
     verdicts = int(row["helpful"]), int(row["wrong"])
     places = int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"])

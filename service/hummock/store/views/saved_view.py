@@ -1,4 +1,9 @@
-"""A view as a file that is mapped instead of being made again: its arrays one after the other."""
+"""A view as a file that is mapped instead of being made again: its arrays one after the other.
+
+Each array that grows has room behind it, which the file does not fill (a hole), so that the first write after a start
+copies nothing. The file says nothing of itself: a `SavedView`, which is kept elsewhere, says what it is, with a SHA-256
+of each array. Nothing of a file is looked at before all of them are as they were written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What views and searches read from a store: the parts of a view, the operations after it, and records."""
+"""What views and searches read from a store: the parts of a view, the operations after it, and records.
+
+Whatever keeps projects answers this; views and searches know nothing else of it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,14 @@ def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredMemories:
-    """Parts of some memories that views hold, in the order of their documents."""
+    """Parts of some memories that views hold, in the order of their documents.
+
+    Attributes:
+        rows: (memories,) of `row_codec.ROW`.
+        ids: Of the memories.
+        lists: Their forward lists, in parts that follow one another.
+        halves: (chunks, dim) float16 in uint16; the chunks of a memory are neighbours.
+    """
 
     rows: NDArray[np.void]
     ids: list[str]
@@ -49,7 +59,15 @@ class StoredMemories:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
-    """Net effect of some operations."""
+    """Net effect of some operations.
+
+    Attributes:
+        put: Documents that are new and still there, ascending.
+        embedded: Documents that were there before without vectors, and have them now, ascending.
+        judged: Documents that were there before, of which something else is said now, ascending.
+        removed: int64 documents that were there before and are gone.
+        removed_terms: uint32 terms that those held, one after the other.
+    """
 
     put: list[int]
     embedded: list[int]

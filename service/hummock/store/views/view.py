@@ -31,7 +31,11 @@ _FLAGS_KEPT = 4
 
 
 class KeptFlags:
-    """Cached flags of a view's memories for the filters used last: a project is queried with few of them."""
+    """Cached flags of a view's memories for the filters used last: a project is queried with few of them.
+
+    They take four bytes a memory at most, which no budget counts. Safe to use from several threads: what is kept is
+    replaced at once.
+    """
 
     __slots__ = ("_kept",)
 
@@ -342,7 +346,14 @@ def rebuilt(view: ProjectView, limits: StoreLimits) -> ProjectView:
 
 
 def caught_up(made: ProjectView, newest: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
-    """The rebuilt view after all writes that the transaction sees."""
+    """The rebuilt view after all writes that the transaction sees.
+
+    Args:
+        made: By `rebuilt`.
+        newest: What readers have, of the lineage that `made` was made of.
+        stored: Knows every write that `newest` knows of.
+        limits: Of the store.
+    """
     return _joined(made, newest) if made.lineage is newest.lineage else catch_up(made, stored, limits)
 
 

@@ -23,7 +23,10 @@ def start_writer(
     limits: StoreLimits,
     look: Callable[[], None],
 ) -> Writer:
-    """Start the writer thread, with its background work: views catch up, and removed projects are cleared."""
+    """Start the writer thread, with its background work: views catch up, and removed projects are cleared.
+
+    `look` is called every second or so.
+    """
     remains = Remains(engine, claims)
     claims.follow(remains.come)
 

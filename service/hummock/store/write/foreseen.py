@@ -1,4 +1,8 @@
-"""Likely reads of a group of writes from a project, sent before its transaction begins."""
+"""Likely reads of a group of writes from a project, sent before its transaction begins.
+
+An engine with a round trip for each read fetches it all with the first one. It is a guess: what is not foreseen is read
+when it is asked for, and what nobody asks for is dropped.
+"""
 
 from __future__ import annotations
 

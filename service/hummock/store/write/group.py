@@ -192,7 +192,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """Result of a job: a durable write, or its error. The caller has not got it yet."""
+    """Result of a job: a durable write, or its error. The caller has not got it yet.
+
+    `operations` says how many the write noted, `has_removed` whether one of them took something away.
+    """
 
     job: Job
     written: Written[Any] | None = None

@@ -1,4 +1,9 @@
-"""Removal of projects: gone in one write; their entries are cleared slice by slice afterwards."""
+"""Removal of projects: gone in one write; their entries are cleared slice by slice afterwards.
+
+A project's number is never used again, so that nothing finds what is still to be cleared. Of its name a hash stays,
+with how far the project had come: one of the same name that is made later counts on from there, so that no seq, no
+document and no number of a session ever means two things to whoever has kept one.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,11 @@ _log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Takes jobs from any thread, commits them in groups, publishes, and only then answers the callers."""
+    """Takes jobs from any thread, commits them in groups, publishes, and only then answers the callers.
+
+    Attributes:
+        stopped: Why nothing is written any more, for people; empty while all is well.
+    """
 
     def __init__(
         self,
