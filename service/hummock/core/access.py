@@ -1,4 +1,4 @@
-"""Who may do what: verbs, scopes and callers, and the errors of those who may not."""
+"""Access rights: verbs, scopes and callers, and the errors for missing rights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_PATTERN = 256
 
 
 class Verb(IntEnum):
-    """What a call does. Who may do one may do those before it, for what learns is told what is there already.
+    """Kind of a call. A right to one includes those before it, since a reply to a learn shows what is stored.
 
     INDEX is no call of its own: who may do it is believed that what he learns was read of a repository (INDEXER).
     """
@@ -67,14 +67,14 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls, by the name of his token, and what he may do."""
+    """An authenticated caller: token name and scopes."""
 
     name: str
     scopes: tuple[Scope, ...]
 
     @property
     def writer(self) -> str:
-        """What is noted as the writer of what he writes: the name of his token; empty without one."""
+        """Writer of the memories that the caller stores: the name of its token; empty without one."""
         return "" if self is LOCAL else self.name
 
     def may(self, verb: Verb, project: str) -> bool:
@@ -105,7 +105,7 @@ class Caller:
 
 
 LOCAL = Caller(name="local", scopes=(Scope(pattern=_ANY, verb=Verb.ADMIN),))
-"""Who has no token, where none is asked for."""
+"""The caller without a token, if tokens are not required."""
 
 
 class TokenInvalid(HummockError):

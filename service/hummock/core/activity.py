@@ -1,4 +1,4 @@
-"""What a service has done lately and how busy it is, as values: all of its processes together."""
+"""Recent activity and load of a service, as values: all of its processes together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLoad:
-    """How busy one process is now. Every field is a whole number of at least 0.
+    """Load of one process. Every field is a whole number of at least 0.
 
     Attributes:
         running_calls: Calls that are worked on.
@@ -38,7 +38,7 @@ class ProcessLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """How long something took, of those that ended in the window. Quantiles are off by a tenth at most; 0 for none."""
+    """Latency of the calls that ended in the window. Quantiles are off by a tenth at most; 0 for none."""
 
     count: int
     p50_s: float
@@ -67,7 +67,7 @@ class MethodActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What the processes of a service have done.
+    """Counters of all processes of a service.
 
     Attributes:
         process_count: Processes that answer calls.

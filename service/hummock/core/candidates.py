@@ -15,7 +15,7 @@ from hummock.core.memory import Filter
 
 
 class FoundBy(IntFlag):
-    """Which paths found a candidate.
+    """Paths that found a candidate, as bits.
 
     HOLDER comes with KEYWORD: one of the few that hold all of the name which the query is. NEIGHBOUR stands beside one
     of the best in its session. TIME is told of a time that the query names.
@@ -32,7 +32,7 @@ class FoundBy(IntFlag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionWindow:
-    """The last turns of a session, which whoever asks has before them: so many USER_INPUTs and what stands behind."""
+    """The last turns of a session, which the caller has already: so many USER_INPUTs and what follows them."""
 
     session_id: str
     turns: int
@@ -58,7 +58,7 @@ class Bridge(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Spelling(Struct, frozen=True, kw_only=True, eq=False):
-    """What words of a query may mean that no memory holds.
+    """Corrections for words of a query that no memory holds.
 
     Attributes:
         terms: To look for, unique, none of the query's own, at most 32.
@@ -84,7 +84,7 @@ def stood_for(held: NDArray[np.uint32], stands_for: NDArray[np.uint32]) -> NDArr
 
 
 class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
-    """What one group of candidates is asked for; a path that is not asked for is empty.
+    """Query for one group of candidates; a path that is not wanted is empty.
 
     Attributes:
         name: "main", "code" or "domains".
@@ -132,7 +132,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Spelt(Struct, frozen=True, kw_only=True, eq=False):
-    """What candidates hold of a query's spelling; a row is a candidate.
+    """Matches of a query's corrections; a row is a candidate.
 
     Attributes:
         keyword: (n,) float32 BM25 score of its terms.
@@ -144,7 +144,7 @@ class Spelt(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Bridged(Struct, frozen=True, kw_only=True, eq=False):
-    """What a query in the words of another language says of candidates; a row is a candidate.
+    """Matches of a query's translation; a row is a candidate.
 
     Attributes:
         is_foreign: (n,) bool, whether it is in that language rather than in the query's own.
@@ -307,7 +307,7 @@ class Gathered(Struct, frozen=True, kw_only=True, eq=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where one memory stands among all that pass a query's filter, be it a candidate or not.
+    """Rank of one memory among all that pass a query's filter, whether it is a candidate or not.
 
     Attributes:
         failed: Names of the filter's fields whose condition it does not meet.

@@ -1,4 +1,4 @@
-"""Claims: who does a piece of work that is nobody's call, where several services could."""
+"""Claims: leases on background work that several services could do."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSpace:
-    """What makes vectors comparable.
+    """Identity of a vector space: vectors of equal ones are comparable.
 
     Attributes:
         id: 32 hexadecimal digits: a hash of everything below and of the weights, tokenizer, pooling, query prefix,

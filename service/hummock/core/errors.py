@@ -1,4 +1,4 @@
-"""What can go wrong, as values, and what a log may say of it."""
+"""Errors as values, and what a log may contain of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class InvalidRequest(HummockError):
 
 
 class AlreadyExists(InvalidRequest):
-    """What a field of the request would make is there already, and is something else."""
+    """The request would create something that exists already and differs."""
 
 
 class WrongState(InvalidRequest):
@@ -84,7 +84,7 @@ class EmbSpaceMismatch(WrongState):
 
 
 class NotFound(HummockError):
-    """What was named does not exist."""
+    """The named object does not exist."""
 
     reason = "NOT_FOUND"
 
@@ -181,7 +181,7 @@ class StorageFull(Exhausted):
 
 
 class DataLoss(HummockError):
-    """What was asked for is stored and cannot be read as it was written."""
+    """The requested data is stored but damaged."""
 
     reason = "RECORD_DAMAGED"
 
@@ -204,7 +204,7 @@ class Unavailable(HummockError):
 
 
 class StoreUnreachable(Unavailable):
-    """What keeps the memories does not answer; try again."""
+    """The store of the memories does not answer; try again."""
 
     reason = "STORE_UNREACHABLE"
 

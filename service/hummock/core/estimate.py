@@ -1,4 +1,4 @@
-"""How long something will probably take, from how long it took."""
+"""Estimates of durations from earlier ones."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hummock.core.recall import Correction, Degradation, RecallQuery
 
 
 class LossStage(IntEnum):
-    """Where a recall loses a memory, in the order of its stages.
+    """Stages at which a recall may lose a memory, in their order.
 
     SUPERSEDED and WINDOW stand behind FILTER, WRITER_CAP behind RANK.
     """
@@ -40,7 +40,7 @@ class ExplainQuery:
 
 
 class Numbers(Struct, frozen=True, kw_only=True):
-    """What the stages of a recall say of one memory; 0 where a stage did not reach it, ranks count from 1.
+    """Scores of one memory at the stages of a recall; 0 where a stage did not reach it, ranks count from 1.
 
     Attributes:
         cosine: Of its best chunk, in [-1, 1].
@@ -97,7 +97,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What one recall did with a memory of its project.
+    """Result of one recall for a memory of its project.
 
     Attributes:
         stage: Where it was lost; None when it is a hit.

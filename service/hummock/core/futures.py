@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 def then(awaited: Future[Said], make: Callable[[Said], Result]) -> Future[Result]:
-    """What is made of a future's result, as a future.
+    """A future of the value made from another future's result.
 
     Args:
         awaited: The other one. To cancel the new one cancels this; where its work has begun, neither is cancelled.

@@ -1,4 +1,4 @@
-"""What a project has learnt of its entries, what happened to it, and what is decided from it, as values.
+"""Values of learning: what a project learnt of its entries, the events, and the decisions.
 
 In the store states, profiles and events are arrays of their fields: a new field goes to the end and has a default.
 """
@@ -74,7 +74,7 @@ def _require_within(field_name: str, value: float, least: float, most: float) ->
 
 
 class FeedbackCounts(Struct, frozen=True, kw_only=True):
-    """How often feedback has said what of a memory."""
+    """Counts of feedback on a memory, by verdict."""
 
     helpful: int = 0
     not_helpful: int = 0
@@ -82,7 +82,7 @@ class FeedbackCounts(Struct, frozen=True, kw_only=True):
 
 
 class LearningState(Struct, frozen=True, kw_only=True):
-    """What concerns a whole project.
+    """Learning state of a whole project.
 
     Attributes:
         enabled: Whether entries are injected by use. Off, all of them are, and nothing is counted or learnt.
@@ -109,7 +109,7 @@ def next_turn(last: int | None) -> int:
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """How a scope has used a memory.
+    """Usage of a memory in a scope.
 
     Attributes:
         frequency: Turns whose words referred to it. A turn that is rendered again counts once.
@@ -123,7 +123,7 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class Judgement(IntEnum):
-    """What somebody thinks of a memory that a query was answered with."""
+    """Judgement on a memory as an answer to a query."""
 
     HELPFUL = 1
     NOT_HELPFUL = 2
@@ -131,7 +131,7 @@ class Judgement(IntEnum):
 
 
 class Voice(Struct, array_like=True, frozen=True, kw_only=True):
-    """What one voice said last of a memory.
+    """The last judgement of one voice on a memory.
 
     Attributes:
         speaker: 64 bits of whose voice it is, a session's or a query's.
@@ -145,7 +145,7 @@ class Voice(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class Profile(Struct, array_like=True, frozen=True, kw_only=True):
-    """What a project has learnt of a memory.
+    """Everything learnt of a memory.
 
     Attributes:
         keywords: Words for it that its text does not hold, oldest first, without duplicates. Whoever says one refers to
@@ -179,7 +179,7 @@ class Profile(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class LearningChanges(Struct, frozen=True, kw_only=True):
-    """What an event changes; everything else stays.
+    """Changes made by an event; everything else stays.
 
     Attributes:
         state: The whole of it, changed or not.
@@ -199,7 +199,7 @@ class LearningChanges(Struct, frozen=True, kw_only=True):
 
 
 def forgetting(state: LearningState, memory_ids: tuple[str, ...], scopes: tuple[str, ...] = ()) -> LearningChanges:
-    """What it changes that memories are removed. Here, for the store does it whenever it removes one."""
+    """Changes for removed memories. Here, because the store applies them whenever it removes one."""
     number = state.events + 1
     return LearningChanges(
         state=replace(state, events=number, keywords_event=number), forgotten=memory_ids, forgotten_scopes=scopes
@@ -222,7 +222,7 @@ class Reference(Struct, frozen=True, kw_only=True):
 
 
 class InjectionStatus(IntEnum):
-    """What becomes of an entry in a turn."""
+    """Status of an entry in a turn."""
 
     INJECTING = 1
     COOLING_DOWN = 2
@@ -254,7 +254,7 @@ class Injection(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnDecision:
-    """What was decided for a turn.
+    """Decisions for a turn.
 
     Attributes:
         enabled: Whether learning is on. Off, every entry is part of the prompt and nothing was decided.
@@ -272,7 +272,7 @@ LEARNER_RULE = 2
 
 
 class Learner(IntEnum):
-    """Who learns keywords."""
+    """Kind of learner for keywords."""
 
     LLM = 1
     OFFLINE = 2
@@ -373,7 +373,7 @@ class Forgotten(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, array_like=True, frozen=True, kw_only=True):
-    """What a memory was for a query.
+    """Verdict on a memory as an answer to a query.
 
     Attributes:
         text: 64 bits of the content hash of the memory as it was judged; 0 where that was not noted.

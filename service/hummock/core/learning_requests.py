@@ -1,4 +1,4 @@
-"""What is asked of a project's learning and what is answered, as values."""
+"""Requests to a project's learning and their replies, as values."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LearningCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningUpdated:
-    """How a project learns after a change.
+    """Settings of a project's learning after a change.
 
     Attributes:
         missed_turns: Those that came while learning was off, if this change switched it on; else 0.
@@ -90,7 +90,7 @@ class ForkedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """What other numbers would have done.
+    """Effect that other settings would have had.
 
     Attributes:
         settings: Those of the fork, as they would be now.
@@ -111,7 +111,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What a replay came to: the digests of the state in use and of that which the events give."""
+    """Result of a replay: the digests of the state in use and of that computed from the events."""
 
     events: int
     digest: str
@@ -174,7 +174,7 @@ class FeedbackNoted:
 
 
 class ScanScope(Enum):
-    """Which entries are read."""
+    """Entries that a scan reads."""
 
     UNLEARNED = auto()
     """Those without a keyword."""
@@ -185,16 +185,16 @@ class ScanScope(Enum):
 
 
 class EntryOutcome(IntEnum):
-    """What became of an entry. The contract has the same numbers, and for `ScanEnd`."""
+    """Result of a scan for one entry. The numbers are the contract's, as for `ScanEnd`."""
 
     LEARNT = 1
-    """It has new keywords."""
+    """The entry has new keywords."""
     NOTHING_NEW = 2
-    """It was read, and no new keyword was found."""
+    """The entry was read, and no new keyword was found."""
     FAILED = 3
     """The learner failed; nothing was counted."""
     GONE = 4
-    """It is no entry of the project any more."""
+    """The entry was removed from the project, or is no entry any more."""
 
 
 class ScanEnd(IntEnum):
@@ -203,7 +203,7 @@ class ScanEnd(IntEnum):
     DONE = 1
     """All entries were read."""
     NO_LEARNER = 2
-    """There is nobody who could learn, so that nothing was read."""
+    """There is no learner, so nothing was read."""
     OFF = 3
     """Learning is off."""
     FAILING = 4
@@ -212,7 +212,7 @@ class ScanEnd(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryLearnt:
-    """What a scan made of an entry.
+    """Keywords that a scan found for an entry.
 
     Attributes:
         keywords: Those that are new.
@@ -229,7 +229,7 @@ class EntryLearnt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """How far a scan is.
+    """Progress of a scan.
 
     Attributes:
         total: Entries that it reads, as far as it knows by now.

@@ -27,7 +27,7 @@ Metadata = tuple[tuple[str, str], ...]
 
 
 class MemoryKind(IntEnum):
-    """What a memory is about."""
+    """Kind of a memory."""
 
     LEARNING_RECORD = 1
     DOMAIN_KNOWLEDGE = 2
@@ -37,7 +37,7 @@ class MemoryKind(IntEnum):
 
 
 class Origin(IntEnum):
-    """Who or what a memory comes from."""
+    """Source of a memory."""
 
     MANUAL = 1
     SUMMARY = 2
@@ -63,7 +63,7 @@ class LearningRecord(Struct, tag=1, array_like=True, frozen=True, kw_only=True):
 
 
 class DomainKnowledge(Struct, tag=2, array_like=True, frozen=True, kw_only=True):
-    """What is known about a domain; `key_files` are paths or ends of paths."""
+    """Knowledge of a domain; `key_files` are paths or ends of paths."""
 
     domain: str
     aliases: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class DomainKnowledge(Struct, tag=2, array_like=True, frozen=True, kw_only=True)
 
 
 class CodeFragment(Struct, tag=3, array_like=True, frozen=True, kw_only=True):
-    """Where a piece of code stands. Lines count from 1, `end_line` inclusive; 0 means not known."""
+    """Location of a piece of code. Lines count from 1, `end_line` inclusive; 0 means not known."""
 
     path: str
     start_line: int = 0
@@ -193,14 +193,14 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 def told_time(memory: Memory) -> float | None:
-    """When what a memory tells happened, in Unix seconds: its event, or its saying where it stands in a session."""
+    """Time that a memory tells of, in Unix seconds: its event, or for a turn of a session its own time."""
     if memory.event_time is None and memory.session_id:
         return memory.create_time
     return memory.event_time
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """Which memories may answer; conditions of different fields must all hold, empty means no condition.
+    """Condition on memories; conditions of different fields must all hold, empty means no condition.
 
     `kinds`, `origins`, `session_ids`, `paths`, `speakers` and `writers` ask for any of theirs, `tags` and `metadata`
     for all. A path matches whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` and
@@ -270,7 +270,7 @@ class Terms(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class LearnStatus(IntEnum):
-    """What became of a memory that was sent."""
+    """Status of a memory that was sent."""
 
     CREATED = 1
     UPDATED = 2
@@ -308,7 +308,7 @@ class LearnCommand:
 
 
 class LearnResult(Struct, frozen=True, kw_only=True):
-    """What became of one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's.
+    """Result for one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's.
 
     `secrets` are those that it had as it was sent, `held_for` what it reads like where it is held for review.
     """
@@ -322,7 +322,7 @@ class LearnResult(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What was stored: the project's seq after it, one result a lesson in order, how many wait for their vectors."""
+    """Result of a learn: the project's seq after it, one result a lesson in order, how many wait for their vectors."""
 
     seq: int
     results: tuple[LearnResult, ...]
@@ -374,7 +374,8 @@ class Updated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What was removed: the project's seq after it, how many, the ids that did not exist, and how many still pass."""
+    """Result of a removal: the project's seq after it, the count, the ids that did not exist, and how many still pass.
+    """
 
     seq: int
     deleted_count: int
@@ -383,7 +384,7 @@ class Deleted:
 
 
 class MemoryEventType(IntEnum):
-    """What became of a memory."""
+    """Kind of an event of a memory."""
 
     CREATED = 1
     UPDATED = 2
@@ -391,7 +392,7 @@ class MemoryEventType(IntEnum):
 
 
 class MemoryEvent(Struct, frozen=True, kw_only=True):
-    """What became of one memory in the write `seq`; `memory` is as it is now, None when it was removed."""
+    """Event of one memory in the write `seq`; `memory` is as it is now, None when it was removed."""
 
     type: MemoryEventType
     memory_id: str

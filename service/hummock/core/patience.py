@@ -9,11 +9,11 @@ from hummock.core.errors import DeadlinePassed, HummockError
 
 
 class NobodyWaits(HummockError):
-    """Whoever wanted the work has hung up; nobody is told."""
+    """The caller has hung up; the error reaches no one."""
 
 
 class Patience:
-    """How long a caller waits. Any thread may ask, and any may end it.
+    """Deadline of a caller, which may also end early. Any thread may check it, and any may end it.
 
     Attributes:
         until_s: When the deadline passes, on the monotonic clock; None without one.

@@ -18,7 +18,7 @@ MAX_PROJECT_BYTES = 400
 
 
 class ProjectInfo(Struct, frozen=True, kw_only=True):
-    """What a prompt says of a project; `path` is shown and never opened.
+    """Facts on a project for a prompt; `path` is shown and never opened.
 
     Who said each is MANUAL or INDEXER, and None while nobody said anything, or of what was said before it was noted.
     """
@@ -76,7 +76,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedProject:
-    """What a project had when it was deleted: a receipt, which is kept for repeats.
+    """Contents of a project when it was deleted: a receipt, which is kept for repeats.
 
     `ids_digest` is that of all its memories and sessions, and empty where it had none.
     """
@@ -100,7 +100,7 @@ def ids_digest(ids: Iterable[bytes]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
-    """How full a store is. Bytes of the directory in use and allowed; bytes of the indexes in memory.
+    """Size of a store. Bytes of the directory in use and allowed; bytes of the indexes in memory.
 
     `pending_count` of its memories wait for their vectors. `write_fault` says why writes are refused, and is empty
     while they are stored. `damaged_count` counts records that were read since it was opened and are not what was
@@ -121,7 +121,7 @@ class StoreStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerStatus:
-    """How keywords are learnt since the service began.
+    """Progress of learning keywords since the service began.
 
     Attributes:
         model: The language model's name; empty where there is none, and the counts of it are 0.
@@ -144,7 +144,7 @@ class LearnerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingStatus:
-    """How the embedding of what was stored without vectors goes.
+    """Progress of embedding memories that were stored without vectors.
 
     Attributes:
         pending: Memories that wait for their vectors.
@@ -161,13 +161,13 @@ class EmbeddingStatus:
     reused: int = 0
 
     def time_left_s(self, pending: int) -> float | None:
-        """How long so many take; None where that is not known, and for none."""
+        """Seconds that so many will take; None where that is not known, and for none."""
         return pending / self.rate if pending and self.rate else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
-    """What runs, on what, and how full it is; `advice` says what could be better, empty when there is nothing."""
+    """Version, configuration and sizes of a service; `advice` names improvements, empty when there are none."""
 
     version: str
     uptime_s: float
@@ -180,7 +180,7 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GivenNames:
-    """What a project calls things.
+    """Names in a project.
 
     Attributes:
         groups: Names of one thing each, two at least, that which it is called by before its others.

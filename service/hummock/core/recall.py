@@ -1,4 +1,4 @@
-"""What a recall or a search is asked for and what it answers, as values."""
+"""Queries and answers of a recall or a search, as values."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class RecallPath(IntEnum):
 
 
 class KeywordMode(IntEnum):
-    """How the keyword path finds memories."""
+    """Mode of the keyword path."""
 
     TERMS = 1
     SUBSTRING = 2
 
 
 class DecayMode(IntEnum):
-    """How a score falls with age."""
+    """Decay of a score with age."""
 
     OFF = 1
     EXPONENTIAL = 2
@@ -54,7 +54,7 @@ class DecayMode(IntEnum):
 
 
 class MmrRelevance(IntEnum):
-    """What maximal marginal relevance weighs against likeness."""
+    """The relevance that maximal marginal relevance weighs against likeness."""
 
     SCORE = 1
     """The joined score; likeness counts up to halfway to near-twins."""
@@ -73,7 +73,7 @@ class CrossEncoding(IntEnum):
 
 
 class IntentMode(IntEnum):
-    """Who says what the user wants, where the caller does not."""
+    """Source of the user's intent, if the caller does not give it."""
 
     LEXICAL = 1
     """The words of the query."""
@@ -82,7 +82,7 @@ class IntentMode(IntEnum):
 
 
 class Wanted(IntFlag):
-    """What a question asks for; a question may ask for both. FROM_ASSISTANT is what a model has said before."""
+    """Kinds of answers that a question wants, as bits. FROM_ASSISTANT is what a model said before."""
 
     NOTHING = 0
     WHEN = 1
@@ -91,7 +91,7 @@ class Wanted(IntFlag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
-    """How scores fall with age; `half_life_days` is above 0.
+    """Decay of scores with age; `half_life_days` is above 0.
 
     `floor`, in [0, 1], is the share of a score that no age takes away: a factor of floor + (1 - floor)·exp(...).
     """
@@ -124,7 +124,7 @@ class TimeInterval:
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """What the user wants, as far as it is known; `times` are those that it speaks of."""
+    """The user's intent, as far as it is known; `times` are those that it speaks of."""
 
     domains: tuple[str, ...] = ()
     action: str = ""
@@ -328,14 +328,14 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 class StageTime(Struct, frozen=True, kw_only=True):
-    """How long one stage took."""
+    """Duration of one stage."""
 
     stage: str
     elapsed_s: float
 
 
 class GroupCount(Struct, frozen=True, kw_only=True):
-    """How many candidates of one group were found and left out, and what they are like.
+    """Counts of one group's candidates, found and left out, and their similarities.
 
     `least_cosine`, `mean_cosine` and `greatest_cosine` are of the candidates that have a vector, None where none has;
     `origins` counts all candidates.
@@ -376,7 +376,7 @@ class GlossedTerm(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """What ran, how long it took and what was left out.
+    """Stages of a recall, their durations, and what was left out.
 
     `cross_encoded` counts the candidates that the cross-encoder read. `cached` means that an equal recall's answer was
     used: `stages` and `elapsed_s` are those of fetching it, all else is said of the recall that made it.

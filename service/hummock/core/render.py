@@ -1,4 +1,4 @@
-"""What a rendering is asked for and what it answers, as values."""
+"""Requests and results of renderings, as values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Locale(IntEnum):
 
 
 class Tier(IntEnum):
-    """How much of a memory was rendered."""
+    """Amount of a memory that was rendered."""
 
     FULL = 1
     INDEX = 2
@@ -46,7 +46,7 @@ class Tier(IntEnum):
 
 
 class MemoryMark(IntEnum):
-    """What a reader should know about a memory."""
+    """Remark on a memory for the reader."""
 
     STALE = 1
     UNVERIFIED = 2
@@ -55,7 +55,7 @@ class MemoryMark(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """What the context form shows: how many memories of a kind, and of each text.
+    """Quotas of the context form: how many memories of a kind, and how much of each text.
 
     `text_characters` cuts each at so many from its beginning, as the form's document has it; 0 shows its best lines.
     """
@@ -67,7 +67,7 @@ class Quotas:
 
 
 LITERAL_QUOTAS = Quotas(code_fragments=3, text_characters=500)
-"""What the form's document has: of ten fragments three are shown, and each text to its 500th character (S0-24)."""
+"""Quotas of the form's document: of ten fragments three are shown, and each text to its 500th character (S0-24)."""
 
 
 class PartialQuotas(Struct, array_like=True, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class SeenMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixState:
-    """What the turns so far have left behind; a caller hands it from one rendering to the next.
+    """State of the turns so far; the caller passes it from one rendering to the next.
 
     Attributes:
         turn: Renderings so far.
@@ -206,7 +206,7 @@ class RenderQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedMemory:
-    """What became of one memory; `score` is 0 when it was named by id, `reason` is for people."""
+    """Result for one memory; `score` is 0 when it was named by id, `reason` is for people."""
 
     memory_id: str
     kind: MemoryKind

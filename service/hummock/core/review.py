@@ -1,4 +1,4 @@
-"""What is held for review: sent to be learnt, and no memory until somebody approves it."""
+"""Review: memories that were sent and are not stored until a person approves them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from hummock.core.memory import Draft, Memory, Origin
 
 VOUCHED_TRUST: Final = 0.5
-"""Below it nobody vouches for a memory, whatever its origin."""
+"""Least trust of a verified memory, whatever its origin."""
 
 UNPROVEN_TRUST: Final = 0.4
 """Most that is believed of INDEXER by a token that may not index: below what anybody vouches for."""
@@ -21,14 +21,14 @@ _OF_NO_HAND: Final = frozenset({Origin.AI_OUTPUT, Origin.SUMMARY})
 
 
 class ReviewPolicy(IntEnum):
-    """OFF holds nothing; HOLD holds what reads like an instruction to a model and comes from nobody's hand."""
+    """OFF holds nothing; HOLD holds unverified memories that read like an instruction to a model."""
 
     OFF = 1
     HOLD = 2
 
 
 class Held(Struct, array_like=True, frozen=True, kw_only=True):
-    """What is held under one id. It lies in the store as the array of its fields.
+    """A memory held for review under one id. It is stored as the array of its fields.
 
     Attributes:
         memory: What it would be, with its payload and without vectors.
@@ -50,7 +50,7 @@ class HeldPage:
 
 
 def is_of_no_hand(said: Draft | Memory) -> bool:
-    """Whether nobody vouches for what is said: a model wrote it, or it is hardly believed."""
+    """Whether a memory is unverified: a model wrote it, or its trust is low."""
     return said.origin in _OF_NO_HAND or said.trust < VOUCHED_TRUST
 
 

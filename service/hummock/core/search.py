@@ -11,7 +11,7 @@ from hummock.core.recall import Degradation, Receipt
 
 
 class SearchScope(IntEnum):
-    """What a search looks through."""
+    """Kinds of data that a search covers."""
 
     CODE = 1
     KNOWLEDGE = 2

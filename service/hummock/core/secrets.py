@@ -1,4 +1,4 @@
-"""What a project does with secrets in what is sent to be stored, and what is said of those that were found."""
+"""Policies for secrets in texts to be stored, and reports on those found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SecretPolicy(IntEnum):
 
 
 class SecretsFound(Struct, frozen=True, kw_only=True):
-    """How many secrets of one kind were found, at least 1, and whether they were replaced; never their text."""
+    """Number of secrets of one kind, at least 1, and whether they were replaced; never their text."""
 
     kind: str
     count: int

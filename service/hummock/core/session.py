@@ -14,7 +14,7 @@ from hummock.core.secrets import SecretsFound
 
 
 class PromptRole(IntEnum):
-    """Who speaks."""
+    """Role of a speaker."""
 
     SYSTEM = 1
     USER = 2
@@ -22,7 +22,7 @@ class PromptRole(IntEnum):
 
 
 class PromptTarget(IntEnum):
-    """Which prompt a section goes into."""
+    """Prompt that a section goes into."""
 
     SYSTEM = 1
     USER = 2
@@ -242,7 +242,7 @@ class DeleteMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatedMessage:
-    """Where a message stands that was changed.
+    """Position of a message that was changed.
 
     `memory_id` is that of the memory that holds it, empty where none does; where `held_for` is not empty, the one that
     it is to have.
@@ -256,7 +256,7 @@ class UpdatedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedMessages:
-    """How many messages were deleted."""
+    """Number of deleted messages."""
 
     deleted_count: int
 
@@ -271,7 +271,7 @@ class WrittenSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedSession:
-    """What was removed: how many messages it had, and the project's seq after it."""
+    """Result of a removal: how many messages the session had, and the project's seq after it."""
 
     message_count: int
     seq: int
@@ -279,7 +279,7 @@ class DeletedSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendedMessage:
-    """Where a message stands, and the project's seq after the write."""
+    """Position of a message, and the project's seq after the write."""
 
     message_id: str
     position: int
@@ -301,7 +301,7 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSide:
-    """What one side said in a turn; an empty `message_id` leaves it to the service."""
+    """One side of a turn; an empty `message_id` leaves it to the service."""
 
     text: str
     message_id: str
@@ -332,7 +332,7 @@ class LearnTurnCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedSide:
-    """Where one side of a turn was stored.
+    """Stored location of one side of a turn.
 
     `status` is CREATED, UNCHANGED when its memory was there before, or QUOTED when it only repeats memories: then it
     has no memory of its own, and `memory_id` is empty. HELD is what waits for review, for what `held_for` says; then
@@ -349,7 +349,7 @@ class LearnedSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedTurn:
-    """What became of a turn: the project's seq after it, and both sides."""
+    """Result of a turn: the project's seq after it, and both sides."""
 
     seq: int
     user: LearnedSide

@@ -1,4 +1,4 @@
-"""What a project sets for itself: values that its requests may leave open.
+"""Settings of a project: values that its requests may leave open.
 
 Settings lie in the store as arrays of their fields: a new field goes to the end and has a default.
 """
@@ -20,18 +20,18 @@ from hummock.core.review import ReviewPolicy
 from hummock.core.secrets import SecretPolicy
 
 Value: TypeAlias = int | float | str | frozenset[Origin] | DecayMode | SecretPolicy | ReviewPolicy | None
-"""None means that nobody says anything."""
+"""A value of a setting; None leaves it open."""
 
 
 class SettingOrigin(IntEnum):
-    """Who says a value where a request does not."""
+    """Source of a value that a request leaves open."""
 
     DEFAULT = 1
     PROJECT = 2
 
 
 class PresetSettings(Struct, array_like=True, frozen=True, kw_only=True):
-    """What recalls under one preset mean where they say nothing; fields as in `RecallQuery`.
+    """Settings of recalls under one preset; fields as in `RecallQuery`.
 
     `origins` are those that answer where a filter names none.
     """
@@ -83,13 +83,13 @@ class HistorySettings(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class SecretSettings(Struct, array_like=True, frozen=True, kw_only=True):
-    """What becomes of secrets in what is sent to be stored."""
+    """Policy for secrets in what is sent to be stored."""
 
     policy: SecretPolicy | None = None
 
 
 class RetentionSettings(Struct, array_like=True, frozen=True, kw_only=True):
-    """What a project keeps at most; of what an indexer sends, all. None keeps everything.
+    """Limits on what a project keeps; on memories of an indexer, for all. None keeps everything.
 
     Attributes:
         max_age_days: Of memories since they were made, and of sessions since their newest message.
@@ -103,13 +103,13 @@ class RetentionSettings(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class ReviewSettings(Struct, array_like=True, frozen=True, kw_only=True):
-    """What is held for review."""
+    """Policy for holding memories for review."""
 
     policy: ReviewPolicy | None = None
 
 
 class TimeSettings(Struct, array_like=True, frozen=True, kw_only=True):
-    """Where those who ask live: the zone whose days words such as "yesterday" mean, and in which times are shown."""
+    """The users' time zone, in which words such as "yesterday" are read and times are shown."""
 
     zone: str | None = None
 
@@ -130,7 +130,7 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     times: TimeSettings = TimeSettings()
 
     def preset(self, preset: Preset) -> PresetSettings:
-        """What is set for one preset."""
+        """The settings for one preset."""
         match preset:
             case Preset.CHAT:
                 return self.chat
@@ -150,7 +150,7 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
         return REVIEW_POLICY if self.review.policy is None else self.review.policy
 
     def value(self, path: str) -> Value:
-        """What stands at a path of `SETTING_PATHS`."""
+        """The value at a path of `SETTING_PATHS`."""
         group, name = path.split(".")
         found: Value = getattr(getattr(self, group), name)
         return found

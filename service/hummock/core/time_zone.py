@@ -38,7 +38,7 @@ def zone_of(name: str, field: str = "time_zone") -> tzinfo:
 
 
 def wall_clock(moment_s: float, zone: tzinfo) -> datetime:
-    """What a clock in the zone shows at these Unix seconds, as if it were UTC. Raises: OverflowError."""
+    """The wall clock in the zone at these Unix seconds, as if it were UTC. Raises: OverflowError."""
     moment = _EPOCH + timedelta(seconds=moment_s)
     return moment if zone is UTC else moment.astimezone(zone).replace(tzinfo=UTC)
 

@@ -40,7 +40,7 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texts:
-    """What the definitions say in one language."""
+    """Texts of the definitions in one language."""
 
     search: str
     query: str

@@ -81,7 +81,7 @@ class GivenRemoval(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenProject:
-    """What is known of the project itself."""
+    """Facts on the project itself."""
 
     info: ProjectInfo
     settings: ProjectSettings
@@ -107,7 +107,7 @@ Given = GivenMemory | GivenRemoval | GivenProject | Session | GivenMessage | Giv
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Imported:
-    """What became of some parts: the project's seq, counts, and what was wrong by its place.
+    """Result of some parts: the project's seq, counts, and the errors by place.
 
     All counts are of memories, but for `sessions`, `messages` and `events`, which count those that were not there, and
     `left_events`, which could not be taken in.
