@@ -1,4 +1,4 @@
-"""What a servicer's method is told of the call that it answers."""
+"""Context of a call, for the servicers' methods."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CallContext:
     """The second argument of every servicer's method.
 
     Attributes:
-        caller: Who calls, and what a token allows it.
-        patience: Until when an answer is of use, and whether anybody still waits for it.
+        caller: The authenticated caller, with its rights.
+        patience: The call's deadline, which ends early if the caller hangs up.
     """
 
     caller: Caller = LOCAL

@@ -106,7 +106,7 @@ class ContextServicer(RecallServicer):
         return lambda: turn_response(query.project, count())
 
     def Learn(self, request: pb.LearnRequest, call: CallContext) -> Future[pb.LearnResponse]:
-        """Stores memories; nobody stands by while they are written."""
+        """Stores memories; no worker waits while they are written."""
         return self._learn(memory_messages.learn_command(request, call.patience, call.caller.writer))
 
     def LearnTurn(self, request: pb.LearnTurnRequest, call: CallContext) -> pb.LearnTurnResponse:

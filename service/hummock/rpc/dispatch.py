@@ -56,10 +56,10 @@ class Call:
 
         Args:
             policy: The method's.
-            run: Gives the reply to a request, or sends what there is to send; admits each request before it is run.
-            in_flight: Counts them.
-            gate: Knows who calls.
-            is_stream: Whether they last as long as the caller likes.
+            run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
+            in_flight: Counts the calls.
+            gate: Authenticates the callers.
+            is_stream: Whether calls last as long as the caller likes.
         """
         self._policy = policy
         self._run = run
@@ -170,7 +170,7 @@ def handler(
 def unary_handler(
     descriptor: MethodDescriptor, answer: Answer, lanes: Lanes, in_flight: InFlight, gate: Gate
 ) -> Handler:
-    """What gRPC calls for a method that has one reply; Args as for `handler`."""
+    """The handler that gRPC calls for a method with one reply; Args as for `handler`."""
     policy = policy_of(descriptor)
     unary = Unary(GetMessageClass(descriptor.input_type), policy, answer, lanes)
     return grpc.unary_unary_rpc_method_handler(Call(policy, unary.run, in_flight, gate).answer)
@@ -206,7 +206,7 @@ def _stream_handler(
 
 
 def _admitted(answer: Answer, record: CallRecord, patience: Patience, request: Message) -> Any:
-    """The answer to a message of a stream, whose caller's token may have been revoked meanwhile."""
+    """Answer a message of a stream after checking the caller's token again, which may have been revoked meanwhile."""
     record.look_again()
     record.admit(request)
     reply = answer(request, CallContext(record.caller, patience))

@@ -184,7 +184,7 @@ class Gate:
 
 
 class CallRecord:
-    """One call, from the gate on."""
+    """Record of one call, from the gate on."""
 
     def __init__(self, gate: Gate, policy: MethodPolicy, context: Context, caller: Caller, *, is_stream: bool) -> None:
         self._gate = gate

@@ -93,7 +93,7 @@ class LearningServicer:
         return pb.ObserveTurnResponse(seq=self._observe(learning_messages.observe_command(request)))
 
     def LearnKeywords(self, request: pb.LearnKeywordsRequest, call: CallContext) -> Steps:
-        """Has entries read, and tells of each."""
+        """Starts a scan of entries for keywords, and reports on each entry."""
         asked = asked_scan(request)
         self._require(asked[0])
         yield from told(self._scan(*asked))

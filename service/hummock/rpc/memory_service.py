@@ -192,7 +192,7 @@ class MemoryServicer:
         )
 
     def WatchMemories(self, request: pb.WatchMemoriesRequest, call: CallContext) -> Steps:
-        """Tells what becomes of a project's memories."""
+        """Streams the events of a project's memories."""
         self._project(request)
         return watch_memories(self._garden, request, self._require)
 

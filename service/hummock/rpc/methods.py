@@ -31,7 +31,7 @@ from hummock.rpc.validation import compile_rules
 def servicers(
     use_cases: UseCases, load: Callable[[], Load], activity: Callable[[], Activity] | None = None
 ) -> Mapping[str, object]:
-    """What answers the methods of each service; its methods have the names of the contract.
+    """The servicers by service name; their methods have the names of the contract.
 
     Args:
         use_cases: The functions that answer.

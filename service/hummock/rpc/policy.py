@@ -90,11 +90,11 @@ _PROJECT = "project"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodPolicy:
-    """What a method's calls need, and where they run.
+    """Rights that a method requires, and the lane that it runs in.
 
     Attributes:
         method: Its name on the wire.
-        verb: What they do; a token must allow it.
+        verb: What its calls do; a token must allow it.
         lane: Where they run, and whether they are streams.
         then: Lane of the second half; None where there is none.
         is_of_all: Whether they concern all projects.
@@ -123,7 +123,7 @@ def _policy(service: str, name: str, verb: Verb, lane: Lane, then: Lane | None =
 POLICIES: Mapping[str, Mapping[str, MethodPolicy]] = {
     service: {name: _policy(service, name, *row) for name, row in rows.items()} for service, rows in _ROWS.items()
 }
-"""By the names of services and of their methods."""
+"""Policies by the names of services and of their methods."""
 
 
 def name_of(method: MethodDescriptor) -> str:
@@ -148,7 +148,7 @@ def _paths_of(message: Descriptor) -> tuple[tuple[str, ...], ...]:
 
 
 def _paths(message: Descriptor, above: tuple[Descriptor, ...]) -> list[tuple[str, ...]]:
-    """Where a message and those in it name projects; lists of messages name none."""
+    """Paths of the project names in a message and its submessages; repeated messages are skipped."""
     found: list[tuple[str, ...]] = []
     for field in message.fields:
         if field.name == _PROJECT and field.message_type is None:
