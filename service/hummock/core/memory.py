@@ -374,8 +374,7 @@ class Updated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """Result of a removal: the project's seq after it, the count, the ids that did not exist, and how many still pass.
-    """
+    """Result of a removal: the project's seq after it, how many, ids that did not exist, and how many still pass."""
 
     seq: int
     deleted_count: int
