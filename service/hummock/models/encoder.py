@@ -26,8 +26,8 @@ SENTENCE_OUTPUT = "sentence_embedding"
 OVERLAP = 0.1
 
 _SLOW_FUSION = "SkipLayerNormFusion"
-"""Of onnxruntime. What it makes of two sums and a normalisation runs number by number, which took a quarter of
-all-MiniLM's time (docs/decisions/013)."""
+"""An optimisation of onnxruntime that is switched off. Its fused kernel for two sums and a normalisation is not
+vectorised, which took a quarter of all-MiniLM's time (docs/decisions/013)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
