@@ -1,4 +1,4 @@
-"""What the terms of a question tell of its subject.
+"""Weights of a question's terms for its subject.
 
 That a memory holds "the", 怎么 or "question" says nothing of what it is about. A question's other words do, and rare
 ones more than common ones; how rare a term is among the memories, the store knows.

@@ -1,4 +1,4 @@
-"""What is the same: decided here, whoever tells it and wherever it is stored.
+"""Equality of texts: one definition, for all callers and stores.
 
 Two tellings are one memory where every field is equal, texts as they are written. Only line ends and outer white space
 do not count. What a text is found, ranked and shown by folds more (`likeness.py`) and has no say here.

@@ -1,4 +1,4 @@
-"""Which texts are shown once and which repeat a question, though they are not the same (`identity.py`)."""
+"""Texts that count as repeats of each other or of a question without being equal (`identity.py`)."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ NO_OWN_TERMS: Final = OwnTerms({})
 
 
 def own_terms(groups: Iterable[tuple[str, ...]]) -> OwnTerms:
-    """What a project calls things.
+    """The terms of a project, from groups of names.
 
     Args:
         groups: Names of one thing each, that which it is called by before its others. A name of two to eight Chinese

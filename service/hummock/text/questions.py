@@ -65,7 +65,7 @@ _OF_CHINESE: Final = _compiled(_CHINESE)
 
 
 def wanted_by(text: str) -> Wanted:
-    """What a question wants, as far as its words say."""
+    """Kinds of answers that a question wants, as far as its words say."""
     looked_at = simplified(nfkc(text[:MAX_CHARACTERS]))
     tables = (*_OF_ENGLISH, *_OF_CHINESE) if is_han(looked_at) else _OF_ENGLISH
     found = Wanted.NOTHING

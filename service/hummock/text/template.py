@@ -1,4 +1,4 @@
-"""Which words of a memory are embedded, searched, compared and shown."""
+"""Words of a memory that are embedded, searched, compared and shown."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _says(content: str, title: str) -> bool:
 
 
 def pieces_of(draft: Draft) -> list[Piece]:
-    """What a memory is searched by: its facets, and its words by field."""
+    """Texts by which a memory is searched: its facets, and its words by field."""
     title, body = _searched(draft)
     facets = [(facet, A_FACET) for facet in facets_of(draft, _domain_names(draft))]
     # Who speaks is found by name; a name by itself is not what the memory is about, as a name of code would be.
@@ -92,7 +92,7 @@ def compared(kind: MemoryKind, title: str, payload: Payload) -> str:
 
 
 def told(payload: Payload) -> str:
-    """What a memory says as one text, whatever its kind."""
+    """The content of a memory as one text, whatever its kind."""
     match payload.detail:
         case LearningRecord(question=question, answer=answer):
             return _lines(question, answer, payload.content)

@@ -19,7 +19,7 @@ _REACH = {Unit.HOUR: HOUR, Unit.DAY: 0 * DAY, Unit.WEEK: 3 * DAY, Unit.MONTH: 10
 
 
 class Part(Enum):
-    """Which part of a month or a year."""
+    """Part of a month or a year."""
 
     EARLY = auto()
     MIDDLE = auto()

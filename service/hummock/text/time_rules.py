@@ -35,7 +35,7 @@ class Span:
 
 
 class Unit(IntEnum):
-    """What time is counted in."""
+    """Unit of time."""
 
     HOUR = 1
     DAY = 2
@@ -46,7 +46,7 @@ class Unit(IntEnum):
 
 _FEW_FROM = 2
 FEW_UP_TO = {Unit.HOUR: 6, Unit.DAY: 7, Unit.WEEK: 5, Unit.MONTH: 6, Unit.YEAR: 6}
-"""How many of a unit "a few" are at least and at most."""
+"""Least and greatest number of units in "a few"."""
 
 
 def unit_span(now: datetime, unit: Unit, offset: int) -> Span:
@@ -278,15 +278,15 @@ def any_of(words: Iterable[str]) -> str:
 
 
 def recently(_: re.Match[str], now: datetime) -> Span:
-    """What "recently" means: the last two weeks or so."""
+    """The span of "recently": the last two weeks or so."""
     return rolling(now, Unit.WEEK, 2, is_vague=True)
 
 
 def few_days_ago(_: re.Match[str], now: datetime) -> Span:
-    """What "the other day" means."""
+    """The span of "the other day"."""
     return few_ago(now, Unit.DAY)
 
 
 def just_now(_: re.Match[str], now: datetime) -> Span:
-    """What "just now" means: the last hour."""
+    """The span of "just now": the last hour."""
     return rolling(now, Unit.HOUR, 1)

@@ -85,7 +85,7 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> str:
-        """What counts, for people: "estimate" or the name of a file."""
+        """Name of the counter, for people: "estimate" or the name of a file."""
         ...
 
     @property
@@ -151,11 +151,11 @@ class CountedOnce:
         self._lock = Lock()
 
     def count(self, text: str) -> int:
-        """What the counter says."""
+        """Number of tokens in the text."""
         return self.counts([text])[0]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """What the counter says of each text."""
+        """Number of tokens in each text."""
         with self._lock:
             known = {text: count for text in texts if (count := self._counts.get(text)) is not None}
         missing = [text for text in dict.fromkeys(texts) if text not in known]

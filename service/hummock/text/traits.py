@@ -1,4 +1,4 @@
-"""What a text is like beyond its words: whether it asks something, and whether it speaks of a time."""
+"""Traits of a text: whether it asks something, and whether it speaks of a time."""
 
 from __future__ import annotations
 

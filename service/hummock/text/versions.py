@@ -1,4 +1,4 @@
-"""What a memory is a version of: the name that it shares with the others, where it has one.
+"""The name that versions of one thing share, if a memory has one.
 
 Two texts that differ by little may be versions of one thing, of which a reader wants the best, or siblings, of which it
 wants all: four environments' addresses, the rows of a table, functions of one family. Their vectors do not tell which;

@@ -1,4 +1,4 @@
-"""Which families of instructions to a model a text holds. No list is complete; people look at what is found."""
+"""Detects families of instructions to a model in a text. No list is complete; people check what is found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hummock.text.attacks.readings import as_seen, encoded, spaced_out
 from hummock.text.pieces import matches
 
 ENCODED: Final = "encoded"
-"""Named beside the family of what was found in Base64."""
+"""Reported with the family of an instruction found in Base64."""
 
 _PATTERNS: Final = tuple(
     (family.name, tuple(re.compile(pattern, re.DOTALL) for pattern in family.patterns)) for family in FAMILIES
