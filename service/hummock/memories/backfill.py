@@ -34,7 +34,7 @@ take their turn again."""
 
 _RATE_OVER_S = 30.0
 _REST_S = 5.0
-"""How long a worker rests when the store refuses to write."""
+"""Seconds that a worker rests when the store refuses to write."""
 
 _HELD_S = 1.0
 """Between two looks at a project where another service makes vectors."""
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedReply:
-    """What is kept of a write; nobody repeats it."""
+    """Reply kept for a write that is never repeated."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +103,7 @@ class Backfill:
             thread.start()
 
     def look_everywhere(self) -> None:
-        """Memories of any project may wait that nobody here knows of."""
+        """Look for memories of any project that wait without this process knowing."""
         with self._condition:
             self._must_look = True
             self._moves += 1
@@ -136,7 +136,7 @@ class Backfill:
                 waiting.wanted.popitem(last=False)
 
     def status(self) -> EmbeddingStatus:
-        """How it goes."""
+        """Progress of the embedding."""
         pending = self._store.status().pending_count
         with self._condition:
             failed = sum(map(len, self._failed.values()))

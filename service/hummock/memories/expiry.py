@@ -1,4 +1,4 @@
-"""What has expired is removed: no read finds it any more, and watches are told."""
+"""Removes expired memories: reads do not find them any more, and watches are notified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredReply:
-    """What is kept of a removal; nobody repeats it."""
+    """Reply kept for a removal that is never repeated."""
 
 
 class Expiry:

@@ -43,7 +43,7 @@ class ForgetCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What was forgotten, or would be; kept for repeats. `ids_digest` is empty where nothing was."""
+    """Result of a forget, or of its dry run; kept for repeats. `ids_digest` is empty if nothing was forgotten."""
 
     memory_count: int
     remaining_count: int = 0
@@ -109,7 +109,7 @@ class Forget:
         return written.reply, written.seq
 
     def count(self, command: ForgetCommand, patience: Patience = ENDLESS) -> tuple[Receipt, int]:
-        """What all calls with these conditions would forget, and the project's seq; nothing is done.
+        """Number of memories that all calls with these conditions would forget, and the project's seq; nothing is done.
 
         Raises: DeadlinePassed.
         """
@@ -155,7 +155,7 @@ class Forget:
 
 
 def digest_of(ids: Sequence[str]) -> str:
-    """What a receipt says of these ids, in whatever order; see `ids_digest`."""
+    """Digest of these ids for a receipt, in whatever order; see `ids_digest`."""
     return ids_digest(sorted(each.encode() for each in ids))
 
 

@@ -47,14 +47,14 @@ _ATTEMPTS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateReply:
-    """What is kept of an update for repeats of its request_id."""
+    """Reply of an update, kept for repeats of its request_id."""
 
     memory_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteReply:
-    """What is kept of a delete for repeats of its request_id."""
+    """Reply of a delete, kept for repeats of its request_id."""
 
     deleted_count: int
     missing_ids: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Garden:
         return self._store.get(project, ids, min_seq, full=full)
 
     def superseded_by(self, project: str, memories: Iterable[Memory | None]) -> Mapping[str, tuple[str, ...]]:
-        """By id the ids of the memories that replace each of these, where there are any."""
+        """Ids of the memories that replace each of these, by id, where there are any."""
         return self._store.superseded_by(project, [memory.id for memory in memories if memory is not None])
 
     def page(
@@ -88,7 +88,7 @@ class Garden:
         newest_first: bool = False,
         contains: str = "",
     ) -> Page:
-        """At most `limit` memories behind position `after` (0: the first), in the order of their writes or against it.
+        """At most `limit` memories after position `after` (0: the first), in the order of their writes or against it.
 
         Only those that hold `contains`; then a page that is not full may have another one behind it.
         """
@@ -99,12 +99,12 @@ class Garden:
         return self._store.generation(project).seq
 
     def memory_count(self, project: str) -> int:
-        """How many memories the project has; 0 for an unknown one."""
+        """Number of memories of the project; 0 for an unknown one."""
         found = self._store.project(project)
         return 0 if found is None else found.memory_count
 
     def stars(self, project: str, after: int, limit: int) -> Stars:
-        """At most `limit` memories behind position `after` (0: the first) in the star map, by their writes."""
+        """At most `limit` memories after position `after` (0: the first) in the star map, by their writes."""
         return self._store.stars(project, after, limit)
 
     def stars_of(self, project: str, ids: Sequence[str]) -> Stars:

@@ -20,7 +20,7 @@ from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 
 _CLOCK_SKEW_S = 60.0
-"""How far ahead of our clock a caller's times may be."""
+"""Greatest lead, in seconds, of a caller's times over our clock."""
 
 MOST_INTERACTIVE = 8
 """Memories of a write for which others wait: more are bulk."""
@@ -31,7 +31,7 @@ _Stored: TypeAlias = Callable[[Sequence[str]], Sequence[Memory | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What is kept of a Learn for repeats of its request_id; `pending` of its memories wait for their vectors."""
+    """Reply of a Learn, kept for repeats of its request_id; `pending` of its memories wait for their vectors."""
 
     results: tuple[LearnResult, ...]
     pending: int = 0
@@ -92,7 +92,7 @@ class Learn:
         return (given_embedding(f"memories[{place}].vector", lesson.vector, self._embedder.space),)
 
     def _known(self, project: str, prepared: Sequence[Prepared]) -> list[bool]:
-        """Which ones are stored already, as far as can be seen before the write, so that they are not embedded."""
+        """Memories that are stored already, as far as can be seen before the write, so that they are not embedded."""
         stored = self._store.get(project, [one.memory_id for one in prepared], 0, full=False)
         # What earlier versions have stored is found by the write alone: that costs an inference, and this a look more.
         keys = [replace(key, earlier=()) for key in map(sought_key, prepared) if key is not None]
@@ -107,7 +107,7 @@ class Learn:
         return known
 
     def _prepared(self, command: LearnCommand, policies: Policies, stored: _Stored) -> list[Prepared]:
-        """What is to be stored, and what is to be held, by these policies."""
+        """Memories to store, and memories to hold for review, by these policies."""
         drafts = [lesson.draft for lesson in command.lessons]
         prepared = self._preparation.prepare(command.project, drafts, policies.secrets, command.patience)
         read_as = families_of([one.draft for one in prepared], policies.review, command.patience)

@@ -38,7 +38,7 @@ Follower = Callable[[ObservedTurn], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnReply:
-    """What is kept of a turn for repeats of its request_id."""
+    """Reply of a turn, kept for repeats of its request_id."""
 
     user: LearnedSide
     assistant: LearnedSide

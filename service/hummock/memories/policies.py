@@ -1,4 +1,4 @@
-"""What a project has become of secrets and of what reads like an instruction, as its writes find it."""
+"""A project's policies for secrets and for texts that read like an instruction, as its writes find them."""
 
 from __future__ import annotations
 

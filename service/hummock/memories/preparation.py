@@ -1,4 +1,4 @@
-"""What is stored of a draft: all that can be worked out of it before its write."""
+"""Prepares drafts for the store: everything that can be computed before the write."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def sought_key(one: Prepared) -> TextKey | None:
 
 
 def lookups_of(prepared: Sequence[Prepared]) -> Lookups:
-    """What storing these looks up."""
+    """Look-ups for storing these memories."""
     return Lookups(
         ids=[one.memory_id for one in prepared],
         texts=[key for key in map(sought_key, prepared) if key is not None],
@@ -142,7 +142,7 @@ def lookups_of(prepared: Sequence[Prepared]) -> Lookups:
 
 
 def chunks_of(embedder: Embedder, draft: Draft) -> list[str]:
-    """What is embedded of a draft: the texts of its chunks, in order."""
+    """Texts of a draft's chunks to embed, in order."""
     return embedder.split(*template.embedded(draft.index, draft.payload))
 
 

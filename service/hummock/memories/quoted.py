@@ -120,7 +120,7 @@ class Quoted:
 
 
 def _texts(memory: Memory | None) -> tuple[str, ...]:
-    """What a memory says, apart from its name."""
+    """The texts of a memory, without its name."""
     if memory is None or memory.payload is None:
         return ()
     content = memory.payload.content

@@ -1,4 +1,4 @@
-"""What is stored of a draft, and what is said of the secrets in it, as the project's policy has it."""
+"""Redacts secrets in drafts, and reports them, by the project's policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project keeps no longer: memories that are too old or too many, and sessions that have gone silent."""
+"""Removes what a project does not keep: memories that are too old or too many, and silent sessions."""
 
 from __future__ import annotations
 
@@ -190,6 +190,6 @@ class Retention:
 
 
 def bytes_of(memory: Memory) -> int:
-    """What a memory counts against `max_bytes`: its text and its raw text, in UTF-8."""
+    """Bytes of a memory that count against `max_bytes`: its text and its raw text, in UTF-8."""
     payload = memory.payload
     return 0 if payload is None else len(payload.content.encode()) + len(payload.raw.encode())

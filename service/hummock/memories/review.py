@@ -1,4 +1,4 @@
-"""What is held for review: shown, approved and rejected."""
+"""Review: shows, approves and rejects held memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hummock.text.template import as_draft
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewCommand:
-    """What is decided on: ids under which something is held, or was."""
+    """Decision on ids under which something is or was held."""
 
     project: str
     request_id: str
@@ -26,7 +26,7 @@ class ReviewCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """How many were decided on, and the ids under which nothing is held; kept for repeats."""
+    """Number of decisions, and the ids under which nothing is held; kept for repeats."""
 
     count: int
     missing_ids: tuple[str, ...]
@@ -41,7 +41,7 @@ class Review:
         self._clock = clock
 
     def page(self, project: str, after: str, limit: int) -> HeldPage:
-        """At most `limit` of what is held behind an id; empty is the beginning."""
+        """At most `limit` held memories after an id; empty is the beginning."""
         return self._store.review.page(project, after, limit)
 
     def approve(self, command: ReviewCommand) -> Written[Decided]:

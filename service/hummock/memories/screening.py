@@ -1,4 +1,4 @@
-"""What of a request is held for review: what reads like an instruction to a model, and nobody vouches for."""
+"""Selects the memories of a request to hold for review: unverified ones that read like an instruction to a model."""
 
 from __future__ import annotations
 

@@ -45,14 +45,14 @@ _CLEARED_AT_ONCE = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionReply:
-    """What is kept of a write that leaves a session, for repeats of its request_id."""
+    """Reply of a write that leaves a session, kept for repeats of its request_id."""
 
     session: Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveReply:
-    """What is kept of the creation of an active session."""
+    """Reply of the creation of an active session, kept for repeats."""
 
     session: Session
     is_new: bool
@@ -60,7 +60,7 @@ class ActiveReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteReply:
-    """What is kept of a removal; `is_left` says that messages were still to be removed."""
+    """Reply of a removal, kept for repeats; `is_left` says that messages were still to be removed."""
 
     message_count: int
     is_left: bool
@@ -75,7 +75,7 @@ class ClearReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendReply:
-    """What is kept of an appended message."""
+    """Reply of an append, kept for repeats."""
 
     message_id: str
     position: int
@@ -248,7 +248,7 @@ class Sessions:
 
 
 class News:
-    """What comes of a session, step by step: new messages, and earlier ones that were changed or deleted.
+    """News of a session, step by step: new messages, and earlier ones that were changed or deleted.
 
     Attributes:
         position: Up to which messages were given.

@@ -24,7 +24,7 @@ class Analysed(NamedTuple):
 
 
 class Words:
-    """What a memory is searched by, and what a prompt shows of it in full."""
+    """Words by which a memory is searched, and its full text in a prompt."""
 
     __slots__ = ("_analysis", "found", "pieces", "project", "shown")
 
