@@ -1,4 +1,4 @@
-"""Learning beside the calls: nobody waits for it, and whatever the learner does, nobody notices."""
+"""Background learning, outside the calls: no call waits for it, and none fails with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hummock.ports.models import Clock, LearnerFailed
 MAX_WAITING_PROJECTS = 256
 """With a turn that waits to be learnt from; of more than these, the turn that has waited longest is dropped."""
 FAILURES = 3
-"""In a row, after which a scan ends."""
+"""Failures in a row after which a scan ends."""
 
 _END_S = 5.0
 _HELD_S = 1.0
@@ -59,7 +59,7 @@ class Scan:
         self.asked_at = 0
 
     def since(self, read: int) -> ScanProgress:
-        """How far it is; `read` entries of it are known."""
+        """Progress; `read` entries of it are known."""
         with self._lock:
             return ScanProgress(
                 total=len(self.learnt) + len(self.waiting),

@@ -1,4 +1,4 @@
-"""What a turn's prompt holds of the entries: a pure function of how they were used."""
+"""Chooses the entries of a turn's prompt: a pure function of how they were used."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from hummock.text.normalise import prose
 from hummock.text.word_lists import CHINESE_COMMON_WORDS, ENGLISH_COMMON_WORDS
 
 MAX_NEW_KEYWORDS = 10
-"""For an entry at once."""
+"""Most new keywords of an entry at once."""
 _KEYWORD_WORTH = 10
 _COOLDOWN_WORTH = 5
 _MISS_WORTH = 10
