@@ -55,7 +55,7 @@ class LearnKeywords:
         find_references: FindReferences,
         learner: KeywordLearner | None,
     ) -> None:
-        """The learner is None when there is nobody."""
+        """Build the learner's use case; `learner` is None if there is none."""
         self._store = store
         self._entries = entries
         self._recall = recall
@@ -64,11 +64,11 @@ class LearnKeywords:
 
     @property
     def learner(self) -> Learner | None:
-        """Who learns; None when there is nobody."""
+        """The kind of the learner; None if there is none."""
         return None if self._learner is None else self._learner.kind
 
     def state(self, project: str) -> LearningState:
-        """What concerns the whole project."""
+        """The learning state of the whole project."""
         return self._store.read_learning(project, lambda learning: learning.state())
 
     def all_ids(self, project: str) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class LearnKeywords:
         return _learnt(updates[0]) if updates else EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.GONE)
 
     def learnt_since(self, project: str, events: int) -> dict[str, EntryLearnt]:
-        """What was learnt of entries, by their ids, since the project's log had so many events."""
+        """Keywords learnt of entries, by their ids, since the project's log had so many events."""
         learnt: dict[str, EntryLearnt] = {}
         while logged := self._events(project, events):
             for event in (one.event for one in logged if isinstance(one.event, KeywordsLearned)):
@@ -198,7 +198,7 @@ class LearnKeywords:
 
 
 def _learnt(update: KeywordUpdate) -> EntryLearnt:
-    """What was learnt of an entry that was read."""
+    """Keywords learnt of an entry that was read."""
     outcome = EntryOutcome.LEARNT if update.has_words else EntryOutcome.NOTHING_NEW
     return EntryLearnt(memory_id=update.memory_id, outcome=outcome, keywords=update.keywords, hints=update.hints)
 

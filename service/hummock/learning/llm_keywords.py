@@ -21,7 +21,7 @@ from hummock.ports.models import (
 from hummock.text.normalise import prose
 
 PATIENCE_S = 120.0
-"""For one question, retries included; the endpoint's own timeout is shorter."""
+"""Deadline in seconds for one question, retries included; the endpoint's own timeout is shorter."""
 MAX_USER_CHARACTERS = 2000
 MAX_ENTRY_CHARACTERS = 2000
 MAX_TITLE_CHARACTERS = 200
