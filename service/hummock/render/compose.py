@@ -19,7 +19,7 @@ from hummock.text.orders import reading_as_orders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormOfText:
-    """How a form is written.
+    """A form of the prompt.
 
     Attributes:
         budget_tokens: Where the caller says none.
@@ -95,7 +95,7 @@ def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: For
 
 
 def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame: Frame) -> tuple[RenderedMemory, ...]:
-    """What became of each memory, with what a reader should know about it."""
+    """Result for each memory, with remarks for the reader."""
     by_id = {item.memory.id: item.memory for item in items}
     stored = [by_id[one.memory_id] for one in memories]
     texts = [_shown(memory, one.tier, frame) for memory, one in zip(stored, memories, strict=True)]
@@ -108,7 +108,7 @@ def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame:
 
 
 def _shown(memory: Memory, tier: Tier, frame: Frame) -> str:
-    """What a model reads of the memory."""
+    """The text of the memory for a model."""
     if tier is Tier.DROPPED:
         return ""
     body = body_of(memory, frame.wording) if tier is Tier.FULL else memory.index.summary

@@ -90,7 +90,7 @@ class _Chapter:
             yield from (block.text for block in self.blocks[: len(self.costs)])
 
     def memories(self) -> Iterator[RenderedMemory]:
-        """What became of each memory."""
+        """Result for each memory."""
         for block, cost in zip(self.blocks, self.costs, strict=False):
             yield block.item.rendered(Tier.FULL, cost, block.reason)
         yield from (block.item.dropped() for block in self.blocks[len(self.costs) :])
@@ -131,7 +131,7 @@ def _assembled(project: str, notice: str, chapters: Sequence[_Chapter]) -> str:
 
 
 def _project(info: ProjectInfo, wording: Wording) -> str:
-    """What is said of the project; the heading alone when nothing is known of it."""
+    """Facts on the project; the heading alone when nothing is known of it."""
     return _lines(
         wording.project,
         _listed(wording.tech_stack, info.tech_stack),

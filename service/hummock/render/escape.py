@@ -184,7 +184,7 @@ def marks_of(memory: Memory, as_of: float) -> tuple[MemoryMark, ...]:
 
 
 def is_unverified(memory: Memory) -> bool:
-    """Whether nobody vouches for it."""
+    """Whether its author is unverified."""
     return memory.trust < _VERIFIED_TRUST
 
 

@@ -1,4 +1,4 @@
-"""What is shown of a memory's texts: all, or the lines that bear on the query, or so many characters to the letter.
+"""Excerpts of a memory's texts: all, the lines that bear on the query, or a number of characters to the letter.
 
 `quotas.text_characters` asks for the last, as the context form's document has it; then there is no id and no lines.
 """

@@ -26,7 +26,7 @@ _COUNTED_CHARACTERS: Final = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _List:
-    """How a list looks.
+    """Layout of a list.
 
     `write` makes an entry of a memory, `number` what stands in front of it. The first entry stands in the list whatever
     it takes where `forces_first`.

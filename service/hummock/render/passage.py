@@ -59,7 +59,7 @@ def told_terms(query: str) -> list[str]:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """What to look for in texts, folded: stems of the words that tell what a query is about, and pairs of Chinese.
+    """Words of a query to find in texts, folded: stems of the words that tell its subject, and pairs of Chinese.
 
     Pairs stand in simplified characters and as the query writes them.
     """
@@ -74,7 +74,7 @@ def _held_stem(term: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How wide a text is: a Chinese character counts twice, for it says and costs as much as two letters or more."""
+    """Width of a text: a Chinese character counts twice, as it says and costs as much as two letters or more."""
     # One byte for a letter and three for a Chinese character; to look for those takes ten times as long.
     return (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2
 

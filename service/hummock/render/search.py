@@ -138,7 +138,7 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
 
 
 def text_of(results: Sequence[SearchResult], wording: Wording) -> str:
-    """What a model reads of the results: a numbered line each, and indented below it what it says."""
+    """Text of the results for a model: a numbered line each, with the content indented below it."""
     if not results:
         return f"{wording.no_results}\n"
     text = "".join(_text_of(number, result, wording) for number, result in enumerate(results, start=1))
@@ -262,7 +262,7 @@ class SearchTrails:
         self._trails: OrderedDict[tuple[str, str], _Trail] = OrderedDict()
 
     def before(self, project: str, session_id: str, text: str) -> Before:
-        """What this question follows in its session.
+        """Context of this question in its session.
 
         One that was asked already follows what it followed then: a repeat has the same answer.
         """

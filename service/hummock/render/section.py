@@ -1,4 +1,4 @@
-"""What goes into a rendering, what comes out of one, and the fixed words of both by language."""
+"""Inputs and outputs of a rendering, and the fixed words of both by language."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Selected:
     drawback: str = ""
 
     def rendered(self, tier: Tier, token_count: int, reason: str) -> RenderedMemory:
-        """What became of it."""
+        """The report of this memory as rendered."""
         return RenderedMemory(
             memory_id=self.memory.id,
             kind=self.memory.kind,
@@ -48,7 +48,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What every form is told beside the memories.
+    """Inputs of every form, apart from the memories.
 
     Attributes:
         wording: The language.
@@ -133,7 +133,7 @@ class Wording:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What begins a line that has a meaning."""
+        """Beginnings of lines that have a meaning."""
         return (self.question, self.answer, self.source_files, self.key_files, self.code_file)
 
 

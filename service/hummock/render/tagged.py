@@ -12,9 +12,9 @@ from hummock.render.section import Frame, Wording
 from hummock.text.tokens import TokenCounter
 
 CLOSING: Final = f"</{escape.ENVELOPE}>\n"
-"""What ends the text."""
+"""End of the text."""
 INDEX_CLOSING: Final = f"</{escape.INDEX}>\n"
-"""What ends the index."""
+"""End of the index."""
 
 _SUMMARY_CHARACTERS: Final = 100
 _TITLE_CHARACTERS: Final = 100
@@ -22,17 +22,17 @@ _TAGS: Final = 10
 
 
 def opening(wording: Wording) -> str:
-    """What begins the text: it says that all of it is data."""
+    """Beginning of the text: it says that all of it is data."""
     return f"<{escape.ENVELOPE}>\n{wording.data_notice}\n\n"
 
 
 def index_opening(frame: Frame) -> str:
-    """What begins the index: it says how to read on."""
+    """Beginning of the index: it says how to read on."""
     return f"<{escape.INDEX}>\n{frame.wording.index_notice.format(tool=frame.read_tool)}\n\n"
 
 
 def index_opening_with_rule(frame: Frame) -> str:
-    """What begins an index beside memories in full: it also says when to read on."""
+    """Beginning of an index next to memories in full: it also says when to read on."""
     return index_opening(frame).removesuffix("\n") + frame.wording.read_on.format(tool=frame.read_tool) + "\n\n"
 
 
@@ -69,7 +69,7 @@ def least_tokens(memories: Sequence[Memory], counter: TokenCounter) -> list[int]
 
 
 def numbered(number: int) -> str:
-    """What stands in front of an index entry."""
+    """Number in front of an index entry."""
     return f"{number}. "
 
 

@@ -75,7 +75,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedReply:
-    """What is kept of a turn for repeats of its request_id; the messages are made of it and the request."""
+    """Reply of a turn, kept for repeats of its request_id; the messages are made of it and the request."""
 
     rendered: Rendered
 

@@ -1,4 +1,4 @@
-"""Which hits are worth a reader's time: a recall gives the best that there is, and that may be nothing.
+"""Selects hits worth a reader's time: a recall returns the best that there is, and that may be nothing useful.
 
 A score says how a hit compares with the best of its group. It is no measure of whether that one is any good: in a
 question of everyday words half the project holds most of its terms ("what is the ... of"). Two other things are: how
