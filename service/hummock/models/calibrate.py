@@ -160,7 +160,7 @@ def write_calibration(models_directory: Path, space: EmbeddingSpace, calibration
 
 
 def read_calibration(models_directory: Path, emb_space: str) -> Calibration | None:
-    """What was measured for that space; None where nothing was.
+    """The calibration measured for that space; None if there is none.
 
     Raises:
         CalibrationInvalid: The file is there but is no calibration of that space.

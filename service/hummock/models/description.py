@@ -23,7 +23,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Pooling(Enum):
-    """How one vector is had from the tokens' hidden states."""
+    """How one vector is computed from the tokens' hidden states."""
 
     CLS = "cls"
     """The first token's state."""
@@ -109,7 +109,7 @@ class PublishedModel:
     files: tuple[ModelFile, ...]
     """What lies in the model's directory: the graph, the tokenizer, and the graph's data files if any."""
     sources: tuple[Source, ...]
-    """In the order they are tried."""
+    """Sources in the order in which they are tried."""
     max_tokens: int
     """Window of one inference, special tokens included."""
     conversion: Conversion | None = None
@@ -125,7 +125,7 @@ class PublishedModel:
 
     @property
     def downloads(self) -> tuple[ModelFile, ...]:
-        """What a source must give: the pinned files, and the checkpoint where the graph is converted."""
+        """Files to download: the pinned files, and the checkpoint where the graph is converted."""
         pinned = tuple(file for file in self.files if file.sha256 is not None)
         return pinned if self.conversion is None else (*pinned, self.conversion.config, self.conversion.weights)
 

@@ -66,7 +66,7 @@ class TextModel(Protocol):
         """Chunk texts of a memory that fit the window."""
 
     def close(self) -> None:
-        """End what runs beside its callers."""
+        """End the background work."""
 
 
 def load(model: ModelDescription, directory: Path, slots: int | None = None) -> OnnxEmbedder:
@@ -226,7 +226,7 @@ class OnnxEmbedder:
             yield embedding
 
     def load(self) -> ModelLoad:
-        """How busy it is."""
+        """Load of the model."""
         return ModelLoad(
             slots=self._slots, busy=self._busy_queries + self._texts.running(), waiting=self._texts.waiting()
         )

@@ -32,7 +32,7 @@ vectorised, which took a quarter of all-MiniLM's time (docs/decisions/013)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Encoded:
-    """What one inference gave, not yet normalised.
+    """Output of one inference, not yet normalised.
 
     Attributes:
         pooled: (dim,) float32.
@@ -78,7 +78,7 @@ class Encoder:
 
     @property
     def special_tokens(self) -> int:
-        """How many special tokens surround one text."""
+        """Number of special tokens around one text."""
         return self._tokenizer.num_special_tokens_to_add(is_pair=False)
 
     def encode(self, text: str, prefix_characters: int = 0, most_tokens: int | None = None) -> Encoded:
@@ -153,7 +153,7 @@ def open_tokenizer(name: str, path: Path) -> Tokenizer:
 
 
 def open_session(path: Path) -> onnxruntime.InferenceSession:
-    """The graph, run on one core by whoever calls it.
+    """The graph, run on one core by the calling thread.
 
     Raises:
         ModelGraphUnsupported: It cannot be opened.
@@ -172,7 +172,7 @@ def open_session(path: Path) -> onnxruntime.InferenceSession:
 
 
 def declared_inputs(session: onnxruntime.InferenceSession) -> frozenset[str]:
-    """What the graph wants to be fed."""
+    """Inputs of the graph."""
     return frozenset(node.name for node in session.get_inputs())
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with model files and with the models themselves."""
+"""Errors of model files and of the models themselves."""
 
 from __future__ import annotations
 

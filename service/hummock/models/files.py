@@ -1,4 +1,4 @@
-"""Where model files lie, and the proof that they are the pinned ones: `<models directory>/<model name>/…`."""
+"""Paths of model files, and the proof that they are the pinned ones: `<models directory>/<model name>/…`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def expected_sha256(model: PublishedModel, directory: Path, file: ModelFile) -> 
 
 
 def read_record(directory: Path) -> dict[str, object]:
-    """What the record in the model's directory says; nothing where there is none, or none that can be read."""
+    """The record in the model's directory; empty if there is none, or none that can be read."""
     try:
         record = json.loads((directory / RECORD_FILE).read_bytes())
     except (OSError, ValueError):

@@ -56,9 +56,9 @@ class PulledModel:
     description: PublishedModel
     directory: Path
     source: Source | None
-    """Who gave it; None when it was there already."""
+    """Source that gave it; None when it was there already."""
     attempts: tuple[str, ...]
-    """What the sources before that one answered."""
+    """Errors of the sources before that one."""
 
 
 class _SourceFailed(Exception):

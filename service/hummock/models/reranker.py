@@ -48,7 +48,7 @@ def load_reranker(model: RerankerDescription, directory: Path, clock: Clock) -> 
 
 
 def pair_times() -> InferenceTimes:
-    """What pairs take by their tokens; nothing yet."""
+    """Expected times of pairs by their tokens; none yet."""
     return InferenceTimes(LENGTHS, _FADING)
 
 
@@ -70,7 +70,7 @@ class OnnxReranker:
 
     @property
     def least_s(self) -> float:
-        """How long the shortest of pairs takes on one core."""
+        """Seconds for the shortest pair on one core."""
         return self._times.expected_s(1)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:

@@ -29,7 +29,7 @@ class TextLanes:
         self._running = 0
 
     def submit(self, work: Callable[[], Result], *, is_bulk: bool) -> Future[Result]:
-        """What comes of it; cancelled before its turn, it never runs."""
+        """The result of the work, as a future; cancelled before its turn, it never runs."""
         told: Future[Result] = Future()
         with self._lock:
             (self._bulk if is_bulk else self._interactive).append((told, work))
