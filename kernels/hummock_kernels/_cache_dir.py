@@ -15,7 +15,7 @@ from pathlib import Path
 
 _STATE = re.compile(r"hummock-[0-9a-f]{16}")
 _KEPT_STATES = 3
-"""Of the sources: this one and those used last, so that two versions that take turns need not compile each time."""
+"""States of the sources to keep: this one and the latest others, so that alternating versions stay compiled."""
 
 
 def cache_dir_of(package: Path, environ: Mapping[str, str]) -> Path:

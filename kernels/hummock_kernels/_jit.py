@@ -155,7 +155,10 @@ def helper(fastmath: frozenset[str] = frozenset(), *, borrows: bool = False) -> 
 
 
 class _Named(types.NamedTuple):
-    """As of an argument of its own, a writeable array will do for a read-only field; Numba itself asks for the type."""
+    """A named tuple type that accepts writeable arrays for read-only fields, as a plain argument does.
+
+    Numba itself asks for the same type.
+    """
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
         """How well another named tuple of the same class can be taken; None for not at all."""

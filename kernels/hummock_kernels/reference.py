@@ -48,7 +48,7 @@ def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
 
 
 def _similarity(rows: Matrix, query: Vector) -> Vector:
-    """Of each row, where the query asks anything."""
+    """Similarity of each row to the query; dims before the first and after the last that the query uses are skipped."""
     asked = np.flatnonzero(query)
     first, end = (asked[0], asked[-1] + 1) if len(asked) else (len(query), len(query))
     between = slice(first // 32 * 32, end)
