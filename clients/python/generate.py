@@ -81,7 +81,7 @@ def generated() -> Iterator[tuple[str, str]]:
 
 
 def blocking(source: str) -> str:
-    """The same code without asyncio."""
+    """Returns the blocking version of code that is written for asyncio."""
     for pattern, replacement in BLOCKING:
         source = re.sub(pattern, replacement, source, flags=re.MULTILINE)
     return source

@@ -136,7 +136,7 @@ class _Details(grpc.ClientCallDetails):
 
 
 def _token() -> str:
-    """That of the environment; empty where there is none. Raises: ValueError."""
+    """The token that the environment sets, or an empty string. Raises: ValueError."""
     if (said := os.environ.get(TOKEN_VARIABLE)) is not None:
         return said
     data = _file_of(TOKEN_FILE_VARIABLE, is_secret=True)

@@ -33,12 +33,12 @@ class ToolDefinition:
     input_schema: Mapping[str, Any]
 
     def openai(self) -> dict[str, Any]:
-        """As an element of `tools` of OpenAI's chat completions."""
+        """The definition as an element of `tools` in OpenAI's chat completions."""
         function = {"name": self.name, "description": self.description, "parameters": dict(self.input_schema)}
         return {"type": "function", "function": function}
 
     def anthropic(self) -> dict[str, Any]:
-        """As an element of `tools` of Anthropic's messages."""
+        """The definition as an element of `tools` in Anthropic's messages."""
         return {"name": self.name, "description": self.description, "input_schema": dict(self.input_schema)}
 
 
@@ -112,7 +112,7 @@ class MemoryTools:
             return _failure(error, client.target)
 
     async def call_async(self, client: AsyncClient, name: str, arguments: str | Mapping[str, Any]) -> str:
-        """The same with the client for asyncio."""
+        """Like `call`, with the client for asyncio."""
         try:
             return _said(await client.send(self._request(name, arguments)))  # type: ignore[call-overload] # one of three
         except (HummockCallError, ValueError, TypeError) as error:

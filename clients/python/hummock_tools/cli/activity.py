@@ -10,7 +10,7 @@ from hummock_tools.cli.output import enum_word, print_line, printable
 
 _MIB = 1 << 20
 _MOST = 5
-"""Of methods and of reasons that are named."""
+"""Largest number of methods, and of failure reasons, that are listed."""
 
 
 def print_activity(activity: pb.Activity) -> None:

@@ -20,7 +20,7 @@ from hummock_tools.cli.options import TargetOption
 from hummock_tools.cli.output import note, print_line
 
 CONSOLE_PORT = 7421
-"""Of a console beside the service, unless a setting says another."""
+"""Default port of a console that runs alongside the service."""
 
 CONSOLE_ON = "console on "
 """Begins the one line of stdout; the address follows."""

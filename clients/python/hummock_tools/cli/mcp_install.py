@@ -35,7 +35,7 @@ class ClientName(StrEnum):
 
 
 class ScopeName(StrEnum):
-    """Whose file is written."""
+    """The owner of the file that is written: the user or the workspace."""
 
     USER = "user"
     WORKSPACE = "workspace"

@@ -93,7 +93,7 @@ def clock() -> tzinfo:
 
 
 def _until(text: str | datetime) -> datetime:
-    """The same, of a day its end."""
+    """The moment that a text names, like `_since`; a day means its end."""
     moment = _since(text)
     return moment + timedelta(days=1) if isinstance(text, str) and len(text) <= _A_DAY_CHARACTERS else moment
 

@@ -10,11 +10,11 @@ from hummock_client.v1 import admin_service_pb2 as pb
 from hummock_tools.console.view import milliseconds
 
 WIDTH: Final = 200.0
-"""Of a bar, in units of its drawing."""
+"""Largest width of a bar, in units of its drawing."""
 
 SPARK_HEIGHT: Final = 30.0
 SPARK_STEP: Final = 10.0
-"""Of a step of a line of rates, in units of its drawing."""
+"""Distance between two points of a sparkline, in units of its drawing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""In which language a page speaks, and its words."""
+"""Chooses the language of a page and looks up its words."""
 
 from __future__ import annotations
 

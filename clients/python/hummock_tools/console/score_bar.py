@@ -15,7 +15,7 @@ from hummock_client.v1 import recall_pb2
 from hummock_tools.console.view import milliseconds
 
 WIDTH: Final = 200.0
-"""Of a bar, in units of its drawing."""
+"""Largest width of a bar, in units of its drawing."""
 
 PARTS: Final = ("vector", "words", "late", "beside", "lost")
 """In the order of the bar. The last is what age and verdicts took away."""

@@ -52,7 +52,7 @@ def moment(stamp: Timestamp) -> str:
 
 
 def machine_moment(stamp: Timestamp) -> str:
-    """The same for machines."""
+    """A time for machines: ISO 8601 in UTC, to the second."""
     return stamp.ToDatetime(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

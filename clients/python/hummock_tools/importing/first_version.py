@@ -33,7 +33,7 @@ def _within(value: Value, outer: str, inner: str) -> Fields:
 
 
 def _with(value: Value, outer: str, inner: str, fields: Fields) -> Value:
-    """The same with another object there."""
+    """A copy of the value with another object at a path of two names; the value itself if it has no `outer` object."""
     above = value[outer] if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(above, dict):
         return value

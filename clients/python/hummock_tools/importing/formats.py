@@ -27,7 +27,7 @@ _SPEAKERS = {"user": pb.ORIGIN_USER_INPUT, "ai": pb.ORIGIN_AI_OUTPUT}
 """What `emotion` said while it stood for the speaker; never a feeling."""
 
 _IDS = uuid.UUID("6f1c1b0e-5f0a-5d7c-9c5e-8a3f0d1f2b11")
-"""Of ids that are made from what a memory says, so that the same file gives the same ids."""
+"""Namespace of ids that are derived from a memory's content, so that the same file gives the same ids."""
 
 
 class FileFormat(StrEnum):

@@ -23,7 +23,7 @@ class Found(_Answer):
     """"code" or "knowledge"."""
     title: str
     content: str
-    """Of the text the lines that bear on the query, 200 characters at most."""
+    """The lines of the text that bear on the query, 200 characters at most."""
     score: float
     """0 to 1; larger is better, and comparable between code and knowledge."""
     path: str

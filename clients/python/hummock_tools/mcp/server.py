@@ -162,7 +162,7 @@ class _Handlers:
         return self._connected
 
     def _conversation(self, context: ServerRequestContext[Any]) -> str:
-        """Whose searches belong together: those of one process on a pipe, of one session over HTTP."""
+        """Id of the conversation that searches belong to: one per process on a pipe, one per session over HTTP."""
         if context.request is None:
             return self._session_id
         session = context.request.headers.get("mcp-session-id", "")

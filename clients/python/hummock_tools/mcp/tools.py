@@ -128,7 +128,7 @@ class Offered:
     hints: ToolAnnotations
 
     def listed(self) -> Tool:
-        """As `tools/list` has it."""
+        """The tool as `tools/list` returns it."""
         return Tool(
             name=self.definition.name,
             title=self.title,
