@@ -48,7 +48,7 @@ def write_protos(folder: Path) -> None:
 
 
 def without_rules(proto: str) -> str:
-    """The same file without its rules. Raises: ValueError, where some are left."""
+    """A copy of the file's text without validation rules. Raises: ValueError, where some are left."""
     bare = _STATEMENT.sub("", _IMPORT.sub("", proto))
     # Brackets in comments and texts close nothing: they are looked at as if they were blank.
     seen = _COMMENT_OR_TEXT.sub(lambda found: "_" * len(found[0]), bare)
@@ -64,7 +64,7 @@ def without_rules(proto: str) -> str:
 
 
 def without_import(descriptors: FileDescriptorSet) -> FileDescriptorSet:
-    """The same files but for that of the rules, which none of them imports any more."""
+    """A copy of the files without the file of the rules; no file imports it any more."""
     bare = type(descriptors)()
     for file in descriptors.file:
         if file.name == RULES:
