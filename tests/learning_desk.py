@@ -166,7 +166,7 @@ def learning_desk(directory: Path, *, has_learner: bool = True, offline: bool = 
 
 
 def desk_at(place: Workplace, *, has_learner: bool = True, offline: bool = False) -> LearningDesk:
-    """The same at a place that is open."""
+    """A learning desk over an open workplace; otherwise like `learning_desk`."""
     learner = FixedLearner()
     entries = Entries(place.store)
     recall = Recall(place.store, place.embedder, place.clock)

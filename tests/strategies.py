@@ -109,7 +109,7 @@ class Entry:
 
     @property
     def content_hash(self) -> bytes:
-        """Of its content."""
+        """Hash of the content."""
         return blake2b(self.text.encode(), digest_size=16).digest()
 
     @property
@@ -119,7 +119,7 @@ class Entry:
 
     @property
     def fingerprint(self) -> bytes:
-        """Of all but its vectors."""
+        """Hash of everything but the vectors."""
         return blake2b(repr(replace(self, seeds=())).encode(), digest_size=16).digest()
 
     def memory(self) -> Memory:

@@ -8,7 +8,7 @@ from hummock.store.lmdb.lock import DirectoryLock
 from tests.cli.test_failures import python
 
 UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_settings", "safetensors", "tree_sitter")
-"""Of other commands, or of setting a model up."""
+"""Packages that only other commands, or the setup of a model, need."""
 
 
 def test_serving_imports_nothing_that_only_other_commands_need() -> None:

@@ -63,7 +63,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def project(npm: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of somebody who has installed the package."""
+    """A project with the package installed."""
     directory = tmp_path_factory.mktemp("project")
     package = directory / "node_modules/hummock"
     package.mkdir(parents=True)

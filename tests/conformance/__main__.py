@@ -18,7 +18,7 @@ from tests.conformance.servers import CASES, serving
 
 ROOT = Path(__file__).parents[2]
 _LIMIT_S = 900
-"""Of one client, with what its first run builds and fetches."""
+"""Time limit for one client, including what its first run builds and fetches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ CLIENTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Of one case: why it failed, empty where it passed."""
+    """Result of one case: why it failed; empty if it passed."""
 
     detail: str = ""
 

@@ -22,7 +22,7 @@ RENDER = "/hummock.v1.ContextService/Render"
 SLOW_S = 2.0
 _REFUSED = 2
 _UNKNOWN_VALUE = 99
-"""Of an enum: what a later version may add."""
+"""Enum value that no client knows, as a later version may add."""
 _UNKNOWN_FIELD = b"\xba\xbb\x01\x05later"
 """Field 2999, a string."""
 _UNKNOWN_REASON = "OF_A_LATER_VERSION"

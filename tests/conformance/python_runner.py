@@ -24,7 +24,7 @@ from tests.conformance.matching import mismatch
 from tests.conformance.python_facades import AioFacade, BlockingFacade, Cancelled, Facade
 
 Json = Any
-"""Of a case."""
+"""Parsed JSON of a case."""
 
 _SAVED = re.compile(r"\$\{(\w+)\}")
 

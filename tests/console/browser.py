@@ -107,12 +107,12 @@ class Browser:
 
     @property
     def origin(self) -> str:
-        """Of the console's pages."""
+        """Origin of the console's pages."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def language(self) -> str:
-        """In which it is answered."""
+        """Language of the answers."""
         return self.languages[:2]
 
     def get(self, path: str, headers: Mapping[str, str | None] | None = None, /, **query: str) -> Answer:

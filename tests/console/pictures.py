@@ -31,7 +31,7 @@ from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
 
 PROJECT: Final = "repayment"
-"""Of the demo."""
+"""Project of the demo."""
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "console"
 _WIDTH, _LEAST, _MOST = 1120, 420, 980
 """CSS pixels; a page is as high as what it holds, within the two."""
@@ -158,7 +158,7 @@ def _shown(window: Window, origin: str, page: Page) -> bytes:
 
 
 def _small(window: Window, png: str) -> bytes:
-    """The same picture in 256 colours at most, the rarer ones as the nearest of these."""
+    """A copy of the picture with 256 colours at most; rarer colours become the nearest of these."""
     window.open("about:blank")
     width, height, palette, rows = window.driver.execute_async_script(_SHEET, png)
     pixels = base64.b64decode(rows)

@@ -35,7 +35,7 @@ from tests.service.running import Process, Stubs, connected, in_process
 
 WRITERS = 8
 MOST_ANSWERS = 160
-"""Of a round, before the kill; a client has at most 200 memories then, as many as one recall gives."""
+"""Most answers of a round before the kill; a client has at most 200 memories then, as many as one recall gives."""
 _REPEATED = 3
 """Acknowledged calls that each client repeats after the restart, besides the one that was in flight."""
 _VIOLATIONS_SHOWN = 20
@@ -233,7 +233,7 @@ def _project(stubs: Stubs, ended: Round) -> list[str]:
 
 
 def summary(stubs: Stubs, project: str) -> str:
-    """Of all memories of a project."""
+    """SHA-256 of all memories of a project, in hex."""
     request = memory.ListMemoriesRequest(project=project, page_size=1000, view=pb.MEMORY_VIEW_FULL)
     said = sha256()
     while True:

@@ -79,7 +79,7 @@ class Client:
 
     @property
     def project(self) -> str:
-        """Of the round."""
+        """Project of the current round."""
         return self._project(self.rounds)
 
     def _project(self, rounds: int) -> str:

@@ -26,7 +26,7 @@ from tests.service.running import Process, Stubs, connected, in_process
 
 STOPS = int(os.environ.get("STOPS", "3"))
 LONGEST_STOP_S = 60.0
-"""That a test waits; the service itself gives up much earlier."""
+"""Longest wait of a test for the service to stop; the service itself gives up much earlier."""
 
 
 def until_stopped(replies: Any) -> list[Any]:

@@ -84,7 +84,7 @@ class KeptMemories:
     def update(
         self, request: project_pb.UpdateProjectRequest, context: grpc.ServicerContext
     ) -> project_pb.UpdateProjectResponse:
-        """As the service does: what MANUAL said stays."""
+        """Updates project information like the service: fields with origin MANUAL stay."""
         self.updates.append(request)
         info = self.infos.setdefault(request.project, project_pb.ProjectInfo())
         for name in request.update_mask.paths:

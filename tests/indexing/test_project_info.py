@@ -69,7 +69,7 @@ PACKAGE = {"dependencies": {"react": "18"}, "devDependencies": {"typescript": "5
 
 
 def made(**files: str | bytes) -> Made:
-    """Of files by path, with `__` for "/" and `_` for the last ".": `web__package_json`."""
+    """Project information made from files by path, with `__` for "/" and `_` for the last ".": `web__package_json`."""
     manifests = Manifests()
     for name, text in files.items():
         path = _path(name)

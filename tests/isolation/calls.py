@@ -36,7 +36,7 @@ SOLITARY = "solitary"
 _LEANING = "and where is it?"
 SAID_BY_ALL = "what every project says in the same words"
 _WATCH_S = 60.0
-"""In which a watch has caught up, or never will: it may be held back where projects share what orders them."""
+"""Deadline for a watch to catch up; it may be held back where projects share what orders them."""
 _QUESTIONS = ("the lamp on the pier", "灯塔的灯", "parseDate", "what does it say of the tide")
 _CANARY = re.compile(rb"qzx[a-p]{8}", re.IGNORECASE)
 

@@ -45,7 +45,7 @@ def split(
 
 
 def frequent_terms(index: Index, base: int, query: list[int]) -> tuple[Indices, Presence]:
-    """Of terms that are frequent, which are every other of the index: the query's rows, and who holds them."""
+    """The query's rows, and the documents, of the terms that count as frequent: every other one of the index."""
     numbers = np.arange(0, len(index.indptr) - 1, 2)
     row = np.array([term // 2 if term % 2 == 0 and term < len(index.indptr) - 1 else -1 for term in query], np.int64)
     return freeze(row)[0], Presence(*freeze(*presence_of(index, numbers, base)))

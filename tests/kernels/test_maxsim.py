@@ -25,7 +25,7 @@ def unit_tokens(seed: int, count: int) -> Bytes:
 
 
 def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
-    """Of all candidates."""
+    """Late-interaction score of every candidate."""
     return kernel.max_sims(query, tokens, start, np.ones(len(start) - 1, np.uint8))
 
 

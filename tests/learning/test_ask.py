@@ -52,7 +52,7 @@ def update(entry: EntryText, *keywords: str) -> KeywordUpdate:
 
 
 def reply(*keywords: Sequence[str]) -> object:
-    """Of the first entry, the second and so on."""
+    """A language model's reply with keywords for the first entry, the second and so on."""
     return {"entries": [{"number": number, "keywords": list(some)} for number, some in enumerate(keywords, start=1)]}
 
 

@@ -36,7 +36,7 @@ def recalled(work: Workplace, text: str, **fields: object) -> Recalled:
 
 
 def pending(work: Workplace) -> tuple[int, int]:
-    """Of the project, and of the store."""
+    """Pending counts of the project and of the store."""
     project = work.store.project("p")
     assert project is not None
     return project.pending_count, work.store.status().pending_count

@@ -26,7 +26,7 @@ def large(work: Workplace) -> Workplace:
 
 
 def until_asked(times: int) -> Patience:
-    """Of somebody who hangs up after so many looks at whether he waits."""
+    """Patience that ends after this many looks at the clock, as for a caller who hangs up."""
     looks = count(1)
     return Patience(until_s=times + 0.5, monotonic=lambda: float(next(looks)))
 

@@ -43,7 +43,7 @@ def toy(tiny: ModelDescription) -> ModelDescription:
 
 
 def use_hub(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
-    """As HF_ENDPOINT does, which the library reads when it is imported."""
+    """Sets the hub's address like HF_ENDPOINT, which the library reads only when it is imported."""
     template = f"{endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", endpoint)
     monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)

@@ -161,7 +161,7 @@ def test_a_pairs_score_does_not_depend_on_its_company(reranker: OnnxReranker, te
 
 
 def test_an_unknown_character_is_read_as_one(reranker: OnnxReranker) -> None:
-    """As the model was trained, and as the tokenizer's own library gives it to the model."""
+    """The model was trained that way, and the tokenizer's own library encodes it so."""
     [pair] = reranker.pairs("先\U0001f680", ["本\U0001f680本"])
     assert pair.tokens.count(3) == 2
     assert len(pair.tokens) == 4 + 3 + 4

@@ -1,4 +1,4 @@
-"""The same scripts with a faultless network and with a bad one: `python -m tests.once.run --rounds 100 --seed 1`."""
+"""Runs the same scripts over a faultless network and a bad one: `python -m tests.once.run --rounds 100 --seed 1`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def lines(stubs: Stubs, project: str) -> list[str]:
 
 
 def digest(said: Iterable[str]) -> str:
-    """Of such lines."""
+    """SHA-256 of lines as `lines` gives them, in hex."""
     return sha256("\n".join(said).encode()).hexdigest()
 
 

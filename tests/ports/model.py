@@ -51,7 +51,7 @@ class ModelProject:
         self._accept(changed=waits)
 
     def foreign(self, kind: MemoryKind, mark: int) -> int:
-        """Of a kind, those whose first chunk's token vectors end as the mark says; what waits for vectors may be any.
+        """Number of memories of a kind whose first chunk's token vectors end as the mark says, or that lack vectors.
 
         Code is never in Chinese (a mark above 0), and all of it is in the other language where marks do not tell.
         """

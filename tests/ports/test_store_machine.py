@@ -133,7 +133,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def finds_vectors_by_their_texts(self) -> None:
-        """Of all that is there, and of what was removed."""
+        """Vectors are found for every text that is stored, and for every one that was removed."""
         self.seeds |= {
             seed for model in self.model.values() for entry in model.entries.values() for seed in entry.seeds
         }

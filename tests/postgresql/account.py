@@ -1,4 +1,4 @@
-"""Whom servers run as: PostgreSQL refuses root, and whoever else calls runs it as himself."""
+"""The account that servers run as: PostgreSQL refuses root; any other user runs it as himself."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Account:
 
 
 def server_account() -> Account:
-    """Whom servers run as where this process starts them."""
+    """The account that this process starts servers as."""
     if os.geteuid() != 0:
         return Account(name=pwd.getpwuid(os.geteuid()).pw_name)
     entry = pwd.getpwnam(_FOR_ROOT)

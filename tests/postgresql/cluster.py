@@ -80,11 +80,11 @@ class Cluster:
 
     @property
     def dsn(self) -> str:
-        """Of the service's database, at whichever member takes writes."""
+        """DSN of the service's database, at the member that takes writes."""
         return self.dsn_of(ROLE)
 
     def dsn_of(self, database: str, role: str = ROLE, *members: str) -> str:
-        """Of a database at the members, or all; of several the one that takes writes is connected to."""
+        """DSN of a database at the given members, or at all; with several, it connects to the one that takes writes."""
         hosts = ",".join(f"127.0.0.1:{self.members[name].port}" for name in members or MEMBERS)
         attributes = "read-write" if len(members) != 1 else "any"
         passwords = quote(str(self.password_file), safe="")

@@ -27,7 +27,7 @@ _STOP_S: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Of the cluster, whose every process shows it and trusts it alone."""
+    """Certificate of the cluster: each of its processes presents it and trusts no other."""
 
     certificate: Path
     key: Path

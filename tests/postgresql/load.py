@@ -167,7 +167,7 @@ class Client:
             time.sleep(_PAUSE_S)
 
     def recall_steadily(self) -> None:
-        """The same, also from memory."""
+        """Recalls acknowledged memories until told to stop, also from a possibly stale view."""
         while not self._stop.is_set():
             ids = list(self._ledger.acknowledged)
             if ids:

@@ -1,4 +1,4 @@
-"""That a directory of data has one server, or one cluster, at a time."""
+"""Ensures that a data directory is used by one server, or one cluster, at a time."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Member:
 
     @property
     def log(self) -> Path:
-        """Of Patroni and PostgreSQL."""
+        """Log file of Patroni and PostgreSQL."""
         return self.directory / "log"
 
     def start(self) -> None:

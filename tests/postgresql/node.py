@@ -33,7 +33,7 @@ ROLE: Final = "hummock"
 _PORT: Final = 5432
 """Nobody listens on it: it is part of the socket's name."""
 _MOST_SOCKET_BYTES: Final = 103
-"""Of a socket's path, on macOS; Linux allows four more."""
+"""Longest path of a socket on macOS; Linux allows four more bytes."""
 _START_S: Final = 60
 """It may have to recover first."""
 _STOPS: Final = ((signal.SIGINT, 30), (signal.SIGQUIT, 10))
@@ -69,11 +69,11 @@ class Node:
 
     @property
     def dsn(self) -> str:
-        """Of the superuser."""
+        """DSN of the superuser."""
         return self.dsn_of("postgres", SUPERUSER)
 
     def dsn_of(self, database: str, role: str = ROLE) -> str:
-        """Of a database, by default for whom the service is to be."""
+        """DSN of a database; the default role is the one the service connects as."""
         return f"postgresql://{role}@/{quote(database)}?host={quote(str(self.sockets), safe='')}&port={_PORT}"
 
     def create_database(self, name: str, template: str = "template1") -> str:

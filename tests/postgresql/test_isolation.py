@@ -32,7 +32,7 @@ _LOGIN = "login_of_a_service"
 
 
 def connected(dsn: str) -> psycopg.Connection:
-    """As the service's role, outside any project."""
+    """A connection with the service's role, outside any project."""
     connection = psycopg.connect(dsn, autocommit=True)
     become_service(connection, "here")
     return connection

@@ -25,7 +25,7 @@ from tests.strategies import Entry, put_request
 Answer = TypeVar("Answer")
 
 _TRIES = 30
-"""Of which each waits for a connection, so that together they outlast any start."""
+"""Number of tries; each waits for a connection, so that together they outlast any start."""
 
 
 def eventually(call: Callable[[], Answer]) -> Answer:
@@ -101,7 +101,7 @@ def test_a_project_that_another_service_writes_to_for_long_is_no_database_that_i
 
 
 def test_a_store_that_has_gone_back_is_read_anew(database: str) -> None:
-    """As one goes back whose new leader had not received the last writes of the old one."""
+    """A store goes back when its new leader had not received the last writes of the old one."""
     with opened_shared(database) as store:
         put(store, "p", Entry(id="a"))
         with psycopg.connect(database, autocommit=True) as connection:

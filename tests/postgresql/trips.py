@@ -18,7 +18,7 @@ _ENDS = ("Sync", "Query")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """Of all connections of the pool that were made while it was recorded.
+    """Recorded traffic of all pool connections that were opened during the recording.
 
     Attributes:
         path: The record.

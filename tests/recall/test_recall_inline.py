@@ -103,7 +103,7 @@ def test_a_recall_that_has_been_slow_is_not_done_at_once(hurried: Hurried, monke
 
 
 def test_a_recall_is_not_waited_for_at_once(hurried: Hurried) -> None:
-    """The same is under way elsewhere: it is computed once more instead of standing in everybody's way."""
+    """A recall that already runs elsewhere is computed once more, so that it does not block everybody."""
     hurried.work.teach(note("潮汐 tide", "a"))
     hurried.cached(replace(GIVEN, text="before"))
     began, may_end = Event(), Event()

@@ -36,7 +36,7 @@ def ranks() -> dict[bytes, int]:
 
 
 def tiktoken_file(directory: Path, name: str = "o200k_base.tiktoken") -> Path:
-    """The same vocabulary as a `.tiktoken` file."""
+    """Writes the vocabulary of `trained` as a `.tiktoken` file and returns its path."""
     path = directory / name
     ordered = sorted(ranks().items(), key=lambda each: each[1])
     path.write_bytes(b"".join(b64encode(token) + f" {rank}\n".encode() for token, rank in ordered))

@@ -222,7 +222,7 @@ def _body(one: Memory) -> str:
 
 
 def _named(one: Memory) -> str:
-    """The same in a list, where an entry that does not say what it speaks of has its title before it."""
+    """Text of a memory in a list: an entry that does not name its subject has its title in front."""
     body, title = body_of(one, ZH), one.index.title.removesuffix("…")
     return clean(body if one.kind is not MemoryKind.ENTRY or title in body else f"{title}: {body}").strip("\n")
 

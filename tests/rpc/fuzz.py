@@ -35,7 +35,7 @@ BROKEN = frozenset({"INTERNAL", "UNKNOWN", "UNAVAILABLE", "UNIMPLEMENTED", "DATA
 """What no request may bring about: UNAVAILABLE is what callers hear of a service that has ended."""
 
 MOST_GROWTH_MIB = 50
-"""Of the service's own memory, in 100,000 calls behind the warm-up."""
+"""Largest growth of the service's own memory in 100,000 calls after the warm-up."""
 
 _CHUNK = 500
 _MOST_REPLIES = 3
@@ -173,7 +173,7 @@ def own_memory_mib(process: Process) -> float:
 
 
 def shown(figures: Figures) -> dict[str, object]:
-    """As JSON has it."""
+    """The figures as JSON values."""
     return {
         "calls": figures.codes.total(),
         "methods": len(figures.methods),

@@ -68,7 +68,7 @@ _KEYWORDS = """
     pub public ref return self static struct super switch this throw trait true try type typealias typeof unsafe
     unsized use val var virtual void when where while with yield
 """
-"""Of Kotlin, TypeScript and Rust: a generator renames what is called so, each in its own way."""
+"""Keywords of Kotlin, TypeScript and Rust: each generator renames fields and calls of these names in its own way."""
 
 _TAKEN = """
     Any Array Blob Boolean Box Cache Comment Date Document Element Err Error Event File Filter Function History Image

@@ -20,7 +20,7 @@ def on_a_feed(run: Callable[[Feed], Awaitable[None]], max_streams: int = 8) -> N
 
 
 def tell(feed: Feed, project: str) -> None:
-    """As the writer does: from a thread of its own."""
+    """Reports a change from a thread of its own, as the writer does."""
     thread = threading.Thread(target=feed.tell, args=(project, 1))
     thread.start()
     thread.join()

@@ -1,4 +1,4 @@
-"""Whose work is next: projects share, interactive work goes before bulk, and nobody starves."""
+"""Order of queued work: projects share, interactive work goes before bulk, and nobody starves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a call is, before its bytes are parsed."""
+"""Finding the project and the caller of a call before its bytes are parsed."""
 
 from __future__ import annotations
 

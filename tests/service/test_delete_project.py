@@ -30,7 +30,7 @@ def delete(service: Stubs, project: str, request_id: str = "") -> projects.Delet
 
 
 def reason_of(call: Callable[[], Any]) -> str:
-    """Of the NOT_FOUND with which a call fails."""
+    """The reason of the NOT_FOUND with which a call fails."""
     with pytest.raises(grpc.RpcError) as caught:
         call()
     error: Any = caught.value

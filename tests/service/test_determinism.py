@@ -1,4 +1,4 @@
-"""The same recall gives the same bytes, whatever else the service does or did."""
+"""A recall gives the same bytes, whatever else the service does or did."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Page:
 
     @property
     def names(self) -> set[str]:
-        """Of all samples, and of histograms without what stands behind their names."""
+        """Names of all samples; histograms also without the suffix `_bucket`."""
         return {made for one in self._samples for made in (one.name, one.name.removesuffix("_bucket"))}
 
     def value(self, name: str, **labels: str) -> float:

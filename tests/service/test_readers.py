@@ -262,7 +262,7 @@ def test_connections_reach_all_processes_and_each_of_them_knows_all(
 
 
 def test_a_signal_to_all_processes_lets_them_end_in_order(tmp_path: Path, models_dir: Path, model: str) -> None:
-    """As a supervisor sends it."""
+    """A supervisor sends the signal to every process."""
     with in_process(tmp_path, models_dir, model, {"HUMMOCK_READERS": "1"}) as process:
         (reader,) = readers_of(process)
         descriptor = os.pidfd_open(reader)

@@ -260,7 +260,7 @@ def hummock(service: Stubs, project: str, *arguments: str) -> Result:
 
 
 def test_what_a_user_wants_of_his_agent_is_stored_as_it_notes_it(service: Stubs, project: str) -> None:
-    """The same words of a model's own making, or of a note that is hardly believed, are held."""
+    """Wishes from a model's own making, or from a note with low trust, are held for review."""
     noted = [note(text, id=f"n{place}", origin=memory_pb2.ORIGIN_SUMMARY) for place, text in enumerate(WISHES)]
     assert {one.status for one in learn(service, project, *noted).results} == {context.LEARN_STATUS_CREATED}
     doubted = [note(f"{text} ", id=f"d{place}", origin=memory_pb2.ORIGIN_SUMMARY) for place, text in enumerate(WISHES)]

@@ -195,7 +195,7 @@ def outcome(directory: Path, expected: dict[str, str]) -> str:
 
 
 def in_child(directory: Path, expected: dict[str, str]) -> str:
-    """The same in a process that may crash or hang."""
+    """Runs `outcome` in a child process, which may crash or hang."""
     here, there = os.pipe()
     child = os.fork()
     if not child:

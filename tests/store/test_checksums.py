@@ -167,7 +167,7 @@ def test_parts_of_before_checksums_that_cannot_be_read_are_left_out(tmp_path: Pa
 
 
 def test_a_database_whose_pages_are_damaged_is_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As LMDB says it of a page that is none."""
+    """LMDB raises CorruptedError for a page with invalid content."""
 
     def corrupted(*args: object) -> None:
         raise lmdb.CorruptedError("mdb_get")

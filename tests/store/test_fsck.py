@@ -34,7 +34,7 @@ class Tables:
         self._env, self._txn = env, txn
 
     def keys(self, table: str) -> list[bytes]:
-        """Of the first project."""
+        """Keys of the first project in a table."""
         prefix = b"" if table in ("retired", "retired_age", "by_digest", "expiry") else keys.project_prefix(1)
         with self._txn.cursor(self._db(table)) as cursor:
             return [key for key in cursor.iternext(keys=True, values=False) if key.startswith(prefix)]
@@ -46,7 +46,7 @@ class Tables:
         self._txn.put(key, value, db=self._db(table))
 
     def value(self, table: str) -> bytes:
-        """Of the first key."""
+        """Value of the table's first key."""
         return self._txn.get(self.keys(table)[0], b"", db=self._db(table))
 
     def garble(self, table: str) -> None:

@@ -115,7 +115,7 @@ def state(store: WritableStore) -> object:
 
 
 def messages(store: WritableStore, project: str) -> tuple[SessionMessage, ...] | None:
-    """Of the session; None where there is none."""
+    """Messages of the session, or None if it does not exist."""
     try:
         return store.sessions.behind(project, "s", 0, 1 << 20)
     except SessionNotFound:

@@ -48,7 +48,7 @@ def test_others_stand_among_those_that_they_are_like() -> None:
 
 
 def test_texts_in_two_languages_stand_by_language_and_topic() -> None:
-    """As two models make them: one half tells topics, the other one, which does not know the language, tells little."""
+    """Vectors as a pair of models makes them: one half tells topics, the other one does not know the language."""
     random = np.random.default_rng(3)
     vectors, topic = topics(4, 60, dim=32)
     language = np.arange(len(topic)) % 2

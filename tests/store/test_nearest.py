@@ -36,7 +36,7 @@ SIGNS = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1000, pool_per_result=20
 """Sign bits whenever anything passes."""
 
 TIGHT = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1, pool_per_result=1, pool_share=10**9, widening=2)
-"""The same with pools that are too small."""
+"""Sign bits like `SIGNS`, with pools that are too small."""
 
 SCAN = PlanLimits(sign_rows=10**9)
 

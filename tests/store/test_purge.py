@@ -42,7 +42,7 @@ def purged(data: Path, now: float = 1e9) -> Purged:
 
 
 def nothing(done: int, total: int) -> None:
-    """Of no interest."""
+    """A progress callback that does nothing."""
 
 
 def tell(unit: UnitOfWork) -> None:

@@ -81,7 +81,7 @@ def content(directory: Path) -> Content:
 
 
 def spelt(found: Content) -> dict[bytes, dict[bytes, int]]:
-    """Of each memory its terms and their counts."""
+    """The terms of each memory with their counts."""
     names = {(key[:4], value): key[4:] for key, value in found["term"].items()}
     lists = {}
     for key, value in found["terms"].items():

@@ -160,7 +160,7 @@ def test_what_was_written_behind_it_is_followed_and_too_much_is_not(saved: Path,
 
 
 def test_a_view_that_is_no_longer_the_newest_is_saved_as_it_is(tmp_path: Path, loads: Loads) -> None:
-    """As it happens where a write comes while it is being saved: both have the same buffers."""
+    """A write may come while a view is being saved; both views then share buffers."""
     with saving(tmp_path) as store:
         for number in range(5):
             put(store, "p", Entry(id=f"m{number}", session_id="s", seeds=(number,)))

@@ -339,7 +339,7 @@ def test_replay_refuses_a_log_that_lacks_an_event(tmp_path: Path) -> None:
 def test_pages_that_are_none_are_trouble_also_for_who_asks_for_sessions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As LMDB says it of a page that is none."""
+    """LMDB raises CorruptedError for a page with invalid content."""
 
     def corrupted(*args: object) -> None:
         raise lmdb.CorruptedError("mdb_get")

@@ -81,7 +81,7 @@ _ADDRESSES = (
 
 
 def password(random: Random) -> str:
-    """As people make them: a word, digits, sometimes a sign."""
+    """A password of the kind people make: a word, digits, sometimes a sign."""
     word = random.choice(("hunter", "Sommer", "qwerty", "Zhang", "dragon", "loan", "Mima", "aBc", "woaini"))
     return word + _some(random, string.digits, random.randrange(1, 5)) + random.choice(("", "!", "#", "_x", "?", "%Q"))
 

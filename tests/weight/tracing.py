@@ -28,7 +28,7 @@ PURE = ("core/", "kernels/", "ports/", "text/", "wiring/")
 """Files of values, text and kernels: they run, and control does not pass through them to another stage."""
 
 ROUNDS = 5
-"""Of each call; the smallest of each count is taken. Threads of the service may do something beside a call."""
+"""Rounds of each call; the smallest of each count is taken, as other threads of the service may work during a call."""
 
 _SETTLE_S = 0.2
 """Before and after a call: what it leaves for other threads to do is neither counted with the next one nor lost."""
@@ -122,7 +122,7 @@ class Tracer:
         return ("", "") if caller is None else (self._file(caller.f_code), caller.f_code.co_name)
 
     def _file(self, code: CodeType) -> str:
-        """Of ours, below its package; "" of others and of stubs."""
+        """Path of our source file, relative to its package; "" for others and for stubs."""
         found = self._files.get(code)
         if found is None:
             path = code.co_filename

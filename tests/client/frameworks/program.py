@@ -19,7 +19,7 @@ WORDS: RecallOptions = {"paths": [recall_pb2.RECALL_PATH_KEYWORD]}
 
 
 def langchain(target: str) -> None:
-    """As a Runnable, in a chain, both ways."""
+    """Uses the retriever as a Runnable and in a chain, blocking and asynchronous."""
     from langchain_core.runnables import RunnableLambda
 
     from hummock_client.adapters.langchain import HummockRetriever
@@ -44,7 +44,7 @@ def langchain(target: str) -> None:
 
 
 def llama_index(target: str) -> None:
-    """As a retriever, both ways."""
+    """Uses the retriever, blocking and asynchronous."""
     from hummock_client.adapters.llama_index import HummockRetriever
 
     async def later() -> None:
@@ -64,7 +64,7 @@ def llama_index(target: str) -> None:
 
 
 def openai_agents(target: str) -> None:
-    """As tools of an agent, whose model searches, reads, and answers with what it was told."""
+    """Gives the tools to an agent; its model searches, reads, and answers with what the tools returned."""
     from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
     from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
