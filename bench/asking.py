@@ -91,12 +91,12 @@ def recall_requests(corpus: Corpus, numbers: Iterable[int], *tags: str) -> list[
 
 
 def recall_messages(corpus: Corpus, numbers: Iterable[int], *tags: str) -> list[bytes]:
-    """The same as they are sent."""
+    """Serialised requests like those of `recall_requests`."""
     return [request.SerializeToString() for request in recall_requests(corpus, numbers, *tags)]
 
 
 def nearest_alone(request: recall_pb2.RecallRequest) -> recall_pb2.RecallRequest:
-    """The same, of the vector path alone: the nearest in the order of similarity, none put back for its likeness."""
+    """A copy of the request for the vector path alone: nearest first by similarity, near-twins not demoted."""
     alone = recall_pb2.RecallRequest()
     alone.CopyFrom(request)
     alone.paths.append(recall_pb2.RECALL_PATH_VECTOR)
@@ -160,7 +160,7 @@ def in_process_latency(
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """As in the service after its start: the collector need not look through what is there already."""
+    """Freezes the garbage collector as the service does after its start: existing objects are not scanned."""
     gc.collect()
     gc.freeze()
     try:

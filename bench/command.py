@@ -29,7 +29,7 @@ FAILURES = (
     grpc.FutureTimeoutError,
     subprocess.SubprocessError,
 )
-"""By which a part ends that could not measure; anything else is a defect of the bench."""
+"""Exceptions for which a part counts as not measured; any other is a defect of the bench."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,7 @@ def measure(options: Options) -> Findings:
 
 
 def share_of_nearest(recall: Recall, corpus: Corpus, tags: tuple[str, ...], vectors: Vectors, passing: Flags) -> Share:
-    """Of the ten nearest among those that pass, which the vector path alone found; other paths have no exact answer."""
+    """Share of the ten exact nearest that the vector path alone found; other paths have no exact answer."""
     places = np.flatnonzero(passing)
     rows = np.ascontiguousarray(vectors[places])
     forgiving, strict = [], []

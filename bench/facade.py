@@ -18,7 +18,7 @@ from hummock_client.v1 import memory_service_pb2 as pb
 from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 
 WARM_UP_CALLS = 500
-"""Of each, before those that count."""
+"""Warm-up calls of each kind, which do not count."""
 
 Call = Callable[[], object]
 

@@ -78,7 +78,7 @@ def measure(options: Options) -> Findings:
 
 
 def _choice_us(random: np.random.Generator) -> tuple[float, float, float]:
-    """Of the kernel, of plain NumPy and of the kernel's reference twin, on candidates that resemble each other."""
+    """Microseconds of the kernel, of plain NumPy and of the reference twin, for candidates that resemble each other."""
     centre = _unit(random.standard_normal((1, DIM)))
     vectors = _unit(centre + _unit(random.standard_normal((_KEEP, DIM))))
     relevance = np.ascontiguousarray(np.sort(random.random(_KEEP))[::-1], np.float32)

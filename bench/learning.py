@@ -87,7 +87,7 @@ def measure(options: Options) -> Findings:
 
 
 def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
-    """Of each call and each language model that does not answer."""
+    """One row for each call and each language model that does not answer."""
     states = {_DEAD: "is dead", _HANGING: f"hangs for {_HANGS_S:.0f} s"}
     for call, latencies in _latencies(asked).items():
         none_ms, again_ms = latencies[_NONE].p99_ms, latencies[_AGAIN].p99_ms
@@ -99,7 +99,7 @@ def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
 
 
 def figures(asked: Mapping[str, Asked]) -> Iterator[tuple[str, str]]:
-    """Of each call and each language model."""
+    """One figure for each call and each language model."""
     for call, latencies in _latencies(asked).items():
         for name, latency in latencies.items():
             yield f"{call}, {ENTRIES:,} entries, language model: {name}", latency.line()

@@ -17,7 +17,7 @@ from bench.asking import Latency
 from bench.stores import SEED
 
 _TABLES = 10
-"""That a learnt memory is written to, some 3,500 bytes in all."""
+"""Tables that learning a memory writes to, some 3,500 bytes in all."""
 _VALUE_BYTES = 350
 _FILLED = 20_000
 """Memories that are there before, so that a write finds trees and not single pages."""
@@ -42,7 +42,7 @@ class LmdbAlone:
                     transaction.put(key, os.urandom(_VALUE_BYTES), db=table)
 
     def one(self, writes: int) -> Latency:
-        """Of single memories, one after the other."""
+        """Latency of writing single memories, one after the other."""
         times_s = []
         for _ in range(writes):
             started_s = time.perf_counter()

@@ -33,7 +33,7 @@ _RECALLS_PER_S, _P99_MS, _SERVER_CPU_MS = 1500.0, 25.0, 0.7
 _RATE_SHARE, _P99_TURNS, _CPU_TIMES = 0.7, 2.0, 1.25
 _OPEN_SHARE = 0.8
 _REPLY_BYTES = 9344
-"""Of a recall's reply in A, mean."""
+"""Mean size of a recall's reply in A."""
 _WHAT = "A: recalls as in row 1 over gRPC, 16 clients on the same cores as the service"
 
 
@@ -104,7 +104,7 @@ def measure(options: Options) -> Findings:
 
 
 def measure_many(options: Options) -> Findings:
-    """Of 1, 16 and 64 clients a closed loop, then an open one at four fifths of what that did; one process serves."""
+    """Measures 1, 16 and 64 clients: closed loop, then open loop at four fifths of that rate; one process serves."""
     try:
         generator = Generator.compiled(options.stores.directory)
     except NoCompiler as none:

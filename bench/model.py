@@ -123,7 +123,7 @@ def no_model(row: int, models_dir: Path) -> str:
 
 
 def _text_requests(corpus: Corpus, alone: ModelAlone, calls: int) -> dict[str, list[recall_pb2.RecallRequest]]:
-    """Of each language recalls as in row 1 without vectors, whose texts have so many tokens, no two alike."""
+    """Recalls by language, like row 1 but without vectors; their texts have `_TOKENS` tokens each and all differ."""
     found: dict[float, dict[str, recall_pb2.RecallRequest]] = {chinese: {} for chinese in _LANGUAGES.values()}
     for number in count():
         (request,) = recall_requests(corpus, [number], TAG)
@@ -279,7 +279,7 @@ class ModelAlone:
                     session.run(chunk, BEGINNING_TOKENS)
 
     def run_query(self, text: str) -> None:
-        """The same of a query, each model with its prefix; one of a pair that is not asked does nothing."""
+        """Tokenises and infers a query with each model and its prefix; a model of a pair with weight 0 is skipped."""
         asked = weights(self._model, text) if isinstance(self._model, PairDescription) else (1.0,)
         for session, weight in zip(self._sessions, asked, strict=True):
             if weight > 0:

@@ -40,7 +40,7 @@ class Beside:
     refused_s: list[float] = field(default_factory=list)
 
     def quiet(self) -> Latency:
-        """Of answered calls. Raises: BenchFailed: there were none."""
+        """Latency of answered calls. Raises: BenchFailed: there were none."""
         return _latency(self.answered_s)
 
 

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 VIEW_BYTES = 1934
-"""Of memory a memory: growth from 100,000 to 1,000,000 of them in `bench/results/latest.md`, 384 dims."""
+"""Bytes of memory per stored memory: growth from 100,000 to 1,000,000 in `bench/results/latest.md`, 384 dims."""
 
 _MIB, _GIB = 1 << 20, 1 << 30
 _HALVINGS = 80
@@ -63,7 +63,10 @@ def by_hash(random: np.random.Generator, projects: int, shards: int, nodes: int)
 
 
 def apart(placed: Places, load: Floats, nodes: int, isolated: int) -> Places:
-    """The same with the first projects each in a shard of its own, which goes where the least is, the largest first."""
+    """A copy of the placement in which the first `isolated` projects each have a shard of their own.
+
+    The largest is moved first; each goes to the node with the smallest load.
+    """
     moved = placed.copy()
     on_node = loads(placed[isolated:], load[isolated:], nodes)
     for project in np.argsort(-load[:isolated], kind="stable"):

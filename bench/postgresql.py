@@ -73,7 +73,7 @@ def measure(options: Options) -> Findings:
 
 
 def measure_at(options: Options, sizes: Sizes) -> Findings:
-    """The same, of other sizes."""
+    """Rows 32 to 35 for the given sizes."""
     folder = options.stores.directory
     try:
         generator = Generator.compiled(folder)

@@ -28,7 +28,7 @@ _CANDIDATES, _BUDGET_TOKENS = 50, 4000
 _ESTIMATED_MS, _EXACT_MS = 2.0, 10.0
 _TURNS = 40
 _NEW_A_TURN = 5
-"""Of the candidates of a turn so many were not there in the turn before."""
+"""Candidates of a turn that were not in the turn before."""
 NOT_MEASURED = (
     "the recall and the reading of payloads; the reply's way to the caller",
     "the exact counter where no tokenizer.json is among the models",

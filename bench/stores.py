@@ -74,7 +74,7 @@ class Setting:
 A = Setting(name="A", memories=100_000, projects=16)
 B = Setting(name="B", memories=100_000, projects=1)
 ONE_OF_A = Setting(name="one-of-A", memories=A.memories // A.projects, projects=1, embedded="quarter")
-"""As large as a project of A, with vectors by a real model where the filter of A's recalls looks."""
+"""A store as large as one project of A; memories that A's recalls filter for have vectors of a real model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Filled:
         return vectors
 
     def tagged(self) -> dict[str, NDArray[np.bool_]]:
-        """Of each tag, (memories,) which have it."""
+        """Masks by tag, (memories,): true where the memory has the tag."""
         with np.load(self.bench.directory / _TAGS) as saved:
             return dict(saved)
 
@@ -118,7 +118,7 @@ class Stores:
         return self.filled_with(setting, build_stub(models_dir, DIM), models_dir)
 
     def filled_with(self, setting: Setting, model: EmbeddingModel, models_dir: Path) -> Filled:
-        """The same with another model, or two as one, which is in `models_dir`."""
+        """Fills a store like `filled`, with another model, or two as one, found in `models_dir`."""
         folder = self.directory.absolute()
         space_id = space_id_of(model)
         corpus = setting.corpus(Space.seeded(space_id, model.dim, SEED))
@@ -201,7 +201,7 @@ def _noted(
 
 
 def _key(space_id: str) -> str:
-    """Of all that decides a store's content: the corpus, the space of its vectors, the form of records and terms."""
+    """Hash of everything that decides a store's content: corpus, vector space, form of records and terms."""
     parts = (*(path.read_bytes() for path in _DECIDING), space_id.encode(), f"{SCHEMA} {ANALYZER_VERSION}".encode())
     return blake2b(b"\0".join(parts), digest_size=6).hexdigest()
 

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _error(texts: Sequence[str], counter: TokenCounter) -> str:
-    """Of all texts together, and the 95th percentile of the error of one."""
+    """Error over all texts together, and the 95th percentile of the error of one text, in percent."""
     exact = np.array([counter.count(text) for text in texts], np.float64)
     estimated = np.array([EstimatedTokens().count(text) for text in texts], np.float64)
     bias = 100 * (estimated.sum() / exact.sum() - 1)

@@ -24,7 +24,7 @@ RARITY = 0.6
 that most are wrong, names of code that stand beside a term by chance above all."""
 
 LEAST_SHARE = 0.25
-"""Of the best word's probability that another one of the same term needs."""
+"""Share of the best word's probability that another word of the same term needs."""
 
 DROPPED = "-"
 """Stands for the words of a term that is better left out."""

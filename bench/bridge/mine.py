@@ -31,13 +31,13 @@ LEAST_COUNT = 3
 """Sentences that hold a term."""
 
 LEAST_SCORE = 0.12
-"""Of a word: the geometric mean of both probabilities."""
+"""Lowest score of a word: the geometric mean of both probabilities."""
 
 MOST_TOKENS = 40
 """Longer sentences say little about which word is which."""
 
 LEAST_SHARE_OF_FORMS = 0.2
-"""Of the texts with a stem that the shortest form shown for it has."""
+"""Smallest share of the texts with a stem in which a form must occur to be shown; the shortest such form is."""
 
 
 def _words(text: str) -> frozenset[str]:

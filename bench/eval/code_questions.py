@@ -19,7 +19,7 @@ from bench.service import say
 from hummock_tools.indexing.fragment import SourceFile
 
 COMMIT = "173bbb4"
-"""Of the tree that is asked about."""
+"""Commit of the tree that the questions are about."""
 FOLDERS = ("service/hummock", "kernels/hummock_kernels", "clients/python/hummock_client", "service/setup")
 """What is indexed of this repository: without tests, whose names say in words what the code does."""
 PACKAGES = {"click": "8.5.1", "starlette": "1.10.0"}

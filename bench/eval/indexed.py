@@ -41,7 +41,7 @@ class Indexed:
         return cls(fragments=tuple(fragment for each in known for fragment in fragments(each)))
 
     def memories(self) -> tuple[pb.Memory, ...]:
-        """As they are sent."""
+        """The fragments as memories, as they are sent."""
         return tuple(memory_input(each, "", "") for each in self.fragments)
 
     def of_file(self, path: str) -> frozenset[str]:

@@ -61,7 +61,10 @@ def talk(datasets: Path, language: str) -> Corpus:
 
 
 def later(datasets: Path, language: str) -> Corpus:
-    """The same, answered two turns later: the user adds a sentence first. What the model says is right."""
+    """Conversations like those of `talk`, asked for the model's answers, which come two turns later.
+
+    The user adds a sentence before each answer.
+    """
     told = _Told(datasets, f"later-{language}", language, adds=_ADDED[language])
     way = PATHS_COMPARED
     return told.corpus([Slice(set="later", name=way.named(language), questions=told.asked(sides="a"), way=way)])
@@ -95,7 +98,7 @@ class _Told:
         )
 
     def question(self, id_: str, text: str, evidence: Iterable[str], user: str, sides: str) -> Question:
-        """Of the turns of an exchange, the user's ("u") and the model's ("a"), each of these sides answers."""
+        """A question whose answers are these sides of exchanges: the user's turn ("u"), the model's ("a") or both."""
         return Question(
             id=id_,
             project=self._project(user),

@@ -28,7 +28,7 @@ LOSSES = (0.2, MOST_LOSS, 0.6)
 LANGUAGES = ("zh", "en")
 _HITS = 10
 _QUESTIONS = 300
-"""Of a slice."""
+"""Largest number of questions of a slice."""
 _CALL_S = 600.0
 
 
@@ -54,7 +54,7 @@ def wrong(voices: int, most_loss: float) -> float:
 
 
 def helpful(voices: int) -> float:
-    """The same of HELPFUL."""
+    """The factor of so many voices that said HELPFUL."""
     return 1 + MOST_GAIN * voices / (voices + DOUBT)
 
 
