@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept between runs.
+"""The directory that keeps compiled kernels between runs.
 
 Numba takes a kernel from its cache while the file that holds it stays the same, whatever becomes of the helpers that it
 takes from other files. So each state of the sources has a directory of its own.

@@ -1,4 +1,4 @@
-"""How kernels are compiled: the one place for target, cache and flags.
+"""Compiles kernels: the one place for target, cache and flags.
 
 Numba reads its environment when it is imported, so everything else in this package gets Numba from here.
 """
@@ -36,12 +36,12 @@ def set_target(environ: MutableMapping[str, str], machine: str, host_features: M
 def can_convert_half(
     machine: str, host_features: Mapping[str, bool], cpu_name: str | None, cpu_features: str | None
 ) -> bool:
-    """Whether the compile target turns float16 into float32 by an instruction.
+    """True if the compile target has an instruction that turns float16 into float32.
 
     Without one LLVM calls a library function that is not there, and the process aborts: in doubt the answer is no.
 
     Args:
-        machine: As in `platform.machine()`.
+        machine: The value of `platform.machine()`.
         host_features: What this processor has, by LLVM's names.
         cpu_name: Numba's target; None is this processor.
         cpu_features: Numba's feature list; None is all that this processor has.
@@ -116,7 +116,7 @@ REASSOCIATE: Final = frozenset({"reassoc", "contract", "nsz", "arcp"})
 
 
 def cache_directory() -> Path | None:
-    """Where compiled kernels are kept between runs; None where they are not."""
+    """The directory that keeps compiled kernels between runs, or None if they are not kept."""
     return Path(_settings.CACHE_DIR) if _HAS_CACHE and IS_COMPILED else None
 
 
@@ -142,7 +142,7 @@ def helper(fastmath: frozenset[str] = frozenset(), *, borrows: bool = False) -> 
     """Compile a function as a part of the kernels that call it, in whatever file they are.
 
     Args:
-        fastmath: As of `kernel`.
+        fastmath: See `kernel`.
         borrows: It makes no array and returns none, so no references are counted. Those of a named tuple's arrays are
             counted at every call otherwise: a helper called for each document took up to thirty times as long.
     """

@@ -1,4 +1,4 @@
-"""What a processor does by one instruction and Numba has no word for; and the same by hand, where there is none."""
+"""Single processor instructions that Numba does not offer, and the same operations by hand for targets without them."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def _count_by_hand(word: np.uint64) -> int:
 
 
 bit_count = _count_by_cpu if IS_COMPILED else _count_by_hand
-"""How many bits of a uint64 are set."""
+"""Number of bits set in a uint64."""
 
 
 @intrinsic

@@ -102,7 +102,7 @@ def _run_end(kind: Flags, at: int, end: int) -> int:
 
 @helper()
 def _word_end(kind: Flags, start: int, end: int) -> int:
-    """Where a word ends: parts of letters and digits, joined by underscores or single hyphens."""
+    """End of a word: parts of letters and digits, joined by underscores or single hyphens."""
     at = start
     while True:
         while at < end and OTHER_LETTER <= kind[at] <= DIGIT:
@@ -119,7 +119,7 @@ def _word_end(kind: Flags, start: int, end: int) -> int:
 
 @helper()
 def _part_end(folded: Words, kind: Flags, start: int, end: int, is_ascii: bool) -> int:
-    """Where the part of a word that begins here ends."""
+    """End of the part of a word that begins at `start`."""
     at = _run_end(kind, start, end)
     if kind[start] != UPPER or at >= end or kind[at] != LOWER:
         return at
@@ -132,7 +132,7 @@ def _part_end(folded: Words, kind: Flags, start: int, end: int, is_ascii: bool) 
 
 @helper()
 def _tail_end(folded: Words, kind: Flags, at: int, end: int) -> int:
-    """Where a contraction ends whose apostrophe is here; `at` itself when it is none."""
+    """End of a contraction whose apostrophe is at `at`; `at` itself if it is no contraction."""
     letter = folded[at + 1] if at + 1 < end else 0
     follower = folded[at + 2] if at + 2 < end else 0
     if letter == ord("s") or letter == ord("t") or letter == ord("d") or letter == ord("m"):
@@ -148,7 +148,7 @@ def _tail_end(folded: Words, kind: Flags, at: int, end: int) -> int:
 
 @helper()
 def _language_end(folded: Words, kind: Flags, at: int, start: int, end: int) -> int:
-    """Where the name of a language ends whose only letter is here: c++ or any with #; `at` itself where it is none."""
+    """End of a language's name whose only letter is at `at`: c++ or any letter with #; `at` itself if there is none."""
     if (at > start and kind[at - 1] == UNDERSCORE) or not ord("a") <= folded[at] <= ord("z"):
         return at
     after = at + 1
@@ -231,7 +231,7 @@ def _add_parts(found: _Found, count: int, folded: Words, kind: Flags, start: int
 
 @helper()
 def _add_text(found: _Found, count: int, folded: Words, kind: Flags, start: int, end: int, field: int) -> int:
-    """All that a text holds."""
+    """Adds all forms of a text; returns the new count."""
     at = start
     while at < end:
         if kind[at] == CJK:

@@ -46,11 +46,11 @@ class Query(NamedTuple):
 
 
 class Saturation(NamedTuple):
-    """How a term that occurs more often gains less.
+    """Saturation of term counts: the more often a term occurs, the less each further occurrence adds.
 
     Attributes:
         length: (all documents,) weighted length of each, delta included.
-        mean_length: Of those; 0 switches length normalisation off.
+        mean_length: Mean of `length`; 0 switches length normalisation off.
         k1: Saturation, not negative.
         b: Share of length normalisation, in [0, 1].
     """
@@ -70,10 +70,10 @@ class Asked(NamedTuple):
 
     Attributes:
         gain: (q,) the most that each term could give.
-        row: As in the query.
+        row: See `Query`.
         at: (q,) where the postings of each term begin; without a row, those that are still to be looked at.
         end: (q,) where they end.
-        length: Of all documents.
+        length: (all documents,) weighted length of each.
         floor: A term's weight is halved at floor + slope * length.
         slope: See `floor`.
     """
@@ -110,7 +110,7 @@ def ask(query: Query, index: Index, saturation: Saturation) -> Asked:
 
 @helper(borrows=True)
 def gain_of(gain: np.float32, weight: np.float32, saturation: np.float32) -> np.float32:
-    """What a term gives to a document that holds it with this weight."""
+    """Gain of a term for a document that holds it with this weight."""
     return gain * weight / (weight + saturation)
 
 

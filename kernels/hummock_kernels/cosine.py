@@ -34,7 +34,7 @@ from hummock_kernels._types import (
 from hummock_kernels.topk import offer, put_in_order
 
 _AHEAD = 4
-"""How many rows ahead of their use rows are fetched."""
+"""Number of rows to prefetch ahead of their use."""
 
 _LINE = 32
 """Values of a cache line."""
@@ -160,7 +160,7 @@ def scan(chunks: Chunks, allowed: Flags, query: Vector, minimum: float, k: int) 
     """The k best documents by their best chunk: filter, cosine and selection in one pass.
 
     Args:
-        chunks: Of all documents.
+        chunks: Chunks of all documents.
         allowed: (docs,) nonzero for documents that may be returned.
         query: (dim,) finite unit vector.
         minimum: Documents whose similarity is below it are left out; minus infinity keeps all.
@@ -266,7 +266,7 @@ def max_sims(query: Bytes, tokens: Bytes, start: Indices, asked: Flags) -> Vecto
 
     Args:
         query: Unit vectors times 127, or zeros.
-        tokens: The same, of all candidates.
+        tokens: Token vectors of all candidates, in the form of `query`.
         start: Ascending, from 0 to t.
         asked: Nonzero for candidates that are asked.
 

@@ -1,4 +1,4 @@
-"""What candidates gain and lose by the others of their file."""
+"""Gains and losses of candidates by other candidates of their file."""
 
 from typing import NamedTuple
 
@@ -26,13 +26,13 @@ _TINY = np.finfo(np.float32).tiny
 
 
 class FileShares(NamedTuple):
-    """How much files count.
+    """Weights of files in the order of candidates.
 
     Attributes:
         support: Share of its relevance that each of the best others lends.
-        supporters: How many of those there are.
-        head_factor: Of what has no name where another of its file has one.
-        second_loss: What all but the best of a file lose.
+        supporters: Number of those others.
+        head_factor: Factor for a candidate without a name if another one of its file has a name.
+        second_loss: Loss of all but the best candidate of a file.
     """
 
     support: float
@@ -56,11 +56,11 @@ def order_by_files(
 
     Args:
         rows: Candidates, best first.
-        relevance: Of each of these, not negative.
-        score: Likewise.
-        file: Of every candidate; 0 for what has none.
-        name: Of every candidate; 0 for what has none.
-        shares: How much files count.
+        relevance: Relevance of each of these, not negative.
+        score: Score of each of these, not negative.
+        file: File of every candidate; 0 without one.
+        name: Name of every candidate; 0 without one.
+        shares: Weights of files.
     """
     places = np.empty(rows.shape[0], np.int64)
     count = 0

@@ -35,7 +35,7 @@ _WAITS = 2
 
 
 class Cap(NamedTuple):
-    """How many of the first chosen are of one writer.
+    """Limit on the candidates of one writer among the first chosen.
 
     Attributes:
         writers: (all,) equal for what is of one writer; 0 for what is not counted. (0,) where nothing is.
@@ -119,7 +119,7 @@ def mmr(
         alike: A cosine counts no further than this: what is alike is not the less wanted for being very much alike.
         twin_bar: Two of one name whose cosine reaches it are near-twins; above 1 there are none.
         keep: Upper bound on the result; 0 or less gives nothing.
-        cap: Of writers.
+        cap: Limit on candidates of one writer.
 
     Source: Carbonell & Goldstein, SIGIR 1998; that a gain which only falls need not be known exactly to be passed
     over: Minoux, Optimization Techniques 1978.

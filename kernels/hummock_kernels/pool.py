@@ -1,4 +1,4 @@
-"""What `rank` is given: candidates with what the paths say of each, and what the query and the paths are worth."""
+"""Input of `rank`: candidates with their scores by path, and the weights of the query and the paths."""
 
 from typing import NamedTuple
 
@@ -67,15 +67,15 @@ class Pool(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the query is, and what the paths are worth.
+    """Properties of the query, and weights of the paths.
 
     Attributes:
         unrelated: Cosine of unrelated texts, below 1; similarity counts from there.
-        min_similarity: Of what neither its words nor its name speak for.
-        min_of_best: The same of the best of the recall.
-        best_cosine: The cosine of that one, or of those.
+        min_similarity: Least cosine of candidates that neither words nor a name speak for.
+        min_of_best: Least cosine, likewise, of the best candidate of the recall.
+        best_cosine: Cosine of that best candidate; several may have it.
         vector_share: Largest share of the vector path and of late interaction, in [0, 1].
-        decay_rate: By which the logarithm of a score falls in a day; 0 switches decay off.
+        decay_rate: Decrease of the logarithm of a score in a day; 0 switches decay off.
         as_of: Unix seconds from which ages are counted.
         even_similarity: Best similarity of the pool at which the vector path weighs as much as the keyword path.
         steepness: The odds of the vector path grow with that similarity as its power.
@@ -86,10 +86,10 @@ class Weights(NamedTuple):
         key_file_evidence: How far a fragment of a key file moves towards the best score, in [0, 1].
         late_share: Largest share of late interaction, in [0, 1].
         late_from: Best similarity of the pool up to which late interaction has no share.
-        late_full: That from which on it has its largest.
-        neighbour_weight: How much of a sentence's score those beside it in its session gain; 0 switches lending off.
-        answer_weight: How much of it what answers it gains, where it asks something.
-        asking_loss: How much of its own score it then loses, where it ends in that.
+        late_full: Best similarity of the pool from which on late interaction has its largest share.
+        neighbour_weight: Share of a sentence's score that its neighbours in the session gain; 0 switches lending off.
+        answer_weight: Share of a question's score that its answer gains.
+        asking_loss: Share of its own score that a text which ends in a question then loses.
         time_share: Share of `time_match`, in [0, 1].
         decay_floor: Share of a score that no age takes away, in [0, 1].
     """

@@ -74,7 +74,7 @@ Lists: TypeAlias = tuple[Indices, Words, Words]
 
 
 class Presence(NamedTuple):
-    """Who holds some of an index's terms, 64 documents a word.
+    """Documents that hold some of an index's terms, 64 documents a word.
 
     Attributes:
         held: (n, words) bits, set where a document holds the term; there is a word for the number behind the last.
@@ -144,14 +144,14 @@ def put_postings(
     """Put the postings of some forward lists, the first of which is document `first`, into an index.
 
     Args:
-        indptr: With the next two as in a `Delta`.
-        term: Those without a place in `free` are left out.
+        indptr: See `Delta`, also for the next two.
+        term: Terms without a place in `free` are left out.
         counts: Packed.
-        field_weights: As in a `Delta`.
+        field_weights: See `Delta`.
         first: At least as many as were put before.
         free: (terms + 1,) where the next posting of each term goes; moved on.
-        doc: Of the index.
-        weight: Of the index.
+        doc: Documents of the index's postings; written to.
+        weight: Weights of the index's postings; written to.
     """
     terms = free.shape[0] - 1
     for d in range(indptr.shape[0] - 1):
@@ -168,8 +168,8 @@ def invert(parts: Sequence[Lists], field_weights: Vector, terms: int) -> Index:
 
     Args:
         parts: One after the other, each with its own `indptr`; read twice.
-        field_weights: As in a `Delta`.
-        terms: Those of this number and above are left out.
+        field_weights: See `Delta`.
+        terms: Number of terms to keep; terms of this number and above are left out.
     """
     begin = np.zeros(terms + 1, np.int64)
     for indptr, term, _ in parts:
@@ -191,8 +191,8 @@ def merge_postings(older: Index, newer: Index, base: int, place: Docs) -> Index:
     No sort, one pass.
 
     Args:
-        older: Of documents below `base`.
-        newer: Of documents that are counted from `base`, and of at least as many terms.
+        older: Index of documents below `base`.
+        newer: Index of documents counted from `base`, with at least as many terms.
         base: Number of the first newer document.
         place: (documents of both,) the new number of each, ascending; one below 0 is left out.
     """
@@ -218,7 +218,7 @@ def merge_postings(older: Index, newer: Index, base: int, place: Docs) -> Index:
 
 @kernel(_OUT_PRESENCE(INDEX, I64_1D, I64))
 def presence_of(index: Index, terms: Indices, docs: int) -> Presence:
-    """Who holds each of these terms (n,), which the index has; `docs` says how many documents are indexed."""
+    """Documents that hold each of these terms (n,), which are all in the index; `docs` is the number of documents."""
     held = np.zeros((terms.shape[0], docs // 64 + 1), np.uint64)
     before = np.zeros(held.shape, np.int32)
     for row in range(terms.shape[0]):

@@ -77,7 +77,7 @@ def _has_newer_copy(row: int, near: Indices, pool: Pool, tally: Indices) -> bool
 
 @helper(borrows=True)
 def _is_of_the_time(row: int, time_match: Vector) -> bool:
-    """Whether it is told of the very time that the query names."""
+    """True if the candidate's time is the very time that the query names."""
     return time_match.shape[0] > 0 and bool(time_match[row] >= np.float32(1))
 
 
@@ -136,7 +136,7 @@ def _most_terms(matched: Words, rows: Indices) -> int:
 
 @helper()
 def _shares(closest: float, covered: int, has_keyword: bool, term_count: int, weights: Weights) -> Vector:
-    """How much the vector path weighs for prose and for code, and late interaction.
+    """Weights of the vector path for prose and for code, and of late interaction.
 
     By the best similarity of the pool, by how many of the query's terms the best of it holds, and by whether any of it
     has a keyword score.
@@ -229,7 +229,7 @@ def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
 
 @helper(borrows=True)
 def _answers(session: Longs, position: Docs, speaker: Words, row: int, asked: int) -> bool:
-    """Whether a sentence answers another by where it stands and who says it; where nobody knows who, the next does."""
+    """True if a sentence answers another, by position and speaker; without known speakers, the next sentence does."""
     ahead = position[row] - position[asked]
     if session[row] != session[asked] or ahead < 1 or ahead > 2:
         return False
@@ -246,13 +246,13 @@ def _has_holders(found_by: Flags, rows: Indices) -> bool:
 
 
 class _Aged(NamedTuple):
-    """What candidates are ordered by, (m,) each.
+    """Values that candidates are ordered by, (m,) each.
 
     Attributes:
         first: 2 for domains that the query names, 1 for holders of the name that it is, else 0.
         lifted: Joined scores, with what the paths' marks add to them, times the verdicts; above 1 where those raise it.
         log_decay: Logarithms of the factors of age.
-        order: Those of the scores, aged; float32 scores of old memories would underflow.
+        order: Logarithms of the scores, aged; float32 scores of old memories would underflow.
     """
 
     first: Flags
@@ -321,7 +321,7 @@ def _sorted(first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> Indi
 
 @helper(borrows=True)
 def _count_ties(first: Flags, order: Doubles, similarity: Vector) -> int:
-    """How many, in order, are told from the one before by nothing but `tie`."""
+    """Number of candidates, in order, that only `tie` tells from the one before."""
     ties = 0
     for i in range(1, first.shape[0]):
         ties += first[i] == first[i - 1] and order[i] == order[i - 1] and similarity[i] == similarity[i - 1]

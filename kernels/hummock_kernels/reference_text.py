@@ -89,7 +89,7 @@ def _shape(code: int, kinds: Flags) -> str:
 
 
 def _forms(text: str, shape: str, offset: int) -> Iterator[Form]:
-    """Where the forms of a folded text stand, and whether each is stemmed."""
+    """The forms of a folded text: where each stands, and whether it is stemmed."""
     after = 0
     for token in _TOKEN.finditer(shape):
         start, end = token.span()

@@ -149,7 +149,7 @@ def put_signs(rows: Halves, first: int, bits: Longs) -> None:
 
 @helper()
 def _inputs_of(query: Longs, dim: int, places: Indices, planes: Indices) -> tuple[int, int, int, int]:
-    """Which slices of a block are added, in groups of sixteen, and the plane of each group's bits.
+    """Slices of a block to add, in groups of sixteen, and the plane of each group's bits.
 
     First come those of dims where the query is negative, then the others; zeros fill up the last group of each kind.
 

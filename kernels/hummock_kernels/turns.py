@@ -24,12 +24,12 @@ from hummock_kernels._types import (
 _SPREAD = 0x9E3779
 
 FREE = -1
-"""What a slot of the table holds that no turn stands in."""
+"""Value of an empty slot of the table."""
 
 
 @helper()
 def _slot(session: np.uint64, position: int, slot_count: int) -> int:
-    """Where the search for a turn begins; `slot_count` is a power of two."""
+    """First slot to look for a turn in; `slot_count` is a power of two."""
     # Sessions are hashes as it is; an odd factor takes positions that follow each other to different slots.
     return (int(session & np.uint64(0x7FFFFFFF)) + int(position) * _SPREAD) & (slot_count - 1)
 

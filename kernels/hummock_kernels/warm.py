@@ -9,7 +9,7 @@ from pathlib import Path
 
 _OWN = ("analyzer", "cosine", "signbit", "turns", "vocabulary", "topk", "postings")
 _BESIDE = ("bm25", "files", "maxscore", "mmr", "rank", "tokens")
-"""What another process compiles meanwhile, where nothing is compiled yet; it takes about as long."""
+"""Modules that a second process compiles meanwhile if nothing is cached; they take about as long as `_OWN`."""
 
 KERNEL_MODULES = (*_OWN, *_BESIDE)
 
