@@ -34,10 +34,10 @@ class Certificate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a client may call.
+    """Credentials and metadata of a client's calls.
 
     Attributes:
-        credentials: Of TLS; None means plaintext.
+        credentials: TLS credentials; None means plaintext.
         metadata: Goes with every call; it may hold the token, and is never shown.
     """
 
@@ -124,7 +124,7 @@ class _Sending(
 
 
 class _Details(grpc.ClientCallDetails):
-    """Those of a call, with other metadata."""
+    """Details of a call, with other metadata."""
 
     def __init__(self, given: Any, metadata: Metadata) -> None:
         self.method = given.method
@@ -154,7 +154,7 @@ def _own_certificate() -> Certificate | None:
 
 
 def _file_of(variable: str, *, is_secret: bool = False) -> bytes | None:
-    """What the file holds that a variable of the environment names; None where it names none. Raises: ValueError."""
+    """Content of the file that an environment variable names, or None if the variable is unset. Raises: ValueError."""
     named = os.environ.get(variable)
     if not named:
         return None

@@ -215,7 +215,7 @@ class AsyncCalls:
         allow_missing: bool = True,
         timeout_s: float | None = None,
     ) -> AsyncGenerator[memories_pb.WatchMemoriesResponse, None]:
-        """What becomes of a project's memories, without end: first a start, then events, or a reset.
+        """Follows a project's memories without end: first a start message, then events, or a reset.
 
         Close the iterator (`aclosing`) to hang up. When it raises, watch again with the seq of the last message as
         after_seq. No deadline unless `timeout_s` sets one.
@@ -332,7 +332,7 @@ class AsyncCalls:
         return await self.send(request, timeout_s=timeout_s)
 
     async def settings(self, project: str, *, timeout_s: float | None = None) -> projects_pb.GetProjectSettingsResponse:
-        """What a project sets for itself, and every value that applies where a request says nothing."""
+        """Settings of a project, and the values that apply if a request does not set them."""
         return await self.send(projects_pb.GetProjectSettingsRequest(project=project), timeout_s=timeout_s)
 
     async def update_settings(
@@ -354,5 +354,5 @@ class AsyncCalls:
         return await self.send(request, timeout_s=timeout_s)
 
     async def status(self, *, timeout_s: float | None = None) -> admin_pb.GetStatusResponse:
-        """What runs, on what, and how full it is."""
+        """Status of the service: versions, models, load and size of the store."""
         return await self.send(admin_pb.GetStatusRequest(), timeout_s=timeout_s)

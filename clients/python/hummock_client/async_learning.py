@@ -19,7 +19,7 @@ class AsyncLearning:
         self._stream = stream
 
     async def state(self, project: str, *, timeout_s: float | None = None) -> pb.LearningState:
-        """What concerns the whole project: the switch, the numbers, how far it has come."""
+        """Learning state of the whole project: the switch, the counts, and the progress."""
         request = pb.GetLearningStateRequest(project=project, page_size=1)
         return (await self._send(request, timeout_s=timeout_s)).state
 

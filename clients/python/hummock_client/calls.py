@@ -215,7 +215,7 @@ class Calls:
         allow_missing: bool = True,
         timeout_s: float | None = None,
     ) -> Generator[memories_pb.WatchMemoriesResponse, None, None]:
-        """What becomes of a project's memories, without end: first a start, then events, or a reset.
+        """Follows a project's memories without end: first a start message, then events, or a reset.
 
         Close the iterator to hang up. When it raises, watch again with the seq of the last message as
         after_seq. No deadline unless `timeout_s` sets one.
@@ -328,7 +328,7 @@ class Calls:
         return self.send(request, timeout_s=timeout_s)
 
     def settings(self, project: str, *, timeout_s: float | None = None) -> projects_pb.GetProjectSettingsResponse:
-        """What a project sets for itself, and every value that applies where a request says nothing."""
+        """Settings of a project, and the values that apply if a request does not set them."""
         return self.send(projects_pb.GetProjectSettingsRequest(project=project), timeout_s=timeout_s)
 
     def update_settings(
@@ -350,5 +350,5 @@ class Calls:
         return self.send(request, timeout_s=timeout_s)
 
     def status(self, *, timeout_s: float | None = None) -> admin_pb.GetStatusResponse:
-        """What runs, on what, and how full it is."""
+        """Status of the service: versions, models, load and size of the store."""
         return self.send(admin_pb.GetStatusRequest(), timeout_s=timeout_s)

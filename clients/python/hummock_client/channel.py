@@ -1,4 +1,4 @@
-"""How calls travel: where the service is, routes, deadlines, retries."""
+"""The gRPC channel: target, routes, deadlines, retries."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """How one kind of request travels."""
+    """Path, reply type and retry properties of one kind of request."""
 
     path: str
     reply_type: type[Message]
@@ -120,7 +120,7 @@ def resolve_target(target: str | None = None) -> str:
 
 
 def is_local(target: str) -> bool:
-    """Whether a resolved target is on this machine."""
+    """True if a resolved target is on this machine."""
     host = target.rpartition(":")[0].strip("[]")
     if target.startswith("unix:") or host == "localhost":
         return True

@@ -56,7 +56,7 @@ class HummockCallError(Exception):
 
 
 class FailedCall(Protocol):
-    """What a failed call of either API tells."""
+    """A failed call, as both gRPC APIs present it."""
 
     def code(self) -> grpc.StatusCode:
         """The status code."""
@@ -65,11 +65,11 @@ class FailedCall(Protocol):
         """The message."""
 
     def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
-        """What came with the status."""
+        """The metadata sent with the status."""
 
 
 def describe(error: HummockCallError, target: str) -> str:
-    """What is wrong, for people, and how to mend it where that is known; `target` is what was called."""
+    """A message for people: what went wrong, and the fix if known; `target` is the address that was called."""
     # Without a reason of the service's own it was the channel that gave up.
     if error.reason == grpc.StatusCode.UNAVAILABLE.name:
         if _HANDSHAKE in error.message.lower():
@@ -86,7 +86,7 @@ def describe(error: HummockCallError, target: str) -> str:
 
 
 def not_ready(target: str, timeout_s: float) -> HummockCallError:
-    """Nobody answered in time."""
+    """The error for a service that was not ready in time."""
     return HummockCallError(
         code=grpc.StatusCode.UNAVAILABLE,
         reason="NOT_REACHED",
@@ -127,7 +127,7 @@ def _error(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> Hummo
 
 
 def _unpacked(detail: Any, into: Message) -> bool:
-    """Whether the detail was of this type, and is in the message now; what cannot be read says nothing."""
+    """Unpacks the detail into the message if its type fits; an unreadable detail counts as another type."""
     try:
         return detail.Unpack(into)
     except DecodeError:

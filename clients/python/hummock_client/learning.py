@@ -20,7 +20,7 @@ class Learning:
         self._stream = stream
 
     def state(self, project: str, *, timeout_s: float | None = None) -> pb.LearningState:
-        """What concerns the whole project: the switch, the numbers, how far it has come."""
+        """Learning state of the whole project: the switch, the counts, and the progress."""
         request = pb.GetLearningStateRequest(project=project, page_size=1)
         return self._send(request, timeout_s=timeout_s).state
 

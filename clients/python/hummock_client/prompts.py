@@ -20,13 +20,13 @@ Message = TypeVar("Message", bound=Mapping[str, Any])
 
 
 def query_of(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What the user's last message says; empty where there is none."""
+    """Text of the last user message, at most its last `_LONGEST_QUERY` characters; empty if there is none."""
     said = next((_text(one["content"]) for one in reversed(messages) if one["role"] == "user"), "")
     return said.strip()[-_LONGEST_QUERY:]
 
 
 def system_of(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What the first system message says; empty where there is none."""
+    """Text of the first system message; empty if there is none."""
     return next((_text(one["content"]) for one in messages if one["role"] == "system"), "")
 
 
@@ -68,7 +68,7 @@ def went_wrong(error: Exception) -> None:
 
 
 def _text(content: str | Sequence[Mapping[str, Any]]) -> str:
-    """What a message says, also where it is written in parts."""
+    """Text of a message, also of one that is written in parts."""
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part.get("type") == "text")

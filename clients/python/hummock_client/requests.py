@@ -1,4 +1,4 @@
-"""What requests are made of: their options, ids, masks and vectors."""
+"""Parts of requests: options, ids, masks and vectors."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class FeedbackOptions(TypedDict, total=False):
 
 
 class ReadOptions(TypedDict, total=False):
-    """How memories are read by id."""
+    """Options for reading memories by id."""
 
     view: memory_pb2.MemoryView.ValueType
     min_seq: int

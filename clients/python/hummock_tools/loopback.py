@@ -34,13 +34,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """What clients are told to connect to, without a path."""
+    """URL that clients connect to, without a path."""
     host, port = listener.getsockname()[:2]
     return f"http://{_in_url(host)}:{port}"
 
 
 def names_of(listener: socket.socket) -> tuple[str, ...]:
-    """What the Host of a request to it may be: a page whose own name resolves to this machine is told apart by it."""
+    """Valid Host values of a request: they tell it from a page whose own name resolves to this machine."""
     host, port = listener.getsockname()[:2]
     return tuple(sorted({f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]", _in_url(host))}))
 

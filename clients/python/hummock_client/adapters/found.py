@@ -1,4 +1,4 @@
-"""What a recall found, as frameworks keep it: a text and a dictionary beside it."""
+"""Hits of a recall in the form that frameworks expect: a text and a dictionary of metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def all_hits(reply: recall_pb2.RecallResponse) -> Iterator[recall_pb2.Hit]:
 
 
 def metadata_of(hit: recall_pb2.Hit) -> Metadata:
-    """What is known of a hit; what does not apply is left out. A larger score is better."""
+    """Metadata of a hit; fields that do not apply are left out. A larger score is better."""
     memory, code = hit.memory, hit.memory.code_fragment
     known: Metadata = {
         "id": memory.id,

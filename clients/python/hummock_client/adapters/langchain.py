@@ -20,8 +20,8 @@ class HummockRetriever(BaseRetriever):
 
     Attributes:
         client: Who asks.
-        project: Of which.
-        options: Of every recall, by their names in RecallOptions, for example {"top_k": 5, "preset": PRESET_CODE}.
+        project: The project to search.
+        options: Options of every recall, named as in RecallOptions, for example {"top_k": 5, "preset": PRESET_CODE}.
         async_client: Asks in its own event loop; without it `ainvoke` runs the other one in a thread.
     """
 

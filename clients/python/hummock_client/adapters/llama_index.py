@@ -26,8 +26,8 @@ class HummockRetriever(BaseRetriever):
 
         Args:
             client: Who asks.
-            project: Of which.
-            options: Of every recall, for example {"top_k": 5, "preset": PRESET_CODE}.
+            project: The project to search.
+            options: Options of every recall, for example {"top_k": 5, "preset": PRESET_CODE}.
             async_client: Asks in its own event loop; without it `aretrieve` waits for the other one.
         """
         super().__init__()

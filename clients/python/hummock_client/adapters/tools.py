@@ -89,7 +89,7 @@ REMEMBER = ToolDefinition(
 
 
 class MemoryTools:
-    """What a model can do with the memories of one project. The searches of one object are one conversation."""
+    """Tools that let a model use the memories of one project. The searches of one object are one conversation."""
 
     def __init__(self, project: str) -> None:
         self._project = project
@@ -105,7 +105,7 @@ class MemoryTools:
         return [definition.anthropic() for definition in self.definitions]
 
     def call(self, client: Client, name: str, arguments: str | Mapping[str, Any]) -> str:
-        """What the model is told when it calls a tool; arguments as JSON or parsed. What fails is said, not raised."""
+        """Runs a tool, arguments as JSON or parsed; returns the text for the model. Errors are returned, not raised."""
         try:
             return _said(client.send(self._request(name, arguments)))  # type: ignore[call-overload] # one of three
         except (HummockCallError, ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""What a service does, as lines of `hummock status`."""
+"""Prints a service's activity as lines of `hummock status`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class BackgroundService:
         self._say = say
         self._one_at_a_time = asyncio.Lock()
         self.process: subprocess.Popen[bytes] | None = None
-        """What was started here, whether or not it lives."""
+        """The process started last, running or not."""
 
     async def start(self) -> bool:
         """Start the service unless it listens, and wait until it does; whether that was needed.
@@ -84,7 +84,7 @@ class BackgroundService:
 
 
 def can_be_started(target: str) -> bool:
-    """Whether a resolved target is a place where this machine's own service could listen."""
+    """True if a resolved target is a place where this machine's own service could listen."""
     return is_local(target)
 
 
@@ -115,7 +115,7 @@ def _spawn(target: str, data: Path) -> subprocess.Popen[bytes]:
 
 
 def _place(target: str) -> list[str]:
-    """Where the service is to listen, as its own options say it."""
+    """Options of `hummock serve` that make it listen on the target."""
     if target.startswith("unix:"):
         return ["--unix-socket", target.removeprefix("unix:")]
     host, _, port = target.rpartition(":")
@@ -133,7 +133,7 @@ def _data_dir() -> Path:
 
 
 def _is_held(data: Path) -> bool:
-    """Whether a service lives on the data directory: another one than ours, which was faster."""
+    """True if another service, which started faster, holds the data directory."""
     with packages_of("server"):
         from hummock.store import require_free
     try:
@@ -144,7 +144,7 @@ def _is_held(data: Path) -> bool:
 
 
 def listens(target: str) -> bool:
-    """Whether anybody takes connections there; local, so answered at once."""
+    """True if something accepts connections at the target, which is local and so answers at once."""
     if target.startswith("unix:"):
         place: tuple[str, int] | str = target.removeprefix("unix:")
         family = socket.AF_UNIX
@@ -165,7 +165,7 @@ def _opened_log(path: Path) -> int:
 
 
 def _last_line(path: Path) -> str:
-    """What a service said last, which is why it ended."""
+    """Last line of the service's output, which tells why it ended."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
     return said.removeprefix("error: ")

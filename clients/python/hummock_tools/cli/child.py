@@ -39,7 +39,7 @@ class Child:
         return self._process.wait()
 
     def _has_said_more(self, timeout_s: float) -> bool:
-        """Whether its stdout can be read within that time, which is when it has ended: it says one line only."""
+        """True if stdout becomes readable within that time: the child prints one line only, so it has ended then."""
         return bool(select.select([_stdout(self._process)], [], [], timeout_s)[0])
 
 

@@ -149,7 +149,7 @@ def say_pending(service: Service, project: str) -> None:
 
 
 def print_report(report: SyncReport, say: Callable[[str], None] = print_line) -> None:
-    """What the run did, in a few lines."""
+    """Prints a short report of the run."""
     say(
         f"{report.walked.files} files: {report.fragments} code fragments, {report.domain_entries} domain entries; "
         f"{report.sent} sent, {report.unchanged} unchanged, {report.deleted} deleted"
@@ -175,7 +175,7 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
 
 
 def _say_where(report: SyncReport, say: Callable[[str], None]) -> None:
-    """Which index that was, if not the project's first; what is in none; and those of folders that are gone."""
+    """Prints the index unless it is the project's first, what is in no index, and indexes of folders that are gone."""
     project = shlex.quote(report.project)
     if report.part:
         say(printable(f"{report.part} is a part of {report.root}, which is indexed: only that part was compared"))
@@ -201,13 +201,13 @@ def _say_first(lines: Sequence[str], say: Callable[[str], None]) -> None:
 
 
 def say_secrets(report: SyncReport, say: Callable[[str], None]) -> None:
-    """How many secrets the memories had that were sent; nothing where there was none."""
+    """Prints the number of secrets in the sent memories; nothing if there were none."""
     for line in secret_sums(report.secrets):
         say(printable(line))
 
 
 def warn_of_failures(report: SyncReport) -> None:
-    """Which memories were refused, and why; the next run sends them again."""
+    """Warns of memories that were refused, and why; the next run sends them again."""
     for failure in report.failures[:_SHOWN_FAILURES]:
         warn(f"{len(failure.ids)} memories from {printable(failure.ids[0])} on were refused: {failure.message}")
     if len(report.failures) > _SHOWN_FAILURES:
@@ -215,7 +215,7 @@ def warn_of_failures(report: SyncReport) -> None:
 
 
 def plain(value: object) -> dict[str, object]:
-    """What JSON makes of the parts of a report."""
+    """JSON object for a part of a report."""
     if isinstance(value, SecretsFound):
         return {"kind": value.kind, "count": value.count, "redacted": value.redacted}
     if is_dataclass(value):
@@ -236,7 +236,7 @@ def _print_info(info: InfoReport, say: Callable[[str], None]) -> None:
 
 
 def said_of(error: Exception, root: Path) -> str:
-    """What is wrong with a folder, for people."""
+    """A message for people about an error in reading a folder."""
     if isinstance(error, OSError):
         return f"{error.filename or root}: {error.strerror or error}"
     return str(error)

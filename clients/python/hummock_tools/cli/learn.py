@@ -120,14 +120,14 @@ def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> 
 
 
 def _say_duplicates(results: Iterable[context_service_pb2.LearnResult]) -> None:
-    """What was there already; nothing where all is new."""
+    """Prints the duplicates; nothing if everything is new."""
     for result in results:
         if result.duplicate_of:
             note(printable(f"memory {result.duplicate_of} says the same, word for word; nothing new was stored"))
 
 
 def _say_held(results: Iterable[context_service_pb2.LearnResult], project: str) -> None:
-    """What is held for review, by what it reads like; nothing where nothing is."""
+    """Prints how many memories are held for review, by kind; nothing if none is."""
     families = Counter(family for result in results for family in result.held_for)
     if families:
         kinds = ", ".join(f"{count} {family}" for family, count in families.most_common())

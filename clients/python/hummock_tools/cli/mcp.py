@@ -36,7 +36,7 @@ def _utf8_or_none(value: str | None) -> str | None:
 
 
 class Transport(StrEnum):
-    """What carries the messages."""
+    """Transport of the messages."""
 
     STDIO = "stdio"
     HTTP = "http"

@@ -215,7 +215,7 @@ def recall_request(
     top_k: int | None,
     where: memory_pb2.MemoryFilter | None = None,
 ) -> recall_pb2.RecallRequest:
-    """What to recall; what is None is left to the preset."""
+    """A recall request; options that are None are left to the preset."""
     return recall_pb2.RecallRequest(
         project=project,
         query_text=text,

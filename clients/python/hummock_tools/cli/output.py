@@ -147,7 +147,7 @@ def kind_word(kind: memory_pb2.MemoryKind.ValueType) -> str:
 
 
 def title_of(memory: memory_pb2.Memory, *, whole_path: bool = True) -> str:
-    """What names a memory: symbol and place of code on two lines, else its title, else its id.
+    """Heading of a memory: symbol and place of code on two lines, else its title, else its id.
 
     Args:
         memory: In any view.
@@ -183,7 +183,7 @@ class Meter:
             self._bar.stop()
 
     def show(self, stage: str, done: int, total: int | None) -> None:
-        """How much of a stage is done; `total` is None while it is not known."""
+        """Shows the progress of a stage; `total` is None while it is not known."""
         if self._bar is not None:
             if stage not in self._tasks:
                 self._tasks[stage] = self._bar.add_task(stage, total=total)
@@ -204,7 +204,7 @@ class Meter:
 
 
 class _RateColumn(ProgressColumn):
-    """How many a second."""
+    """A column with the rate per second."""
 
     def render(self, task: Task) -> Text:
         """The task's speed, as rich estimates it."""

@@ -116,7 +116,7 @@ def set_info(
 
 
 def memory_count(service: Service, name: str) -> int:
-    """How many memories a project has; said before it is deleted."""
+    """Number of memories of a project, shown before it is deleted."""
     asked = project_service_pb2.GetProjectRequest(project=name)
     return service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
 
@@ -346,7 +346,7 @@ def _wanted(field: FieldDescriptor) -> str:
 
 
 def _prefix(enum: EnumDescriptor) -> str:
-    """What the names of an enum's values begin with; the first one is ..._UNSPECIFIED."""
+    """Common prefix of the names of an enum's values; the first value is ..._UNSPECIFIED."""
     return str(enum.values[0].name).removesuffix("UNSPECIFIED")
 
 

@@ -280,7 +280,7 @@ def print_recall(response: recall_pb2.RecallResponse) -> None:
 
 
 def print_rendered(response: context_service_pb2.RenderResponse) -> None:
-    """What became of each memory, tokens and times, to stderr."""
+    """Prints the tier of each memory, tokens and times to stderr."""
     for memory in response.memories:
         tier = context_service_pb2.Tier.Name(memory.tier).removeprefix("TIER_").lower()
         where = printable(memory.memory_id)
@@ -311,7 +311,7 @@ def _print_receipt(receipt: recall_pb2.Receipt) -> None:
 
 
 def _print_degraded(degraded: Iterable[recall_pb2.Degradation]) -> None:
-    """What the service had to leave out, to stderr."""
+    """Prints the parts that the service left out to stderr."""
     for each in degraded:
         reason = enum_word(recall_pb2.DegradationReason, each.reason)
         warn(f"degraded: {enum_word(recall_pb2.DegradedPart, each.part)}: {each.message or reason}")
@@ -381,7 +381,7 @@ def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:
 
 
 def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
-    """What the stages say of it, on one line; ranks that are not known as a dash."""
+    """Ranks and scores by stage on one line; unknown ranks as a dash."""
     ranks = f"by meaning {numbers.vector_rank or '-'}, by words {numbers.keyword_rank or '-'} of {numbers.searched}"
     scores = (
         f"cosine {numbers.cosine:.3f} · similarity {numbers.similarity:.3f} · words {numbers.keyword_score:.2f} · "

@@ -31,7 +31,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 @app.command("ls")
 def list_held(project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
-    """What is held: its id, what it reads like, where it comes from, and how it begins."""
+    """List held memories: id, what each reads like, where it comes from, and how it begins."""
     with connect(target) as service:
         for held in _held(service, project):
             if json:

@@ -1,4 +1,4 @@
-"""What a command says of the secrets in what it sent: a line of sums, never their text."""
+"""Summary lines about secrets in what a command sent; never the secrets themselves."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class _Run:
     """One import, and what became of it so far.
 
     Attributes:
-        name: Of the file, for people.
+        name: Name of the file, for people.
         counts: Memories by what became of them.
         failures: Place and reason of what was not taken in.
         stored_line: All lines up to it have been answered.
@@ -116,8 +116,8 @@ class _Run:
         retired: Records that count no more, by their state.
         unused_vectors: Records whose vectors were left out.
         unfit: Labels and facts that were left out.
-        left_events: Of the learning log, that were left out.
-        not_whole: Where the file ends before its end, and why.
+        left_events: Events of the learning log that were left out.
+        not_whole: Position at which a truncated file ends, and the reason.
     """
 
     name: str
@@ -149,7 +149,7 @@ class _Run:
             raise CommandFailed(describe(error, target) + stored) from error
 
     def report(self, *, as_json: bool) -> None:
-        """What became of the file."""
+        """Prints the outcome of the import."""
         if as_json:
             print_line(printable(json_lib.dumps(self._in_json(), ensure_ascii=False)))
         # They are found by words already.

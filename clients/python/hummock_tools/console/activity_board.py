@@ -1,4 +1,4 @@
-"""What a service does, as numbers with small drawings: a line of rates, and bars of times."""
+"""A service's activity as numbers with small drawings: a line of rates, and bars of times."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Board:
         rate: Calls of Recall a second, of the last minute.
         most: The highest rate of a step.
         columns: The steps, the oldest first.
-        hit_share: Of the recalls that were answered from the cache, in hundredths.
+        hit_share: Percentage of recalls that were answered from the cache.
         stages: The number of each stage, and its times.
         methods: Each method with its short name, its activity, and its times.
     """
@@ -61,7 +61,7 @@ class Board:
 
 
 def board(activity: pb.Activity) -> Board:
-    """What is shown of an activity."""
+    """The board for an activity."""
     most = max(activity.recall_rates, default=0.0)
     methods = [(each.method.rpartition("/")[2], each) for each in activity.methods]
     stages = _times([each.latency for each in activity.stages])

@@ -46,7 +46,7 @@ async def serve_console(target: str, listener: socket.socket) -> None:
     """Answer on a socket that listens already, until SIGINT or SIGTERM, which is raised again at the end.
 
     Args:
-        target: Where the service listens. It is called when a page is asked for, so it may start later.
+        target: Address of the service. It is called when a page is requested, so it may start later.
         listener: On loopback.
     """
     config = config_of(app_of(target, loopback.names_of(listener)), _DRAIN_S)

@@ -23,9 +23,9 @@ def recall_of(project: str, fields: Fields, prefix: str = "") -> recall_pb2.Reca
     """The recall that a form asks for.
 
     Args:
-        project: Whose memories; what the address says of it counts for nothing.
-        fields: Of the form. `recall` may hold a whole request as JSON, of which the form's own fields replace what they
-            say; without a `q` it is taken as it is.
+        project: Project to ask; the project of a request in `recall` is ignored.
+        fields: Fields of the form. `recall` may hold a whole request as JSON; the form's own fields replace its values.
+            Without a `q` the request is taken as it is.
         prefix: Stands before the names of the settings, not before `q` and `recall`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a query or a form says, read by name and checked."""
+"""Fields of a query or a form, read by name and checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Fields:
 
     @classmethod
     def of_query(cls, request: Request) -> Self:
-        """What stands behind the "?" of an address."""
+        """The fields of an address's query string."""
         return cls(request.query_params.multi_items())
 
     @classmethod
@@ -62,7 +62,7 @@ class Fields:
         return [value for each, value in self._pairs if each == name and value]
 
     def listed(self, name: str, separator: str = ",") -> list[str]:
-        """What a text lists; white space around a part is not part of it."""
+        """Parts of a text between separators; white space around a part is removed, empty parts are left out."""
         return [part for part in (each.strip() for each in self.text(name).split(separator)) if part]
 
     def number(self, name: str) -> float | None:

@@ -64,7 +64,7 @@ async def garden(view: View) -> Response:
 
 
 async def live_memories(view: View) -> Response:
-    """What becomes of the memories of the list, as server-sent events, until the browser hangs up.
+    """Streams changes of the listed memories as server-sent events, until the browser hangs up.
 
     Each event's id is the seq that it has told up to, which browsers send as Last-Event-ID when they come again.
     """

@@ -1,4 +1,4 @@
-"""What stands before every page: who may ask, how much may be sent, and what a browser may do with the answer.
+"""Checks before every page: who may ask, how much may be sent, and what a browser may do with the answer.
 
 The console asks nobody who they are, so a page of another origin, or one whose name was made to resolve to this
 machine, must neither read it nor write through it.
@@ -40,7 +40,7 @@ class FormToken:
         self.value: Final = secrets.token_urlsafe(32)
 
     def is_in(self, given: str) -> bool:
-        """Whether it is this one; takes the same time wherever they differ."""
+        """True if the given token is this one; compared in constant time."""
         return hmac.compare_digest(self.value.encode(), given.encode())
 
 

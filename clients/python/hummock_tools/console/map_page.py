@@ -122,7 +122,7 @@ async def found_stars(view: View) -> Response:
 
 
 async def one_star(view: View) -> Response:
-    """What a point is, for whoever points at it. Raises: HummockCallError."""
+    """Name and facts of a point, as JSON. Raises: HummockCallError."""
     memory = await view.client.get(view.project, view.query.text("id"), view=memory_pb2.MEMORY_VIEW_INDEX)
     words = view.words
     facts = [words.name("kind", memory.kind), words.name("origin", memory.origin), moment(memory.update_time)]
@@ -135,7 +135,7 @@ def _named(view: View, memory: memory_pb2.Memory) -> dict[str, str]:
 
 
 async def live_stars(view: View) -> Response:
-    """What becomes of the points, as server-sent events, until the browser hangs up.
+    """Streams changes of the points as server-sent events, until the browser hangs up.
 
     Each event's id is the seq that it has told up to, which browsers send as Last-Event-ID when they come again.
     """

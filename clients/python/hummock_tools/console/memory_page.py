@@ -154,7 +154,7 @@ _Write = Callable[[memory_pb2.Memory, Fields], None]
 
 
 def _writers(memory: memory_pb2.Memory) -> dict[str, _Write]:
-    """What writes the form's fields into a memory of this kind, by the path of the field that is changed."""
+    """Functions that write the form's fields into a memory of this kind, by the path of the changed field."""
     own: dict[int, dict[str, _Write]] = {
         memory_pb2.MEMORY_KIND_LEARNING_RECORD: {"detail": _write_record},
         memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE: {"detail": _write_domain},

@@ -62,7 +62,7 @@ async def prompt(view: View) -> Response:
 
 
 def _keeps_prefix(before: pb.RenderResponse | None, reply: pb.RenderResponse | None) -> bool:
-    """Whether what a cache has read of the turn before is the beginning of this one, too."""
+    """True if this turn begins with the same prefix as the turn before, so that a prompt cache can be reused."""
     if before is None or reply is None or not before.prefix.text:
         return False
     return reply.prefix.text == before.prefix.text

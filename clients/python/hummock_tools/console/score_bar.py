@@ -1,4 +1,4 @@
-"""What a hit's score is made of, as far as the contract tells it: a stacked bar, and a waterfall of the stages.
+"""Parts of a hit's score, as far as the contract gives them: a stacked bar, and a waterfall of the stages.
 
 A service joins the paths' scores, each divided by its pool's best, by shares that the receipt has on average. Of one
 hit the parts are therefore estimates; whatever they leave of the score came from its neighbours, its time, its name or

@@ -1,4 +1,4 @@
-"""What there is and how it is: the projects, and the state of the service."""
+"""Pages with the list of projects and the state of the service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def projects(view: View) -> Response:
 
 
 async def operations(view: View) -> Response:
-    """How the service is."""
+    """The page with the state of the service."""
     return view.page("operations.html", await _state(view))
 
 
@@ -31,6 +31,6 @@ async def operations_now(view: View) -> Response:
 
 
 async def _state(view: View) -> Mapping[str, object]:
-    """What the page shows. An older service tells nothing of what it has done."""
+    """Values for the page. An older service reports no activity."""
     status = await view.client.status()
     return {"status": status, "board": board(status.activity) if status.HasField("activity") else None}

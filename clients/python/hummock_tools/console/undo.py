@@ -16,8 +16,8 @@ class Kept(NamedTuple):
     """A memory that can be learnt again.
 
     Attributes:
-        project: Where.
-        memory: As it was.
+        project: Project of the memory.
+        memory: The memory before the change.
         left_as: The version in which it was left, so that nothing is lost that others have written since; empty where
             it was removed.
     """
@@ -49,7 +49,7 @@ class UndoShelf:
         return key
 
     def find(self, key: str) -> Kept | None:
-        """What is kept under a key; None where nothing is."""
+        """The value kept under a key, or None."""
         return self._kept.get(key)
 
     def drop(self, key: str) -> None:

@@ -85,7 +85,7 @@ def _environment() -> jinja2.Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
-    """What all requests share."""
+    """Objects that all requests share."""
 
     client: AsyncClient
     token: FormToken
@@ -149,12 +149,12 @@ class View:
         return self.refusal(self.said(error), status_of(error))
 
     def said(self, error: HummockCallError) -> str:
-        """What went wrong, for people."""
+        """A message for people about a failed call."""
         return describe(error, self.client.target)
 
 
 def status_of(error: HummockCallError) -> int:
-    """What HTTP calls it."""
+    """HTTP status for a failed call."""
     return _HTTP_STATUS.get(error.code, 500)
 
 

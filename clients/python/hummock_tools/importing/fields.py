@@ -1,4 +1,4 @@
-"""What a file holds, line by line, and the fields of foreign records."""
+"""Lines of an import file, and the fields of foreign records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIRST_MILLISECONDS = 1e11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a record begins.
+    """Position of a record in its file.
 
     Attributes:
         line: Counts from 1.

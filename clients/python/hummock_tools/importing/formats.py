@@ -24,14 +24,14 @@ _LEGACY_ORIGINS = {
 }
 
 _SPEAKERS = {"user": pb.ORIGIN_USER_INPUT, "ai": pb.ORIGIN_AI_OUTPUT}
-"""What `emotion` said while it stood for the speaker; never a feeling."""
+"""Origins by the values that `emotion` had while it stood for the speaker; these are never feelings."""
 
 _IDS = uuid.UUID("6f1c1b0e-5f0a-5d7c-9c5e-8a3f0d1f2b11")
 """Namespace of ids that are derived from a memory's content, so that the same file gives the same ids."""
 
 
 class FileFormat(StrEnum):
-    """What a file is."""
+    """Format of an import file."""
 
     JSONL = "jsonl"
     MEM0 = "mem0"
@@ -42,10 +42,10 @@ def read_file(lines: Iterable[bytes], format: FileFormat, project_key: str = "",
     """The records of a file, in its order; of what is wrong in it nothing is raised. NotWhole comes last or not at all.
 
     Args:
-        lines: Of the file.
-        format: The file's.
-        project_key: Of legacy records that name a project, only those of this one; empty takes all.
-        emb_space: Of the vectors that legacy records hold; empty leaves them out.
+        lines: Lines of the file.
+        format: Format of the file.
+        project_key: Reads only legacy records of this project, or without a project; empty reads all.
+        emb_space: Embedding space of the vectors in legacy records; empty leaves them out.
     """
     try:
         match format:

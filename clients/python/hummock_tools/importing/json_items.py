@@ -35,8 +35,8 @@ def messages(
     """A message in protobuf's JSON mapping from each line that is not empty.
 
     Args:
-        lines: Of the file.
-        type_: Of the messages.
+        lines: Lines of the file.
+        type_: Type of the messages.
         upgraded: Makes JSON of today's message of that of an older one; None where there never was another.
     """
     for number, line in enumerate(lines, start=1):
@@ -150,7 +150,7 @@ class _Documents:
         return self._text[self._at : self._at + 1]
 
     def elements_of_object(self) -> Iterator[Item | BadLine]:
-        """Those of the lists that the object holds that comes next; names it when it holds none. Raises: ValueError."""
+        """Elements of the next object's lists; the line is reported if it has no list. Raises: ValueError."""
         first, has_list = self.line(), False
         beside: Fields = {}
         self._take("{")

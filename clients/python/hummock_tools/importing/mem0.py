@@ -12,7 +12,7 @@ from hummock_tools.importing import fields as read
 from hummock_tools.importing.fields import BadRecord, Fields, Line, Part, Place, Retired
 
 _ORIGINS = {"user": pb.ORIGIN_USER_INPUT, "assistant": pb.ORIGIN_AI_OUTPUT}
-"""Who speaks, in memories that were added as they were said."""
+"""Origins by role, for memories that were added verbatim from a conversation."""
 
 _RETIRED = ("deleted", "archived")
 _OWNERS = ("user_id", "agent_id", "app_id", "app")
@@ -53,7 +53,7 @@ def mem0_part(place: Place, fields: Fields, beside: Fields) -> Part:
 
 
 def _names(beside: Fields) -> Iterator[tuple[str, str]]:
-    """What ids stand for."""
+    """Pairs of id and the name that it stands for."""
     for listed, name in (("categories", "name"), ("apps", "name"), ("user", "user_id")):
         found = beside.get(listed)
         for one in found if isinstance(found, list) else [found]:

@@ -34,7 +34,7 @@ def records(lines: Iterable[bytes]) -> Iterator[Part]:
 
 
 def _differing(end: TransferEnd, read: int, memories: int, wrong: int) -> str:
-    """What is not as the end says; empty where all is. A line that is wrong may have been a memory."""
+    """Describes a mismatch with the counts of the end record; empty if there is none. A bad line may be a memory."""
     if end.record_count and end.record_count != read + wrong:
         return f"is not what was exported: it says {end.record_count} records, and holds {read + wrong}"
     if not memories <= end.memory_count <= memories + wrong:

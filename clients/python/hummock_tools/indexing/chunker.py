@@ -60,7 +60,7 @@ def fragments(file: SourceFile) -> list[Fragment]:
 
 
 def _format(suffix: str) -> str:
-    """What to call a file's language when it is none of ours: `yaml`, `sql`."""
+    """Language name for a file in no known language: its suffix, such as `yaml` or `sql`, else `text`."""
     extension = suffix.removeprefix(".")
     return extension if extension.isalnum() and len(extension) <= _MAX_LANGUAGE_CHARACTERS else "text"
 
@@ -108,7 +108,7 @@ class _Cutter:
         yield _trimmed(self.lines, Rows(first, len(self.lines) - 1)), None
 
     def _joins(self, gap: Rows, drafts: list[_Draft], at: int) -> bool:
-        """Whether a gap is small enough to join that draft, which it then has."""
+        """Joins a small gap to that draft if the result is not too large; true if it did."""
         if not drafts or drafts[at].content is not None or characters(self.lines, gap) > _SMALL_GAP_CHARACTERS:
             return False
         rows = drafts[at].rows

@@ -1,4 +1,4 @@
-"""What a file's bytes say of it: generated, a lock, data, a licence, or text that people may ask about.
+"""Classifies a file's bytes: generated, a lock, data, a licence, or text that people may ask about.
 
 Where it is in doubt, it is text. A mark counts at the head of a file only, where a tool puts it: the program that
 writes such marks holds them further down.
@@ -111,7 +111,7 @@ _GENERATED: Final = re.compile(
 
 
 def _is_generated(path: str, suffix: str, head: str) -> bool:
-    """Whether the comments at the file's head say so. A schema that a tool wrote is what people look things up in."""
+    """True if the comments at the file's head say so. Generated schemas do not count: people look things up in them."""
     if _SCHEMA.search(path.casefold()):
         return False
     comments = (_MARKDOWN_HEAD if suffix in MARKDOWN_SUFFIXES else _HEAD).match(head)
@@ -139,7 +139,7 @@ _HASH: Final = re.compile(r"--hash=\w+:|\bsha(?:1|256|384|512)[-:=]|\b[0-9a-f]{4
 
 
 def _is_list_of_hashes(lines: Sequence[str]) -> bool:
-    """Whether a third of the lines pins something by its hash, as requirements with hashes do, or checksums."""
+    """True if a third of the lines pins something by its hash, as requirements with hashes do, or checksums."""
     if len(lines) <= _FEWEST_HASHES:
         return False
     hashes = sum(_HASH.search(line) is not None for line in lines)
@@ -169,7 +169,7 @@ _NUMBER: Final = re.compile(
 
 
 def _is_numbers(data: bytes) -> bool:
-    """Whether nearly all of it is numbers and what stands between them, in whatever language."""
+    """True if nearly all of it is numbers and what stands between them, in whatever language."""
     dense = data.translate(None, b" \t\r\n")
     if len(dense) - len(dense.translate(None, b"0123456789")) < 0.3 * len(dense):
         return False
@@ -180,7 +180,7 @@ _ENCODED: Final = re.compile(rb"[A-Za-z0-9+/]{60,}")
 
 
 def _is_encoded(data: bytes) -> bool:
-    """Whether most of it is Base64 or the like; such a text has few spaces."""
+    """True if most of it is Base64 or the like; such a text has few spaces."""
     if len(data.translate(None, b" \t\r\n")) < 0.9 * len(data):
         return False
     return sum(map(len, _ENCODED.findall(data))) > 0.6 * len(data)
@@ -191,7 +191,7 @@ _DESCRIBED: Final = frozenset({"$schema", "openapi", "swagger", "asyncapi", "aws
 
 
 def _is_json_of_records(text: str) -> bool:
-    """Whether most of its values are numbers, or stand in one list or table of like entries."""
+    """True if most of its values are numbers, or stand in one list or table of like entries."""
     try:
         document: Json = json.loads(text)
     except (ValueError, RecursionError):

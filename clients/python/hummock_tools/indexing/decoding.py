@@ -71,7 +71,7 @@ def decoded(data: bytes) -> Decoded | SkipReason:
 
 
 def _is_noise(text: str) -> bool:
-    """Whether hardly anything is of ASCII, as space, signs and line ends are in all that people write."""
+    """True if hardly any character is ASCII; text by people always has ASCII spaces, signs or line ends."""
     return not text.isascii() and sum(one.isascii() for one in text) < max(2, len(text) / 32, min(len(text), 32) / 8)
 
 
@@ -84,7 +84,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _declared(data: bytes) -> bytes:
-    """What the bytes are in the encoding that they declare; they themselves without one that fits."""
+    """The bytes as UTF-8, decoded by the encoding that they declare; unchanged if none fits."""
     for name in _declarations(data):
         text = _text(data, name)
         if text is not None:
@@ -138,7 +138,7 @@ def _text(data: bytes, encoding: str) -> str | None:
 
 
 def _is_damaged_utf8(data: bytes) -> bool:
-    """Whether most of what is not ASCII is valid UTF-8, which no other encoding brings about."""
+    """True if most non-ASCII parts are valid UTF-8; text in other encodings hardly ever is."""
     text = sample(data).decode(errors="replace")
     lost = text.count("\ufffd")
     return sum(not one.isascii() for one in text) - lost > lost

@@ -1,4 +1,4 @@
-"""Which index of a project a folder belongs to: its own, or that of a root around it.
+"""Chooses the index of a project that a folder belongs to: its own, or that of a root around it.
 
 Each memory of the indexer records its root, so what a project lists says which roots it has. A folder inside an indexed
 root is a part of it, unless the root's walk leaves the folder out; a root that comes to lie inside another one that
@@ -45,19 +45,19 @@ class OtherIndex:
     memories: int
 
     def is_gone(self) -> bool:
-        """Whether its root is known, and no folder of this machine."""
+        """True if its root is known and is no folder on this machine."""
         return is_gone(self.root)
 
 
 class Indexed:
-    """All that the indexer has in a project."""
+    """All indexer memories of a project."""
 
     def __init__(self, held: Iterable[Held], path: str) -> None:
         """Read what is listed.
 
         Args:
             held: Oldest write first. A name belongs to the root that was recorded under it first.
-            path: Where the project lies, as an indexer said: the root of an index without a name that records none.
+            path: Path of the project, as an indexer set it: the root of an unnamed index that records none.
         """
         listed = tuple(held)
         owners = dict.fromkeys(each.name for each in listed)
@@ -89,7 +89,7 @@ class Indexed:
         return min(names, default=None)
 
     def of(self, name: str, root: str) -> list[Held]:
-        """What is recorded of a root under a name."""
+        """Memories recorded for a root under a name."""
         return [each for each in self.held if (each.name, each.root) == (name, root)]
 
     def others(self, mine: Collection[Held]) -> tuple[OtherIndex, ...]:
@@ -100,14 +100,14 @@ class Indexed:
 
 
 def _share_ids(tree: Tree, other: Held) -> bool:
-    """Whether one of two indexes has no name, and the other's name is a folder of it."""
+    """True if one of two indexes has no name and contains a folder with the other's name, so that ids may collide."""
     if not tree.name:
         return bool(other.name) and tree.lists(f"{other.name}/")
     return not other.name and other.id.startswith(escaped(f"{tree.name}/"))
 
 
 def root_of(path: Path) -> str:
-    """What is recorded of the root at a path without links: the path, or a digest of one that cannot be sent."""
+    """The root as it is recorded, for a path without links: the path, or a digest if the path cannot be sent."""
     text = str(path)
     if is_presentable(text) and len(text) <= _MAX_ROOT_CHARACTERS:
         return text
@@ -115,7 +115,7 @@ def root_of(path: Path) -> str:
 
 
 def is_gone(root: str) -> bool:
-    """Whether a root on record is a path, and no folder of this machine; what may not be looked at is there."""
+    """True if a recorded root is a path and no folder on this machine; an unreadable one counts as present."""
     try:
         return root.startswith("/") and not stat.S_ISDIR(Path(root).stat().st_mode)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -125,7 +125,7 @@ def is_gone(root: str) -> bool:
 
 
 def made_names(path: Path) -> tuple[str, str]:
-    """What the index of a root is called that no person named."""
+    """Names that the index of a root gets if no person named it."""
     return "", _own_name(path)
 
 
@@ -140,12 +140,12 @@ def _digest(path: Path, size: int) -> str:
 
 
 def _prefix(tree: Tree) -> str:
-    """What the ids of a tree's memories begin with."""
+    """Prefix of the ids of a tree's memories."""
     return escaped(f"{tree.name}/{tree.part}" if tree.name else tree.part)
 
 
 def _has_half(tree: Tree, older: Sequence[Held]) -> bool:
-    """Whether at least half of what an index of the folder has under another name is in the tree."""
+    """True if the tree has at least half of the memories that an index of the folder holds under another name."""
     local, prefix = tree.hashes(), _prefix(tree)
     moved = (each.id.removeprefix(escaped(f"{each.name}/")) if each.name else each.id for each in older)
     return 2 * sum(f"{prefix}{place}" in local for place in moved) >= len(older)
@@ -201,7 +201,7 @@ class Folder:
         self._tell()
 
     def is_aside(self, path: str) -> bool:
-        """Whether a path relative to the folder lies in one that the walk does not enter."""
+        """True if a path relative to the folder lies in a directory that the walk skips."""
         return self._tree is not None and self._tree.is_aside(f"{self._tree.part}{path}")
 
     def settle(self, indexed: Indexed) -> None:
@@ -230,7 +230,7 @@ class Folder:
         raise ValueError(f"the index {tree.name!r} is another folder's, which is still there: give another --name")
 
     def plan(self, indexed: Indexed) -> tuple[Changes, tuple[OtherIndex, ...]]:
-        """What must be sent and deleted so that the service holds the folder, and which other indexes it has."""
+        """Changes to send so that the service holds the folder's content, and the other indexes of the project."""
         mine = self._mine(self.tree, indexed)
         ids = {each.id for each in mine}
         others = {each.id for each in indexed.held} - ids
@@ -273,7 +273,7 @@ class Folder:
         return self._trees[key]
 
     def _fits(self, tree: Tree, indexed: Indexed) -> bool:
-        """Whether the folder's files may be kept in this index without a loss to another root."""
+        """True if the folder's files may be stored in this index without loss to another root."""
         if tree.part:
             return tree.lists(tree.part) or not self._has_files()
         if indexed.owners.get(tree.name) == root_of(tree.root):
@@ -293,7 +293,7 @@ class Folder:
         return own.counts.files > 0
 
     def _mine(self, tree: Tree, indexed: Indexed) -> list[Held]:
-        """What the tree answers for: the memories that it no longer has of these are deleted."""
+        """Memories that the tree owns; those that it no longer contains are deleted."""
         answered = {root_of(tree.root), ""}
         if tree.name:
             # A folder that moved, or a clone on another machine: who gives the name says that it is the same.

@@ -1,4 +1,4 @@
-"""Which encoding a text without a declaration is in: how likely its characters are in the languages that use each.
+"""Guesses the encoding of a text without a declaration by how common its characters are in each language.
 
 A few words must do, for what is not ASCII in a source is a comment or two. Detectors that are made for pages of prose
 took two thirds of short Chinese comments for Korean.
@@ -83,7 +83,7 @@ def sample(data: bytes) -> bytes:
 
 
 def _scores(data: bytes, part: bytes) -> Iterator[tuple[float, str, str]]:
-    """How likely a part is in each encoding in which all can be, and what it says there."""
+    """Score, encoding and decoded text of a part, for each encoding that can decode all of the data."""
     for encoding, floor in _FLOORS.items():
         try:
             data.decode(encoding)
@@ -136,7 +136,7 @@ def _is_ascii_letter(one: str) -> bool:
 
 @cache
 def _characters(encoding: str) -> Mapping[str, float]:
-    """How likely each character of an encoding is among those that are not ASCII."""
+    """Probability of each character of an encoding among those that are not ASCII."""
     match encoding:
         case "gb18030":
             common, rest = _plane("gb2312", 0xB0, 0xD7), _plane("gb2312", 0xD8, 0xF7)

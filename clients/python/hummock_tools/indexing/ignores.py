@@ -30,7 +30,7 @@ class Rules:
 
     @classmethod
     def read(cls, prefix: str, data: bytes) -> Self:
-        """What the bytes of such a file say.
+        """Parses the content of an ignore file.
 
         Raises:
             ValueError: A line is no pattern.
@@ -49,7 +49,7 @@ class Rules:
 
     @property
     def bring_back(self) -> bool:
-        """Whether any of them brings something back."""
+        """True if any rule brings a path back."""
         return any(pattern.include is False for pattern in self.spec.patterns)
 
 

@@ -1,4 +1,4 @@
-"""What each programming language calls its functions and classes in its tree-sitter grammar."""
+"""Node names for functions and classes in each programming language's tree-sitter grammar."""
 
 from __future__ import annotations
 
@@ -239,6 +239,6 @@ def parser_for(language: Language) -> Parser | None:
 
 
 def without_grammar(names: Iterable[str]) -> list[str]:
-    """Those of the named languages that we know but cannot parse here, sorted; their files fall to line windows."""
+    """Named languages that are known but cannot be parsed here, sorted; their files are cut into line windows."""
     known = (_BY_NAME[name] for name in set(names) if name in _BY_NAME)
     return sorted(language.name for language in known if parser_for(language) is None)

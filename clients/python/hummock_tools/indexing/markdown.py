@@ -35,7 +35,7 @@ _PATH_LIKE = re.compile(r"[\w./@+-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainEntry:
-    """What a document says on one subject.
+    """A section of a document on one subject.
 
     Attributes:
         domain: The heading; of one that other documents have too, the title, for "Choice" names nothing by itself.
@@ -105,7 +105,7 @@ def _entry(
 
 
 def _aliases(heading: str) -> tuple[str, ...]:
-    """What else a heading may be called: `还款 (Repayment)` by either part, `3. Storage` without its number."""
+    """Other names of a heading: either part of `还款 (Repayment)`, or `3. Storage` without its number."""
     whole = _NUMBERING.sub("", heading)
     parts = [whole, *_ALIAS_PARTS.split(whole)] if _ALIAS_PARTS.search(whole) else [whole]
     named = (part.strip() for part in parts)

@@ -1,4 +1,4 @@
-"""What a repository is made with, by the manifests of its build tools."""
+"""Reads a repository's technologies from the manifests of its build tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ASIDE: Final = frozenset(
 
 
 class _Ecosystem(StrEnum):
-    """Where a dependency's name means something."""
+    """Namespace of a dependency's name."""
 
     JVM = "jvm"
     """`group:artifact`, and `plugin:<id>` of Gradle."""
@@ -54,7 +54,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a repository is made with, as people call it; the manifests that say so, and those that say nothing."""
+    """A repository's technologies by their common names; the manifests that name them, and the unreadable ones."""
 
     tech_stack: tuple[str, ...] = ()
     manifests: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Manifests:
         self._read.append(file.path)
 
     def made(self) -> Made:
-        """What all of them say together; languages first."""
+        """Summary of all manifests; languages come first."""
         named = _technologies(self._dependencies.keys())
         # Who writes TypeScript has said so.
         languages = [one for one in self._languages if not (one == "JavaScript" and "TypeScript" in named)]
@@ -102,7 +102,7 @@ class Manifests:
 
 
 def is_manifest(path: str) -> bool:
-    """Whether a file of this path, relative to the root, may say what the project is made with."""
+    """True if a file of this path, relative to the root, may name the project's technologies."""
     return _kind(path) is not None
 
 
@@ -279,7 +279,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 
 
 def _technologies(dependencies: Collection[_Dependency]) -> tuple[str, ...]:
-    """What people call these, each once, at most `MOST_NAMED`, in the order of the table."""
+    """Common names of these dependencies' technologies, each once, at most `MOST_NAMED`, in the order of the table."""
     named = [technology.name for technology in _TABLE if _is_meant(technology, dependencies)]
     return tuple(named[:MOST_NAMED])
 
@@ -294,7 +294,7 @@ def _is_meant(technology: _Technology, dependencies: Collection[_Dependency]) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Technology:
-    """What people call it, and shell patterns of the dependencies that mean it."""
+    """A technology's common name, and shell patterns of the dependencies that indicate it."""
 
     name: str
     patterns: tuple[tuple[_Ecosystem, str], ...]

@@ -1,4 +1,4 @@
-"""Which files of a repository are left out, and why."""
+"""Rules for files of a repository that are left out, with their reasons."""
 
 import re
 from collections import Counter
@@ -58,7 +58,7 @@ _OF_LITTLE_USE = frozenset(
 
 
 def may_be_brought_back(reason: SkipReason) -> bool:
-    """Whether a rule of the user's own may bring such a path back; secrets and what cannot be read stay out."""
+    """True if a user's own rule may bring such a path back; secrets and unreadable files stay out."""
     return reason in _OF_LITTLE_USE
 
 
@@ -142,7 +142,7 @@ def _is_for_recordings(folders: Sequence[str]) -> bool:
 
 
 def is_configuration(path: str) -> bool:
-    """Whether JSON of this path is something that people write: configuration, schemas, texts of a user interface."""
+    """True if JSON at this path is written by people: configuration, schemas, texts of a user interface."""
     *parents, name = path.casefold().split("/")
     is_hidden = any(part.startswith(".") for part in (*parents, name))
     is_named_so = _CONFIGURATION_NAMES.match(name) is not None
@@ -150,13 +150,13 @@ def is_configuration(path: str) -> bool:
 
 
 def is_presentable(path: str) -> bool:
-    """Whether a path can be sent and printed: UTF-8, at most 1,024 characters, none of them control or direction."""
+    """True if a path can be sent and printed: UTF-8, at most 1,024 characters, none of them control or direction."""
     return len(path) <= _MAX_PATH_CHARACTERS and not _UNPRESENTABLE.search(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkCounts:
-    """What a walk met so far: files yielded, their bytes, and how many paths each reason left out."""
+    """Counts of a walk so far: files yielded, their bytes, and paths left out by reason."""
 
     files: int
     file_bytes: int

@@ -36,7 +36,7 @@ _FIELDS = ("tech_stack", "path")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a stage is: files read, memories sent or deleted; `total` is None while it is not known."""
+    """Progress of a stage: files read, memories sent or deleted; `total` is None while it is not known."""
 
     stage: Stage
     done: int
@@ -54,13 +54,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfoReport:
-    """What the project's prompts say of it now, by which manifests, and what of it a person said before.
+    """Project information after a run: its values, the manifests they come from, and the fields that a person had set.
 
     Attributes:
-        tech_stack: As the project has it.
-        path: Likewise.
-        made: What the manifests say.
-        kept: "tech_stack" or "path", where somebody has said something else than was found.
+        tech_stack: Technologies of the project after the run.
+        path: Path of the project after the run.
+        made: Technologies that the manifests name.
+        kept: "tech_stack" or "path" if a person had set another value than was found.
     """
 
     tech_stack: tuple[str, ...]
@@ -71,19 +71,19 @@ class InfoReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a run did.
+    """Result of a run.
 
     Attributes:
-        project: Where it is indexed.
+        project: Project of the index.
         root: The root that the folder belongs to, and `part`, the folder below it; empty for all of the root.
         part: See there.
-        name: What the root's index is called in the project; its first one has no name.
+        name: Name of the root's index in the project; the first index has none.
         others: The other indexes of the project.
         nested: Paths of repositories inside the folder that it leaves out, and that are not indexed in the project.
         taken: Paths of files with memories that were not sent: another index has their ids.
         guessed: Files that are not UTF-8 and do not say what they are, and the encoding in which they were read.
         undecided: Paths of those that were left out because no encoding was likely, or several were.
-        secrets: Those of what was sent, a kind each.
+        secrets: Secrets in what was sent, one entry a kind.
         without_grammar: Languages that were cut by lines for want of the extra `code`.
         info: None where nothing was found to index.
     """
@@ -124,7 +124,7 @@ def sync(
         path: A repository, or a folder of one.
         project: The project, which is created when it does not exist.
         channel: To the service, with its credentials.
-        name: Of the folder's index, put before all paths. Empty for the one that it has; further roots get one each.
+        name: Name of the folder's index, put before all paths. Empty keeps the present one; further roots get one each.
         on_progress: Called as each stage goes on.
         on_skip: Called with path and reason for each file and folder that is left out; not for what git ignores.
 
@@ -237,7 +237,7 @@ class _Service:
         self._projects = ProjectServiceStub(channel)
 
     def indexed(self) -> Indexed:
-        """What the indexer has in the project."""
+        """The indexer's memories in the project."""
         held = list(self._listed())
         info = self._info() if any(not each.name and not each.root for each in held) else None
         is_indexers = info is not None and info.path_origin == memory_pb2.ORIGIN_INDEXER
@@ -327,7 +327,7 @@ class _Service:
             self._say(project_service_pb2.ProjectInfo(), ["path"])
 
     def _info(self) -> project_service_pb2.ProjectInfo:
-        """What is known of the project; nothing of one that does not exist."""
+        """Stored information about the project; empty if the project does not exist."""
         request = project_service_pb2.GetProjectRequest(project=self.project)
         try:
             return self._projects.GetProject(request, timeout=_UNARY_TIMEOUT_S).project.info

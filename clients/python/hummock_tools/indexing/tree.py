@@ -28,17 +28,17 @@ _MAX_NAME_CHARACTERS = 100
 
 @dataclass(slots=True, kw_only=True)
 class _File:
-    """What is known of a file since it was read.
+    """State of a file since it was last read.
 
     Attributes:
-        stamp: What the file system said of it just before; differs when it may have been written to.
-        reason: Why it is not indexed; nothing below is known then.
-        digest: Of its bytes.
-        file_bytes: How many these are.
-        language: What it was cut as; empty for documents.
+        stamp: Its file-system metadata just before reading; differs if it may have been written to.
+        reason: Reason why it is not indexed; the fields below are unset then.
+        digest: Hash of its bytes.
+        file_bytes: Its size.
+        language: Language it was cut by; empty for documents.
         hashes: Source hashes of its memories by their ids.
         kept: A document, which is cut again when other files come or go, or a manifest.
-        names: What its sections are called, of a document.
+        names: Names of a document's sections.
         guessed: The encoding that was guessed for it; empty where it is known.
     """
 
@@ -131,11 +131,11 @@ class Tree:
         return _differing(before, files, self.part)
 
     def lists(self, folder: str) -> bool:
-        """Whether the last look met a file in a folder, relative to the root and with `/` at its end."""
+        """True if the last look found a file in a folder, which is relative to the root and ends with `/`."""
         return any(path.startswith(folder) for path in self._files)
 
     def is_aside(self, path: str) -> bool:
-        """Whether a path lies in a folder that was not entered when the tree was last looked at, nor would be now."""
+        """True if a path lies in a folder that the walk skipped when it last looked, and would skip now."""
         folders = (path[:at] for at, letter in enumerate(path) if letter == "/")
         return any(folder_reason(folder, self._own) is not None for folder in folders)
 
@@ -165,7 +165,7 @@ class Tree:
         self._fresh = {}
 
     def made(self) -> Made:
-        """What the manifests say."""
+        """Technologies that the manifests name."""
         manifests = Manifests()
         for path, file in self._files.items():
             if file.kept is not None and is_manifest(path):
@@ -173,7 +173,7 @@ class Tree:
         return manifests.made()
 
     def domain_entries(self) -> int:
-        """How many of the memories are sections of documents."""
+        """Number of memories that are sections of documents."""
         return sum(
             len(file.hashes) for path, file in self._files.items() if _is_document(path) and path.startswith(self.part)
         )
@@ -248,7 +248,7 @@ class Tree:
 
 
 def shown_root(tree: Tree) -> str:
-    """Where the repository lies; empty where that cannot be said, or where the project has several."""
+    """Path of the repository; empty if it cannot be sent, or if the project has several."""
     path = str(tree.root)
     return path if not tree.name and is_presentable(path) else ""
 
@@ -270,7 +270,7 @@ def _stamp(root_fd: int, path: str) -> _Stamp:
 
 
 def _shared_names(files: Mapping[str, _File]) -> frozenset[str]:
-    """What sections of several documents are called."""
+    """Names that sections of several documents share."""
     counts = Counter(name for file in files.values() for name in file.names)
     return frozenset(name for name, count in counts.items() if count > 1)
 
@@ -280,7 +280,7 @@ def _is_document(path: str) -> bool:
 
 
 def _is_touched(path: str, touched: Collection[str]) -> bool:
-    """Whether the file is touched, or a folder that it lies in: a folder is moved with all that is in it."""
+    """True if the file, or a folder that contains it, is touched: moving a folder moves all of its files."""
     if not touched:
         return False
     return path in touched or any(path[:at] in touched for at, letter in enumerate(path) if letter == "/")
@@ -291,7 +291,7 @@ def _indexed(files: Mapping[str, _File]) -> set[str]:
 
 
 def _differing(before: Mapping[str, _File], after: Mapping[str, _File], part: str) -> int:
-    """How many indexed files of a part are only in one of them, or have other bytes."""
+    """Number of indexed files of a part that are in only one of the two, or have other bytes."""
     digests = [
         {(path, files[path].digest) for path in _indexed(files) if path.startswith(part)} for files in (before, after)
     ]

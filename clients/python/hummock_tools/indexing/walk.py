@@ -56,7 +56,7 @@ def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
 
 
 def own_rules(root_fd: int) -> Rules | None:
-    """What the root's `.hummockignore` says, if there is one.
+    """Rules of the root's `.hummockignore`, or None if there is no such file.
 
     It leaves out more than git does, and brings back (`!`) what git or this index would leave out.
 
@@ -119,7 +119,7 @@ def list_paths(root: Path, root_fd: int, own: Rules | None, on_skip: OnSkip) -> 
 
 
 def _listed_by_git(root: Path, own: Rules | None) -> list[str]:
-    """What git lists below the root: tracked, not ignored, or brought back. Empty when git cannot say."""
+    """Paths below the root that git tracks or does not ignore, and those brought back. Empty if git cannot tell."""
     if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return []
     listed = _ls_files(root, "--cached", "--others", "--exclude-standard")
@@ -136,7 +136,7 @@ def _ls_files(root: Path, *arguments: str) -> list[str]:
 
 
 def git(root: Path, *arguments: str) -> bytes:
-    """What a git command prints in the folder `root`; nothing when there is no git, or it fails."""
+    """Output of a git command in the folder `root`; empty if git is missing or fails."""
     program = shutil.which("git")
     if program is None:
         return b""

@@ -34,7 +34,7 @@ Wait: TypeAlias = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one batch of changes came to: how many indexed files were new, different or gone, and the run's report."""
+    """Result of a batch of changes: how many indexed files were new, different or gone, and the run's report."""
 
     files_changed: int
     report: SyncReport
@@ -42,12 +42,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Who hears of what happens between batches.
+    """Callbacks for events between batches.
 
     Attributes:
         on_away: Called once for each absence of the service; it is asked again until it answers.
         on_trouble: Called when the user's rules cannot be read; what they were stays in force.
-        on_progress: As of `sync`, but for files that are read, which the folder tells of.
+        on_progress: See `sync`; files that are read are reported by the folder instead.
     """
 
     on_away: Callable[[grpc.Call], None]
@@ -63,15 +63,15 @@ class Follower:
     """Keeps a project of the service in step with one folder. Several may follow the same one, or a part of it."""
 
     def __init__(self, folder: Folder, project: str, dial: Dial, told: Told, wait: Wait = time.sleep) -> None:
-        """Nothing is read or sent yet.
+        """Prepares to follow a folder; nothing is read or sent yet.
 
         Args:
-            folder: What is followed.
+            folder: Folder to follow.
             project: The project.
             dial: Gives a channel for one batch: one that lost its service would wait longer and longer before it
                 tried again.
-            told: Who hears of it.
-            wait: Lets as many seconds pass.
+            told: Callbacks for events between batches.
+            wait: Sleeps for the given seconds.
         """
         self._folder = folder
         self._project = project
@@ -81,7 +81,7 @@ class Follower:
         self._is_first = True
 
     def follow(self, changes: Iterable[frozenset[str]]) -> Iterator[Batch]:
-        """What each set of changed paths came to, until these end; errors as of `take`."""
+        """Result of each set of changed paths, until these end; errors as of `take`."""
         for touched in changes:
             batch = self.take(touched)
             if batch is not None:
@@ -187,7 +187,7 @@ def _await_git(lock: Path | None, wait: Wait) -> None:
 
 
 def _is_held(lock: Path) -> bool:
-    """Whether git is at work, and did not leave the lock behind when it was killed."""
+    """True if git is at work; a lock left by a killed git does not count."""
     try:
         return time.time() - lock.stat().st_mtime < _LOCK_STALE_S
     except OSError:

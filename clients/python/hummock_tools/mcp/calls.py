@@ -22,7 +22,7 @@ _ENDING_S = 1.0
 """A service that ends may still take connections for so long."""
 
 _READY_S = 20.0
-"""So long one that was started, and listens, has to answer."""
+"""Longest wait for a started service that listens to answer."""
 
 
 class ProjectCalls:
@@ -80,7 +80,7 @@ class ProjectCalls:
         return TaskContext.of(await self._answered(lambda: self._client.send(request)))
 
     async def _answered(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """What the service answers; where it had to be started first, or again, that is done.
+        """The service's answer; starts the service first, or again, if necessary.
 
         A write is repeated only when it found nobody: remembering twice is one memory, forgetting twice as once.
         """
@@ -104,7 +104,7 @@ class ProjectCalls:
             raise failure(describe(error, self._client.target)) from error
 
     async def _reached_again(self) -> bool:
-        """Whether something was done about a service that did not answer; it does then."""
+        """Restarts a service that did not answer; true if it is ready then."""
         if not await self._reach():
             await asyncio.sleep(_ENDING_S)
             if not await self._reach():

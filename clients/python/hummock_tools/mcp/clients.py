@@ -26,10 +26,10 @@ class McpClient:
     """A program that starts MCP servers.
 
     Attributes:
-        title: Its name for people.
+        title: Name for people.
         servers: The key of the file under which servers stand by name.
         user_file: Path of the user's file on Linux, below the home directory.
-        mac_user_file: The same on macOS; empty where it is the same.
+        mac_user_file: The user's file on macOS; empty if it has the same path.
         workspace_file: Path of the file that a repository brings along; empty where there is none.
         workspace_folder: How an argument of that file names the repository; "." where the server is started in it.
         extra: What an entry holds besides command and arguments.
@@ -49,11 +49,11 @@ class McpClient:
         """The file of a scope; None where the program has none.
 
         Args:
-            scope: Whose file.
+            scope: Owner of the file.
             home: The user's home directory.
             workspace: The repository.
             environ: The environment, which moves some of the files.
-            platform: As in `sys.platform`.
+            platform: The value of `sys.platform`.
         """
         if scope == "workspace":
             return workspace / self.workspace_file if self.workspace_file else None
@@ -67,7 +67,7 @@ class McpClient:
         return home / self.user_file
 
     def entry(self, command: Sequence[str]) -> dict[str, Any]:
-        """How it writes down a server that this command starts."""
+        """Entry of the client's configuration file for a server that this command starts."""
         program, *arguments = command
         return {**self.extra, "command": program, "args": arguments}
 

@@ -29,7 +29,7 @@ class Change:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to write."""
+        """True if the file's content changes."""
         return self.before != self.after
 
     def write(self) -> None:
@@ -44,7 +44,7 @@ class Change:
 
 
 def change_of(path: Path, table: str, entry: Mapping[str, Any] | None) -> Change:
-    """What writing an entry means to a file, JSON with comments or TOML by its name; None takes the entry out.
+    """The change that writes an entry to a file, JSON with comments or TOML by its name; None removes the entry.
 
     Raises:
         Unchangeable: The file cannot be read, or not be changed without harm.

@@ -36,7 +36,7 @@ _MOST_DIGITS: Final = 4300
 
 
 class NotAMessage(ValueError):
-    """What was sent is none that the server takes; `answers` are what the sender gets."""
+    """The input is not a message that the server accepts; `answers` are sent back."""
 
     def __init__(self, *answers: JSONRPCError) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How the service is reached, and what is said when it is not; apart from the calls, for it needs nothing of gRPC."""
+"""Reaches the service, and describes failures to; apart from the calls, since it needs no gRPC."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reach(Protocol):
     """Sees to it that there is a service to call."""
 
     async def __call__(self) -> bool:
-        """Whether anything was done about it, so that a call that failed may work now. Raises: Refused."""
+        """Starts the service if possible; true if a failed call may work now. Raises: Refused."""
 
 
 async def as_it_is() -> bool:

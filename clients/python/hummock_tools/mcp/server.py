@@ -91,7 +91,7 @@ def memory_server(connect: Callable[[], ProjectCalls], on_start: Callable[[], No
 
 
 class _Handlers:
-    """What the server answers to each kind of request."""
+    """Handlers of the server's requests."""
 
     def __init__(self, connect: Callable[[], ProjectCalls]) -> None:
         self._connect = connect
@@ -124,7 +124,7 @@ class _Handlers:
     async def list_resources(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        """None by itself: memories are found by asking, then read by their ids."""
+        """Lists no resources: memories are found by asking, then read by their ids."""
         return ListResourcesResult(resources=[])
 
     async def list_resource_templates(

@@ -22,8 +22,8 @@ async def over_stdio(project: str, target: str, reach: Reach | None) -> None:
     """Answer on stdout what comes on stdin until that ends; the log goes to stderr.
 
     Args:
-        project: Whose memories.
-        target: Where the service listens. It is called when a tool is, so it may start later and be restarted.
+        project: Project of the memories.
+        target: Address of the service. It is called when a tool is, so it may start later and be restarted.
         reach: Starts the service where it is away; None leaves that to others.
 
     Raises:

@@ -70,7 +70,7 @@ async def _pass_on(text: str, messages: MemoryObjectSendStream[SessionMessage | 
 
 
 def _take_stdin() -> BinaryIO:
-    """What came on stdin until now; from now on it is empty for all others, above all for children."""
+    """Takes over stdin; from now on it is empty for everything else, above all for child processes."""
     taken = os.fdopen(os.dup(0), "rb")
     with open(os.devnull, "rb") as empty:  # noqa: PTH123 - no Path
         os.dup2(empty.fileno(), 0)

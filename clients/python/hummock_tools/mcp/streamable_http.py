@@ -25,7 +25,7 @@ SESSION_IDLE_S: Final = 1800.0
 
 
 def url_of(listener: socket.socket) -> str:
-    """What clients are told to connect to."""
+    """URL that clients connect to."""
     return f"{loopback.url_of(listener)}{PATH}"
 
 

@@ -41,12 +41,12 @@ _REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempote
 
 
 class Arguments(BaseModel):
-    """What a tool takes; an argument that it does not know is refused."""
+    """Arguments of a tool; unknown arguments are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
-        """What the tool answers. Raises: Refused."""
+        """Runs the tool and returns its answer. Raises: Refused."""
         raise NotImplementedError
 
 
@@ -81,7 +81,7 @@ class Remember(Arguments):
     tags: Annotated[tuple[str, ...], Field(description='标签，可省略。Labels, for example "checkout".')] = ()
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
-        """What became of it."""
+        """Remembers the text and returns the outcome."""
         return _answer(await calls.remember(self.text, self.title, self.tags))
 
 
@@ -98,7 +98,7 @@ class Forget(Arguments):
     ]
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
-        """How many went."""
+        """Forgets the memories and returns the outcome."""
         return _answer(await calls.forget(self.ids))
 
 
