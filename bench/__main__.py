@@ -70,7 +70,7 @@ EVERY = {**QUICK, **LONG}
 
 
 def run(parts: Mapping[str, Measure], options: Options, results: Path, name: str) -> bool:
-    """Whether every part came to its end: one that fails is said aloud and the next one runs.
+    """Runs all parts; true if every one ended. A part that fails is reported and the next one runs.
 
     The report, `<name>.json` and so on in the folder of results, is written after each part, in place of what the part
     had found before.

@@ -23,7 +23,7 @@ RECALL = "/hummock.v1.ContextService/Recall"
 LEARN = "/hummock.v1.ContextService/Learn"
 WARM_UP_CALLS = 200
 TAG = "quarter"
-"""What row 1's recalls filter by."""
+"""Tag that row 1's recalls filter by."""
 _CALL_S = 60.0
 _CALLS_FOR_P99_9 = 1000
 

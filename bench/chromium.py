@@ -44,7 +44,7 @@ addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI, s
 
 
 def missing_programs() -> list[str]:
-    """Which of Chromium and its driver are not here."""
+    """Names of Chromium and its driver where they are missing."""
     return [name for name in PROGRAMS if shutil.which(name) is None]
 
 
@@ -88,7 +88,7 @@ class Window:
         return result
 
     def resize(self, width: int, height: int, scale: float = 1.0) -> None:
-        """So many CSS pixels for the page, each of `scale` pixels a side."""
+        """Resizes the page to so many CSS pixels, each of `scale` pixels a side."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
         self.command("Emulation.setDeviceMetricsOverride", **metrics)
 
@@ -116,11 +116,11 @@ class Window:
         WebDriverWait(self.driver, _WAIT_S, poll_frequency=0.02).until(staleness_of(page))
 
     def run(self, body: str, *arguments: Any) -> Any:
-        """What a function of this body returns in the page."""
+        """Runs a function of this body in the page and returns its result."""
         return self.driver.execute_script(body, *arguments)
 
     def awaited(self, promise: str, *arguments: Any) -> Any:
-        """What a promise of the page comes to; `promise` is an expression. Raises: TimeoutException, after 30 s."""
+        """Result of a promise in the page; `promise` is an expression. Raises: TimeoutException, after 30 s."""
         body = f"const done = arguments[arguments.length - 1]; ({promise}).then(done);"
         return self.driver.execute_async_script(body, *arguments)
 
@@ -133,11 +133,11 @@ class Window:
         ActionChains(self.driver, duration=0).key_down(modifier).send_keys(key).key_up(modifier).perform()
 
     def picture(self, file: Path) -> None:
-        """What is seen of the page, as PNG."""
+        """Saves a picture of the page as PNG."""
         file.write_bytes(self.driver.get_screenshot_as_png())
 
     def complaints(self) -> list[str]:
-        """What the page has violated since it was opened, and what the console of the browser has been told."""
+        """Policy violations of the page since it was opened, and messages in the browser's console."""
         violations: list[str] = self.run("return window.violations")
         told = [
             f"{each['level']} {each['message']}" for each in self.driver.execute("getLog", {"type": "browser"})["value"]

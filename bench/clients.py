@@ -34,7 +34,7 @@ class Client:
     """A program that times calls through the stub and through the facade of one language.
 
     Attributes:
-        name: Of the language.
+        name: Name of the language.
         tool: Without which it cannot be run.
         command: Run in the repository's root; target, project, id and number of calls are added.
     """
@@ -100,7 +100,7 @@ def measure(options: Options) -> Findings:
 
 
 def _rounds(clients: Sequence[Client], target: str, calls: int) -> Iterator[tuple[Client, list[Beside]]]:
-    """What each client found; they take turns, so that what else the machine does meets all of them."""
+    """Results of each client; clients take turns, so that other load on the machine meets all of them."""
     found: dict[str, list[Beside]] = {client.name: [] for client in clients}
     for _ in range(ROUNDS):
         for client in clients:

@@ -34,11 +34,11 @@ FAILURES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a part is told.
+    """Options of a part.
 
     Attributes:
-        stores: Where filled stores are kept, and all that is written meanwhile: the disk that is measured.
-        models_dir: Where real models are.
+        stores: Directory of filled stores and of all that is written meanwhile: its disk is measured.
+        models_dir: Directory of real models.
         queries: Measured calls of one client; p99 wants some hundreds.
     """
 
@@ -62,7 +62,7 @@ def options_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def options_of(given: argparse.Namespace) -> Options:
-    """What was given."""
+    """Options from the command line."""
     given.dir.mkdir(parents=True, exist_ok=True)
     return Options(
         stores=Stores(directory=given.dir.absolute()), models_dir=given.models_dir.absolute(), queries=given.queries
@@ -84,7 +84,7 @@ def run_parts(parts: Sequence[Measure], description: str | None) -> Report:
 
 
 def one_line(failed: BaseException) -> str:
-    """What a failure says; that of a call has many lines."""
+    """Message of a failure on one line; that of a call has many."""
     return " ".join(str(failed).split())
 
 

@@ -140,7 +140,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Space:
-    """Where vectors live: the space's id, as AdminService.Status names it, and each topic's centre (TOPICS, dim)."""
+    """A vector space: its id, as AdminService.Status names it, and the centre of each topic (TOPICS, dim)."""
 
     id: str
     centres: NDArray[np.float64]

@@ -37,11 +37,11 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """What came of calls with one deadline.
+    """Results of calls with one deadline.
 
     Attributes:
-        times_s: Of those that were answered in time.
-        late: How many were not.
+        times_s: Seconds of the calls that were answered in time.
+        late: Number of calls that were not.
         left_out: How many answers went without each path.
     """
 

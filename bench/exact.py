@@ -41,7 +41,7 @@ class Case:
     Attributes:
         recall: The least recall@10.
         share: Longest p50 of a recall, as a share of an exact scan of all rows by NumPy.
-        p50_ms: The same, as a guide.
+        p50_ms: Guide for the p50.
     """
 
     name: str
@@ -135,7 +135,7 @@ def scarce(tagged: dict[str, Flags], most: int) -> Iterator[tuple[tuple[str, ...
 
 
 def _counts_row(recall: Recall, corpus: Corpus, tagged: dict[str, Flags]) -> Row:
-    """Whether as many come as there are, up to ten: where there are few, and by both kinds of recall."""
+    """Share of recalls that return all matches, up to ten, if few memories pass; for both kinds of recall."""
     asked = kept = 0
     for number, (tags, matches) in enumerate(scarce(tagged, 2 * K)):
         (request,) = recall_requests(corpus, [_QUERIES - 1 - number % _QUERIES], *tags)

@@ -34,14 +34,14 @@ class NoCompiler(BenchFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What came of one run of the generator.
+    """Results of one run of the generator.
 
     Attributes:
         latency: Open loop: from the moment at which a call was to be sent, so that a service that falls behind is not
             spared. Closed loop: from sending.
         failed: Calls without a reply; they are in no latency.
-        own_cpu_share: Of one core, that the generator took.
-        reply_bytes: Of all replies together.
+        own_cpu_share: Share of one core that the generator took.
+        reply_bytes: Total size of the replies.
         replies: Messages that came for the first request and every 16th behind it, in the order in which they came.
     """
 
@@ -133,7 +133,7 @@ class Generator:
 
 
 def arrivals_s(rate_per_s: float, count: int, seed: int) -> Seconds:
-    """When calls come that know nothing of each other: (count,) seconds, ascending, a Poisson process of that rate."""
+    """Arrival times of independent calls: (count,) seconds, ascending, a Poisson process of that rate."""
     gaps = np.random.default_rng(seed).exponential(1 / rate_per_s, count)
     return np.cumsum(gaps)
 

@@ -141,7 +141,7 @@ def _questions(root: Path) -> Iterator[str]:
 
 
 def _cut_s(root: Path) -> float:
-    """What it takes to read the folder and cut it, with nobody to send it to."""
+    """Seconds to read the folder and cut it, without sending anything."""
     started_s = time.perf_counter()
     for file in walk(root, lambda path, reason: None):
         fragments(file)
@@ -199,7 +199,7 @@ def _note(text: str) -> memory_pb2.Memory:
 
 
 def _learn_notes(service: Serving, texts: Iterator[str]) -> None:
-    """What is asked beside the indexing: sentences, which have their vectors when this returns."""
+    """Learns the sentences that are asked during the indexing; they have their vectors when this returns."""
     request = pb.LearnRequest(project=_OTHER, memories=map(_note, texts), embedding=pb.EMBEDDING_MODE_INLINE)
     ContextServiceStub(service.channel).Learn(request)
 

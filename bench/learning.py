@@ -32,7 +32,7 @@ _WARM_UP = 100
 _HANGS_S = 60.0
 _NONE, _AGAIN, _DEAD, _HANGING = "none", "none, again", "dead", "hanging"
 _TIMES = 1.1
-"""What counts as unchanged: p99 to that beside no language model."""
+"""Largest ratio of p99 to that without a language model that counts as unchanged."""
 _SEED = 7420
 _RENDER = "/hummock.v1.ContextService/RenderTurn"
 _OBSERVE = "/hummock.v1.LearningService/ObserveTurn"

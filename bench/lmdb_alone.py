@@ -34,7 +34,7 @@ class LmdbAlone:
     random: np.random.Generator
 
     def write(self, memories: int) -> None:
-        """So many memories, durable in one transaction."""
+        """Writes so many memories, durable in one transaction."""
         with self.environment.begin(write=True) as transaction:
             for _ in range(memories):
                 key = self.random.bytes(_KEY_BYTES)
@@ -60,7 +60,7 @@ class LmdbAlone:
 
 @contextmanager
 def lmdb_alone(directory: Path) -> Iterator[LmdbAlone]:
-    """Such an environment below a directory, whose disk is measured; gone afterwards."""
+    """A filled environment below a directory, whose disk is measured; removed afterwards."""
     with TemporaryDirectory(prefix="lmdb-", dir=directory) as name:
         environment = lmdb.open(name, map_size=_MAP_BYTES, max_dbs=_TABLES)
         tables = tuple(environment.open_db(str(table).encode()) for table in range(_TABLES))

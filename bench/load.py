@@ -152,7 +152,7 @@ def _beside(readers: int) -> str:
 def served(
     service: Serving, generator: Generator, messages: list[bytes], clients: int, rate_per_s: float | None
 ) -> Served:
-    """These recalls, closed loop or at a rate, and the service's CPU meanwhile.
+    """Sends these recalls, closed loop or at a rate; returns the load and the service's CPU time meanwhile.
 
     Raises: BenchFailed: among the replies that were kept one found nothing, left something out or came from the cache.
     """

@@ -1,4 +1,4 @@
-"""Where and with what a figure was measured; without it a figure says nothing."""
+"""Machine and software that a figure was measured with; without them a figure says nothing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Machine:
     """The machine and the code.
 
     Attributes:
-        load_average: Of the last minute, before the bench began: above 0 others used the machine too.
-        file_system: Of the bench's directory; "tmpfs" means that no disk was waited for. "unknown" outside Linux.
+        load_average: Load of the minute before the bench began: above 0 others used the machine too.
+        file_system: File system of the bench directory; "tmpfs" means no disk, "unknown" is any outside Linux.
         commit: With DIRTY behind it when tracked files other than results differ from it; "unknown" outside a
             repository.
     """

@@ -34,7 +34,7 @@ _WHAT = "A: recalls as in row 1, open loop (Poisson) over 500 connections"
 
 @dataclass(slots=True)
 class Beside:
-    """What single callers saw meanwhile: seconds of calls that were answered, and of those that were refused."""
+    """Times of single callers during the load: seconds of answered and of refused calls."""
 
     answered_s: list[float] = field(default_factory=list)
     refused_s: list[float] = field(default_factory=list)
@@ -80,7 +80,7 @@ class _Questions:
         self._quiet: list[bytes] = []
 
     def loud(self, count: int) -> list[bytes]:
-        """So many of the others."""
+        """Recalls of the other projects, serialised; the one project's are kept for `quiet`."""
         taken: list[bytes] = []
         while len(taken) < count:
             requests = recall_requests(self._corpus, range(self._next, self._next + count), TAG)
@@ -99,7 +99,7 @@ class _Questions:
 def _at(
     service: Serving, generator: Generator, times: int, peak: Load, asked: _Questions, alone: Beside
 ) -> tuple[list[Row], str]:
-    """So many times as many calls as the service can answer."""
+    """Measures the service at a multiple of the rate that it can answer."""
     rate_per_s = times * peak.calls_per_s
     messages = asked.loud(int(rate_per_s * _LONG_S))
     with _asking(service, asked.quiet()) as beside, _asking(service, asked.loud(1000)) as among:

@@ -1,4 +1,4 @@
-"""What placement and routing could do for a store of many databases and services: `python -m bench.placement`.
+"""Estimates the gain of placement and routing for many databases and services: `python -m bench.placement`.
 
 A model and no measurement. How large projects are, and how often each is asked, follows Zipf's law, the largest being
 asked most; a project is no larger than any that was measured. Nothing is known here of real projects: the skew .99 is
@@ -46,7 +46,7 @@ class Projects:
 
     @classmethod
     def zipf(cls, count: int, memories: float, most: float, skew: float) -> Projects:
-        """So many projects with so many memories together, at most `most` each; the k-th is asked k^-skew as often."""
+        """Projects with so many memories together, at most `most` each; the k-th is asked k^-skew as often."""
         if memories > count * most:
             raise ValueError(f"{count} projects of at most {most:.0f} memories have no {memories:.0f} together")
         weight = np.arange(1, count + 1, dtype=np.float64) ** -skew
@@ -76,18 +76,18 @@ def apart(placed: Places, load: Floats, nodes: int, isolated: int) -> Places:
 
 
 def loads(placed: Places, load: Floats, places: int) -> Floats:
-    """What each place bears, (places,)."""
+    """Load of each place, (places,)."""
     return np.bincount(placed, weights=load, minlength=places).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
-    """What a way of routing calls to services comes to.
+    """Costs of a way of routing calls to services.
 
     Attributes:
         found: Calls whose view is in memory, of all calls or of those of a service, in the unit of these.
-        read: Bytes of views that are loaded for the others, a call.
-        busiest: Calls of the busiest service, to what it would have if all had the same.
+        read: Bytes of views loaded for the other calls, per call.
+        busiest: Calls of the busiest service, relative to an equal share.
     """
 
     found: float
@@ -96,7 +96,7 @@ class Routing:
 
 
 def found_in_memory(calls: Floats, nbytes: Floats, budget: float) -> Routing:
-    """What a service finds that is asked so often for each project, given what each takes.
+    """Calls that find their view in a service's memory, given the calls and the bytes of each project.
 
     A view is there if its project was asked within the last so many calls; how many these are follows from the budget.
     """

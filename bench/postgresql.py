@@ -46,14 +46,14 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How much is measured.
+    """Numbers of memories and calls to measure.
 
     Attributes:
         several: The memories of all rows but the last, in several projects.
-        one: Those of the last row, in one project.
+        one: The memories of the last row, in one project.
         warm_up: Recalls that do not count, at each service.
-        recalls: That count, at each service.
-        learns: Of one memory each, at each service.
+        recalls: Recalls that count, at each service.
+        learns: Learns of one memory each, at each service.
         calls: Recalls of all clients at once, at each set of services.
         take_overs: Services that have never seen the project.
     """
@@ -199,7 +199,7 @@ def _learns(filled: Filled, services: Sequence[Serving], node: Node, sizes: Size
 def _loads(
     filled: Filled, generator: Generator, sets: Sequence[Sequence[Serving]], sizes: Sizes
 ) -> dict[str, list[Load]]:
-    """What the clients, shared out among the services of a set, were answered by each."""
+    """Loads of each service of a set, with the clients shared out among them, by the set's name."""
     names = ("LMDB", "PostgreSQL", "two services over PostgreSQL")
     start = sizes.recalls + sizes.warm_up
     found: dict[str, list[Load]] = {}

@@ -32,7 +32,7 @@ class Judge:
     Attributes:
         name: What it is.
         value: What it takes or does, above 0.
-        unit: Of both.
+        unit: Unit of the value and the guide.
         guide: What was once asked for on a machine of its time; None where nothing was.
     """
 
@@ -106,10 +106,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What one part of the bench found out.
+    """Results of one part of the bench.
 
     Attributes:
-        part: Its name, that of its module.
+        part: Name of the part, which is its module's.
         rows: Figures that have a target.
         figures: Others, for people: name and value.
         recall_p50_ms: Bars of the chart: whose recall it is, and its p50.
@@ -127,7 +127,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What one part found out, and where, when and at which commit."""
+    """Results of one part, with machine, time and commit."""
 
     findings: Findings
     machine: Machine
@@ -138,8 +138,8 @@ class Report:
     """The last findings of each part, which may be those of several runs.
 
     Attributes:
-        machine: Of the last run.
-        elapsed_s: That the last run took.
+        machine: Machine of the last run.
+        elapsed_s: Duration of the last run.
         parts: In the order of the benches; at most one of a name.
     """
 
@@ -258,7 +258,7 @@ def chart(p50_ms: Mapping[str, float], caption: str) -> str:
 
     Args:
         p50_ms: By name, above 0; one or more names begin with OURS, and these stand out.
-        caption: Where the figures come from, for the last line.
+        caption: Source of the figures, for the last line.
     """
     ordered = sorted(p50_ms.items(), key=lambda bar: bar[1])
     unit_ms = min(value for name, value in ordered if name.startswith(OURS))

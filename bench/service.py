@@ -31,7 +31,7 @@ def say(line: str) -> None:
 
 
 class BenchFailed(Exception):
-    """What was to be measured did not happen; the message says what."""
+    """A measurement failed; the message says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Bench:
 
     @property
     def data_dir(self) -> Path:
-        """Where the store is."""
+        """Directory of the store."""
         return self.directory / "data"
 
     def settings(self) -> Settings:
@@ -78,7 +78,7 @@ class Bench:
 
         Args:
             readers: Processes beside it.
-            credentials: Of a channel to it, where its settings have it speak TLS.
+            credentials: Credentials of a channel to it, if its settings enable TLS.
 
         Raises:
             BenchFailed: It did not start, or did not end well.

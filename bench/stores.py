@@ -59,7 +59,7 @@ _DECIDING = tuple(Path(str(module.__file__)) for module in (bench_corpus, record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How many memories in how many projects; those that have the tag `embedded` bring no vector."""
+    """Numbers of memories and projects; memories with the tag `embedded` are sent without a vector."""
 
     name: str
     memories: int
@@ -67,7 +67,7 @@ class Setting:
     embedded: str = ""
 
     def corpus(self, space: Space | None) -> Corpus:
-        """What is learnt."""
+        """Memories to learn."""
         return Corpus(size=self.memories, seed=SEED, projects=self.projects, space=space)
 
 

@@ -23,7 +23,7 @@ CALL = "/bench.Trivial/Call"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trivial:
-    """Where it is."""
+    """A running server that does nothing: its process, address and channel."""
 
     process_id: int
     target: str
@@ -36,7 +36,7 @@ class Trivial:
 
 @contextmanager
 def trivial_server(reply_bytes: int) -> Iterator[Trivial]:
-    """Such a server in a process of its own."""
+    """Starts a server that does nothing in a process of its own."""
     command = [sys.executable, "-m", "bench.trivial", str(reply_bytes)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:

@@ -1,1 +1,1 @@
-"""What the data files that take questions from Chinese into English are made with."""
+"""Makes the data files that translate questions from Chinese into English."""

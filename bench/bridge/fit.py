@@ -38,7 +38,7 @@ Sentences = list[tuple[str, str]]
 
 
 def chosen(lines: Iterable[str]) -> tuple[Sentences, Sentences]:
-    """What is learnt from and what is asked for: so many drawn sentences of middle length, each once."""
+    """Sentence pairs to learn from and to test with: drawn from those of middle length, each once."""
     drawn: dict[str, dict[str, str]] = {"train": {}, "held": {}}
     for line in lines:
         pair = json.loads(line)
@@ -69,7 +69,7 @@ def embedded(models_dir: Path, pair: PairDescription, sentences: Sentences) -> t
 
 
 def ridge(asked: Matrix, wanted: Matrix) -> Matrix:
-    """Where the contrastive steps begin, (first dim + 1, second dim)."""
+    """Weights that the contrastive steps start from, (first dim + 1, second dim)."""
     products = asked.T @ asked + RIDGE * np.eye(asked.shape[1], dtype=np.float32)
     found: Matrix = np.linalg.solve(products, asked.T @ wanted).astype(np.float32)
     return found

@@ -64,8 +64,8 @@ class Corpus:
     """Sentences as pairs of term and stem that stand in the same one.
 
     Attributes:
-        terms: Their spelling, by number.
-        stems: The same of stems.
+        terms: Spelling of the terms, by number.
+        stems: Spelling of the stems, by number.
         term: (n,) number of each pair's term.
         stem: (n,) number of its stem.
         term_place: (n,) equal for pairs of one term of one sentence.
@@ -129,7 +129,7 @@ def corpus(lines: Iterable[str]) -> Corpus:
 
 
 def aligned(given: Ids, said: Ids, said_place: Ids) -> tuple[Ids, NDArray[np.float64]]:
-    """Which of the pairs are each other's first, and the probability of what is said given the other, of each of them.
+    """Pairs that are each other's first, and for each the probability of what is said given the other.
 
     Args:
         given: (n,) numbers.

@@ -1,1 +1,1 @@
-"""How good the answers are: data sets of others, asked through the real service."""
+"""Measures how good answers are: public data sets, asked through the real service."""

@@ -94,7 +94,7 @@ def _keys(shared: Path) -> list[str]:
 
 
 def _corpora(shared: Path, asked: str | None = None) -> Iterator[Corpus]:
-    """Those that can be made here; why another cannot is said."""
+    """Corpora that can be made here; the reason is printed for each that cannot."""
     for name, make in CORPORA.items():
         if not may_hold(name, asked):
             continue

@@ -44,7 +44,7 @@ _RECORD = "learnt.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a model's stores are kept, and where the models are."""
+    """Directories of a model's stores and of the models."""
 
     directory: Path
     models_dir: Path
@@ -57,7 +57,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learnt:
-    """What a store holds: written when all of it is learnt."""
+    """Record of a store's content, written when all of it is learnt."""
 
     emb_space: str
     memories: int
@@ -129,7 +129,7 @@ def _learn(stack: ExitStack, place: Place, corpus: Corpus, say: Say) -> Serving:
 
 
 def _take_all(service: Serving, project: str) -> None:
-    """What is asked is how well a memory is found: none is held back, and none is stored without its passwords."""
+    """Switches off review and secret redaction: retrieval is measured, so every memory is stored as it is."""
     settings = settings_pb2.ProjectSettings(
         secrets=settings_pb2.SecretSettings(policy=settings_pb2.SECRET_POLICY_WARN),
         review=settings_pb2.ReviewSettings(policy=settings_pb2.REVIEW_POLICY_OFF),
@@ -141,7 +141,7 @@ def _take_all(service: Serving, project: str) -> None:
 
 
 def _await_vectors(service: Serving, project: str) -> None:
-    """What an indexer sends is embedded behind the reply."""
+    """Waits for vectors: what an indexer sends is embedded after the reply."""
     watched = project_pb.WatchProjectRequest(project=project)
     for reply in ProjectServiceStub(service.channel).WatchProject(watched):
         if not reply.pending_count:
@@ -160,7 +160,7 @@ def emb_space(service: Serving) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one path found for one question: ids and scores, best first."""
+    """Result of one path for one question: ids and scores, best first."""
 
     question: Question
     path: RecallPath

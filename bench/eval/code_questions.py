@@ -21,7 +21,7 @@ from hummock_tools.indexing.fragment import SourceFile
 COMMIT = "173bbb4"
 """Commit of the tree that the questions are about."""
 FOLDERS = ("service/hummock", "kernels/hummock_kernels", "clients/python/hummock_client", "service/setup")
-"""What is indexed of this repository: without tests, whose names say in words what the code does."""
+"""Indexed folders of this repository: without tests, whose names say in words what the code does."""
 PACKAGES = {"click": "8.5.1", "starlette": "1.10.0"}
 """Versions that the questions were written for, those of our lock files."""
 
@@ -61,7 +61,7 @@ def code(_: Path) -> Corpus:
 
 
 def _noise(trees: Mapping[str, Indexed]) -> Iterator[Slice]:
-    """What this repository's code does not answer."""
+    """Questions that this repository's code does not answer."""
     if "hummock" in trees:
         yield from noise_slices("code", project_of("hummock"))
 

@@ -35,5 +35,5 @@ _COSTLY: Mapping[str, tuple[str, ...]] = {"code": ("code", "noise"), "history": 
 
 
 def may_hold(name: str, asked: str | None) -> bool:
-    """Whether the corpus of that name may have what `--set` names; None names everything."""
+    """True if the corpus of that name may have what `--set` names; None names everything."""
     return asked is None or name not in _COSTLY or asked.startswith(_COSTLY[name])

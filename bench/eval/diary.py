@@ -35,7 +35,7 @@ _EVENING, _ASKED = 20, 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diarist:
-    """Who writes: from the first day on to the day before they are asked."""
+    """A writer of a diary, from the first day to the day before the questions."""
 
     name: str
     first: date
@@ -55,7 +55,7 @@ DIARISTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What was written on a day; `place` counts the day's entries from 0."""
+    """A diary entry; `place` counts the day's entries from 0."""
 
     id: str
     day: date
@@ -123,7 +123,7 @@ def _sentence(words: Mapping[str, Any], draws: Draws, seen: set[str]) -> str:
 def _spans(
     who: Diarist, language: str, found: Sequence[Entry], happened: Collection[str]
 ) -> Iterator[tuple[str, Span]]:
-    """What is asked for, with the slice that it belongs to."""
+    """Spans to ask for, each with its slice."""
     # Of the last year alone: a day of a month without its year is the last such day.
     written = {each.day.isoformat() for each in found if (who.asked - each.day).days < _DAYS_OF_A_YEAR}
     draws = Draws(name=f"days {who.name} {language}")

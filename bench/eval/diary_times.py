@@ -17,7 +17,7 @@ _MONTHS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """What a phrase means: the days from the first to the last, both inclusive."""
+    """Meaning of a phrase: the days from the first to the last, both inclusive."""
 
     phrase: str
     first: date
@@ -25,7 +25,7 @@ class Span:
 
     @property
     def is_a_day(self) -> bool:
-        """Whether it is one day alone."""
+        """True if it is a single day."""
         return self.first == self.last
 
 

@@ -34,7 +34,7 @@ _HUNK = re.compile(r"^@@ -(?P<first>\d+)(?:,(?P<count>\d+))? ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a commit did to files that were there before it: lines of the old file by path, first and last inclusive.
+    """Changes of a commit to existing files: lines of the old file by path, first and last inclusive.
 
     Where lines were only put in, the first is the line behind them and the last the one before: so a function has them
     where it has both.
@@ -71,7 +71,7 @@ def history(_: Path, root: Path = REPOSITORY, trees: Sequence[tuple[str, str]] =
 
 
 def _questions(root: Path, project: str, tree: Indexed, change: Change) -> Iterator[tuple[str, Question]]:
-    """What the subject is asked for, by slice: anything of the files, and the functions that were changed."""
+    """Questions from the commit's subject, by slice: any part of the changed files, and the changed functions."""
     touched = [path for path in change.lines if tree.of_file(path)]
     if not 1 <= len(touched) <= _MOST_FILES:
         return

@@ -86,7 +86,7 @@ def on_disk(root: Path, folders: Sequence[str]) -> list[SourceFile]:
 
 
 def _ignore(path: str, reason: object) -> None:
-    """What is left out is none of a set's."""
+    """Ignores a skipped path: it is part of no set."""
 
 
 def of_package(name: str, wanted: str, say: Callable[[str], None]) -> list[SourceFile]:

@@ -21,7 +21,7 @@ _SHORTEST_NAME = 3
 
 
 class Half(StrEnum):
-    """Which questions a figure is of."""
+    """Half of the questions that a figure covers."""
 
     TUNE = "tune"
     REPORT = "report"
@@ -108,5 +108,5 @@ def mixed_sentence(chinese: str, english: str) -> str:
 
 
 def is_chinese_of_two(text_id: str) -> bool:
-    """Which language of a parallel text is stored: the Chinese one for every other id, drawn by its hash."""
+    """True if the Chinese version of a parallel text is stored; that is every other id, drawn by its hash."""
     return draw(f"language:{text_id}") & 1 == 0

@@ -1,4 +1,4 @@
-"""What lists of hits are worth, and how sure that is."""
+"""Metrics of result lists, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def share(judged: Judged, k: int) -> float:
 
 
 def filled(judged: Judged) -> float:
-    """How many of the first DEPTH are relevant, in those that could be."""
+    """Share of relevant hits among the first DEPTH, of those that could be there."""
     return len(judged.ranks) / max(min(judged.relevant, DEPTH), 1)
 
 

@@ -39,7 +39,7 @@ def facts(_: Path) -> Corpus:
 
 
 def noise_slices(store: str, project: str, as_of: Timestamp | None = None) -> Iterator[Slice]:
-    """What a project of that content does not answer, asked as a user asks; of code there is no chat."""
+    """Questions that a project of that content does not answer, asked as a user asks; for code there is no chat."""
     questions = tuple(
         Question(id=id_, project=project, text=text, relevant=frozenset(), as_of=as_of)
         for id_, of_store, text in rows("noise.tsv")

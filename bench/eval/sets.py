@@ -39,7 +39,7 @@ def code(record: Record) -> pb.Memory:
 
 
 def exchange(record: Record) -> pb.Memory:
-    """What a user said and what was answered, a line each: one memory. The day is its session.
+    """A user's sentence and its answer, a line each, as one memory. The day is its session.
 
     Exchanges of a day are a minute apart, from noon UTC on; only their order is known. They are learnt then.
     """
@@ -76,7 +76,7 @@ _MOST_MADE = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, of which project, and the ids of the memories that answer it; `as_of` of None is the clock's.
+    """A question to a project, with the ids of the memories that answer it; `as_of` of None is the clock's time.
 
     Where no memory answers it, `relevant` is empty.
     """
@@ -103,7 +103,7 @@ class Slice:
 
     @property
     def key(self) -> str:
-        """What the command line calls it."""
+        """Name of the slice on the command line."""
         return f"{self.set}-{self.name}"
 
     def limited(self, most: int | None) -> Slice:

@@ -19,7 +19,7 @@ from bench.eval.ways import SETTING, RecallPath
 
 CUTS = (1, 5, 10)
 TOLERANCE = 0.01
-"""How far a joined order may fall below its better path."""
+"""Largest accepted loss of a joined order against its better path."""
 
 _SINGLE = (RecallPath.VECTOR, RecallPath.KEYWORD)
 _JOINED = (RecallPath.FUSED, RecallPath.RERANKED)
@@ -50,7 +50,7 @@ class Row:
         preset: Under which it was asked.
         is_noise: Nothing answers these questions: what counts is `returned` and `none`.
         intervals: 95 % of r1, r5, r10 (Wilson) and of mrr, ndcg10 (bootstrap, seeded).
-        commit: Of the code that was measured.
+        commit: Commit of the measured code.
     """
 
     set: str
@@ -77,7 +77,7 @@ class Row:
 
     @property
     def fits(self) -> bool:
-        """Whether it is nowhere more than TOLERANCE below the better path."""
+        """True if it is nowhere more than TOLERANCE below the better path."""
         return self.below <= TOLERANCE
 
     def recalls(self) -> tuple[float, float, float]:
@@ -188,7 +188,7 @@ def as_json(models: Sequence[ModelRows]) -> dict[str, Any]:
 
 
 def from_json(value: Mapping[str, Any]) -> list[ModelRows]:
-    """What `as_json` wrote."""
+    """Parses the output of `as_json`."""
     return [
         ModelRows(
             model=each["model"],
@@ -242,7 +242,7 @@ def changed_figures(before: Sequence[ModelRows], after: ModelRows) -> list[str]:
 
 
 def changed_answers(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Which questions were won and lost at first place, by path; both as the files of answers hold them."""
+    """Questions that were won and lost at first place, by path; both as the files of answers hold them."""
     old = {each["id"]: each["paths"] for each in before}
     lines = []
     for path in RecallPath:

@@ -40,7 +40,7 @@ _ADDED = {
         "By the way, it is cold today.",
     ),
 }
-"""What the user adds before the model answers, in turns."""
+"""Sentences that the user adds before the model answers, in turns."""
 
 
 def talk(datasets: Path, language: str) -> Corpus:

@@ -42,7 +42,7 @@ class Ranked:
 
 
 def first_after(answer: Ranked, places: Iterable[int], factor: float) -> bool:
-    """Whether the right hit comes first once these hits have this factor; equal scores keep their order."""
+    """True if the right hit comes first once these hits have this factor; equal scores keep their order."""
     scores = np.array(answer.scores)
     scores[[at for at in places if at < len(scores)]] *= factor
     return int(np.argmax(scores)) == answer.right

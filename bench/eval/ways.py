@@ -1,4 +1,4 @@
-"""How a slice is asked: the preset, the paths that are compared, and what of a user's setting is switched off."""
+"""Ways to ask a slice: the preset, the compared paths, and the parts of a user's settings that are switched off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hummock_client.v1 import recall_pb2
 
 
 class RecallPath(StrEnum):
-    """How candidates are found and ordered."""
+    """Method of finding and ordering candidates."""
 
     VECTOR = "vector"
     KEYWORD = "keyword"
@@ -20,12 +20,12 @@ class RecallPath(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How all questions of a slice are asked.
+    """Settings for all questions of a slice.
 
     Attributes:
         preset: A name of `Preset` without its prefix.
-        paths: What is asked; all others have no row.
-        is_shipped: As a user asks: MMR and near-twins work as the preset says. Else both are off.
+        paths: Paths to ask; others have no row.
+        is_shipped: True asks like a user: MMR and near-twins work as the preset says. Else both are off.
         top_k: Hits in the main group; None means what the preset says.
     """
 
@@ -35,7 +35,7 @@ class Way:
     top_k: int | None = DEPTH
 
     def named(self, slice_name: str) -> str:
-        """What a slice is called that is asked this way: `zh`, or `zh@chat` under another preset than AGENT."""
+        """Name of a slice that is asked this way: `zh`, or `zh@chat` under another preset than AGENT."""
         return slice_name if self.preset == "AGENT" else f"{slice_name}@{self.preset.lower()}"
 
 

@@ -66,14 +66,14 @@ MEM0 = Peer(name="mem0", module="mem0_memory", package="mem0")
 
 
 def run_peer(peer: Peer, filled: Filled, memories: int, stores: Path, tag: str = TAG) -> Result | str:
-    """What the peer did with the first so many memories of a setting, or why it did nothing.
+    """Result of the peer with the first so many memories of a setting, or the reason why there is none.
 
     Args:
-        peer: It.
+        peer: The peer to run.
         filled: The setting.
-        memories: How many of its memories.
-        stores: Where the peers' environment may be.
-        tag: What is asked for has it; empty: all may be answers, which Qdrant Edge alone is asked for.
+        memories: Number of its memories to take.
+        stores: Directory that may hold the peers' environment.
+        tag: Tag of the answers; empty admits all memories, which is asked of Qdrant Edge alone.
     """
     python = _python(peer, stores)
     if python is None:
@@ -133,7 +133,7 @@ def _write_data(filled: Filled, memories: int) -> Path:
 
 
 def _text(memory: pb.Memory) -> str:
-    """All that a memory says, as one text that no other memory has."""
+    """Text of a memory in full, which no other memory has."""
     match memory.WhichOneof("detail"):
         case "learning_record":
             return f"{memory.learning_record.question}\n{memory.learning_record.answer}"

@@ -31,7 +31,7 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Memory:
-    """What is stored: `terms` are the words of the text, cut by Hummock's analyzer, with a blank between them."""
+    """A stored memory: `terms` are the words of the text, cut by Hummock's analyzer, separated by blanks."""
 
     place: int
     project: str
@@ -43,7 +43,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Question:
-    """What is asked, and of which memories; an empty tag stands for all of the project."""
+    """A question to the memories of a project with a tag; an empty tag stands for all of them."""
 
     project: str
     tag: str
@@ -115,7 +115,7 @@ def check(question: Question, found: Sequence[Memory]) -> None:
 
 
 def read_memories(data: Path) -> list[Memory]:
-    """Those of the folder that `bench.peers` wrote."""
+    """Memories in the folder that `bench.peers` wrote."""
     vectors: Vectors = np.load(data / "vectors.npy")
     return [Memory(vector=vectors[line["place"]], **_of(line)) for line in _lines(data / "memories.jsonl")]
 
