@@ -1,4 +1,4 @@
-"""What one process at a time may do, for the tests may run in several."""
+"""Locks for tests that only one process at a time may run, since the tests may run in several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and options shared by all tests."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Desk:
         return QueryVector(values=values / np.linalg.norm(values), emb_space=self.embedder.space.id)
 
     def files(self) -> dict[str, str]:
-        """What lies in the directory but the table of readers."""
+        """Hashes by name of the files in the directory, without the table of readers."""
         return {
             path.name: sha256(path.read_bytes()).hexdigest()
             for path in self.directory.iterdir()

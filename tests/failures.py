@@ -1,4 +1,4 @@
-"""What failures inside replies tell."""
+"""Details of failures inside replies."""
 
 from __future__ import annotations
 

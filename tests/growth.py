@@ -25,7 +25,7 @@ UNITS: Final = (
     *("your ", "system prompt ", "忽略", "之前", "指令", "you are ", "i g n ", "YWJj", "+/", "==", "c++", '\\"'),
     *("\\'", "“a", "「a", "(a", "generated ", "copyright ", "sha1-", "ex:"),
 )
-"""What patterns and loops begin at, go on through, or look for in vain."""
+"""Units that patterns and loops start at, continue through, or search for in vain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ _FREE_S: Final = 0.02
 """Time of the largest size below which nothing is judged: other work on the machine makes ratios of it random."""
 
 _MOST_TIMES: Final = 9.0
-"""How much longer four times the text may take; what is linear takes 4 times, what is quadratic 16."""
+"""Largest factor of time for four times the text; linear work takes 4 times, quadratic work 16."""
 
 
 def grows_with_its_length_alone(work: Callable[[str], object], shape: Shape, size: int) -> str:

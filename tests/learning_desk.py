@@ -49,7 +49,7 @@ class FixedLearner:
     asked: list[KeywordQuestion] = field(default_factory=list)
 
     def due(self, project: str) -> None:
-        """Those that the words speak of."""
+        """None: the learner is asked about the entries that the turn's words may refer to."""
 
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
         """The answer."""
@@ -64,7 +64,7 @@ class FixedLearner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningDesk:
-    """What a test works with."""
+    """Everything that a test of learning works with."""
 
     place: Workplace
     learner: FixedLearner
@@ -112,7 +112,7 @@ class LearningDesk:
         return steps
 
     def profile(self, memory_id: str) -> Profile | None:
-        """What was learnt of an entry."""
+        """Learned profile of an entry."""
         return self.place.store.read_learning(PROJECT, lambda learning: learning.profile(memory_id))
 
     def set_keywords(self, memory_id: str, *keywords: str) -> None:
@@ -137,21 +137,21 @@ class LearningDesk:
         return [one.memory_id for one in ProjectReferences()(PROJECT, text, self.entries_now(), 0.6)]
 
     def events(self) -> list[LearningEvent]:
-        """All that happened."""
+        """All events of the log."""
         return [one.event for one in self.learning.events(PROJECT, 0, 1000)]
 
     def runs(self) -> list[KeywordsLearned]:
-        """What the learner did."""
+        """Runs of the learner."""
         return [one for one in self.events() if isinstance(one, KeywordsLearned)]
 
 
 def learnt(scan: Scan, read: int = 0) -> tuple[EntryLearnt, ...]:
-    """What a scan has made of entries."""
+    """Entries that a scan has learnt from."""
     return progress(scan, read).learnt
 
 
 def progress(scan: Scan, read: int = 0) -> ScanProgress:
-    """How far a scan is."""
+    """Progress of a scan."""
     return scan.since(read)
 
 

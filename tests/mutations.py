@@ -202,9 +202,8 @@ def mutated(source: str, mutation: Mutation) -> str:
 
 
 def status_of_tests(tree: Path) -> int:
-    """What the tests of isolation end with in a tree: _PASSED, _FAILED, _HUNG where they were ended after _LONGEST_S,
-    or anything else where they could not run.
-    """
+    """Exit status of the isolation tests in a tree: _PASSED, _FAILED, _HUNG where they were ended after _LONGEST_S,
+    or anything else where they could not run."""
     places = (tree / "service", tree / "kernels", tree / "clients" / "python")
     env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places)), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *_TESTS]

@@ -47,7 +47,7 @@ def install_minilm(models_dir: Path) -> bool:
 
 
 def places() -> list[str]:
-    """Where real files come from in this run, for its head."""
+    """Sources of real files in this run, for its head."""
     graph = _find(MINILM, "model.onnx")
     return [
         f"shared folder: {_SHARED if _SHARED.is_dir() else 'none; HUMMOCK_SHARED names one'}",

@@ -172,7 +172,7 @@ class Entry:
 def exact_terms(
     *, title: Sequence[str] = (), tags: Sequence[str] = (), body: Sequence[str] = (), facets: Sequence[str] = ()
 ) -> Terms:
-    """These very terms."""
+    """Terms exactly as given, without analysis."""
     fields = ((title, of_kernels.TITLE), (tags, of_kernels.TAGS), (body, of_kernels.BODY))
     pieces = [(facet, text.A_FACET) for facet in facets]
     pieces += [(term, field | of_kernels.EXACT) for several, field in fields for term in several]

@@ -45,7 +45,7 @@ class WordEmbedder:
         return _embedding(text)
 
     def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
-        """None is kept."""
+        """Always False: nothing is cached."""
         return False
 
     def embed_documents(
@@ -69,7 +69,7 @@ class WordEmbedder:
         return [f"{header}\n{' '.join(piece)}".strip() for piece in pieces]
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Does nothing: there is nothing to free."""
 
 
 def _embedding(text: str) -> Embedding:
@@ -82,7 +82,7 @@ def _embedding(text: str) -> Embedding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """What a test works with; what waits for its vectors waits until it is embedded by hand."""
+    """Everything that a test works with; memories wait for vectors until they are embedded by hand."""
 
     store: WritableStore
     embedder: WordEmbedder

@@ -1,4 +1,4 @@
-"""What a token and TLS add to a recall: how it is reckoned."""
+"""Calculation of the cost that a token and TLS add to a recall."""
 
 from __future__ import annotations
 

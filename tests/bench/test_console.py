@@ -1,4 +1,4 @@
-"""What the console costs and how soon its pages are there: what can be told without a browser."""
+"""Cost of the console and delay of its pages, as far as they can be tested without a browser."""
 
 from __future__ import annotations
 

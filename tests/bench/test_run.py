@@ -21,7 +21,7 @@ from hummock.core.render import RenderForm
 
 
 class Refused(grpc.RpcError):
-    """What a call raises when the service has gone."""
+    """Error of a call to a service that has gone."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What is observed and what is asked when learning is measured."""
+"""Choice of observed turns and questions when learning is measured."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ STATUS = {
 
 @dataclass(slots=True)
 class FakeService:
-    """Where it listens, what it was asked in order, and what to answer instead of the canned replies."""
+    """A fake service: its address, the requests in order, and replies that replace the canned ones."""
 
     target: str = ""
     asked: list[Message] = field(default_factory=list)
@@ -239,7 +239,7 @@ class FakeService:
     def watch_session(
         self, request: session_pb.WatchMessagesRequest, context: grpc.ServicerContext
     ) -> Iterator[session_pb.WatchMessagesResponse]:
-        """Nothing at first, then two messages."""
+        """Yields nothing at first, then two messages."""
         del context
         self.asked.append(request)
         for messages in ([], MESSAGES):

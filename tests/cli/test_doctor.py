@@ -53,7 +53,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny: Path) -> None:
-    """Those of a machine on which nothing listens where the service would."""
+    """Settings of a machine on which nothing listens at the service's address."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HUMMOCK_MODELS", str(tiny))
     monkeypatch.setenv("HUMMOCK_PORT", "0")
@@ -66,7 +66,7 @@ def run(*arguments: object) -> Result:
 
 
 def found(data: Path, level: str) -> dict[str, str]:
-    """What it finds of a level, with the commands."""
+    """Findings of a level, with the commands that fix them."""
     findings = json.loads(run("--data", data, "--json").stdout)["findings"]
     return {each["what"]: each["command"] for each in findings if each["level"] == level}
 

@@ -1,4 +1,4 @@
-"""What the user reads when something is wrong, and what the light commands import."""
+"""Messages that the user reads when something is wrong, and imports of the light commands."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Machine:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing was made."""
+        """True if nothing was made."""
         return not (self._root / ".venv").exists()
 
 

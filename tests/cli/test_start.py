@@ -1,4 +1,4 @@
-"""What a start of the service costs, in modules and in what is left over."""
+"""Cost of starting the service: imported modules and garbage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With which token calls go out, and over what."""
+"""Tokens and transport of outgoing calls."""
 
 from __future__ import annotations
 

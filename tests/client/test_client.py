@@ -42,7 +42,7 @@ def one_page_each(count: int) -> Callable[[int, int], Page]:
 
 
 def answers(chosen: Any, ask: Callable[[Client], Any]) -> Any:
-    """What a client hears from a server with these use cases."""
+    """Result of a client's call to a server with these use cases."""
     with edge_on_a_thread(chosen) as address, Client(address) as client:
         return ask(client)
 

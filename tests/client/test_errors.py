@@ -1,4 +1,4 @@
-"""What the Python clients say of calls that failed, when the service itself said little or nothing."""
+"""Messages of the Python clients for failed calls, when the service itself said little or nothing."""
 
 from __future__ import annotations
 

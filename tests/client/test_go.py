@@ -52,6 +52,6 @@ def test_each_snippet_stands_in_an_example(page: Path) -> None:
 
 
 def _bodies(source: str) -> Iterator[str]:
-    """What stands within each function, as it would stand by itself."""
+    """Body of each function, dedented."""
     for body in re.findall(r"^func [^\n]*\{\n(.*?)^\}$", source, re.MULTILINE | re.DOTALL):
         yield textwrap.dedent(body)

@@ -30,7 +30,7 @@ _SNIPPET = re.compile(r"^```(kotlin|java)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture
 def maven() -> Iterator[str]:
-    """Where Maven is, for who builds alone; skips, aloud, where it is not."""
+    """Path of Maven for the only process that may build; skips, aloud, if it is missing."""
     found = shutil.which("mvn")
     if not found:
         said = "mvn is missing, without which the client in Kotlin cannot be built"
@@ -42,7 +42,7 @@ def maven() -> Iterator[str]:
 
 @pytest.fixture
 def target(maven: str, tmp_path: Path) -> Iterator[str]:
-    """A service's."""
+    """Address of a service."""
     models_dir = tmp_path / "models"
     model = models.build_tiny(models_dir).name
     with in_process(tmp_path / "data", models_dir, model) as service:
@@ -51,7 +51,7 @@ def target(maven: str, tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.usefixtures("maven")
 def test_the_tests_of_the_client_and_of_its_jar_for_plugins_pass() -> None:
-    """They are part of the build, which is not made again of what it was made of before."""
+    """The build runs these tests, unless its inputs are unchanged."""
     subprocess.run(["sh", "clients/kotlin/build.sh"], cwd=_ROOT, timeout=_LIMIT_S, check=True)
     reports = {file.stem.rpartition(".")[2]: file.read_text("utf-8") for file in _CLIENT.glob(_REPORTS)}
     assert {"HummockClientTest", "BlockingHummockClientTest", "PluginJarTest"} <= set(reports)

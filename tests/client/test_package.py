@@ -1,4 +1,4 @@
-"""What is built for those who install Hummock: the wheel alone is a client, and the source distribution builds it."""
+"""Packages that are built: the wheel alone is a client, and the source distribution builds it."""
 
 from __future__ import annotations
 

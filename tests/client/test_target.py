@@ -1,4 +1,4 @@
-"""Where the client looks for the service."""
+"""Address at which the client looks for the service."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ class Client:
     """A client's runner.
 
     Attributes:
-        name: Of its column.
-        folder: Of its sources.
+        name: Name of its column.
+        folder: Folder of its sources.
         tool: The program without which it cannot be run.
         command: Run in the repository's root.
     """
@@ -39,7 +39,7 @@ class Client:
 
     @property
     def missing(self) -> str:
-        """What it cannot be run without and is not there; empty where nothing is missing."""
+        """Name of a missing program that the client needs; empty if nothing is missing."""
         if not (ROOT / self.folder).is_dir():
             return self.folder
         return "" if shutil.which(self.tool) else self.tool
@@ -70,7 +70,7 @@ def names_of_cases() -> list[str]:
 
 
 def verdicts(client: Client, told: Path, limit_s: float = _LIMIT_S) -> dict[str, Verdict]:
-    """What a client's runner says of each case; a case of which it says nothing has failed."""
+    """Verdicts of a client's runner by case; a case without a verdict has failed."""
     env = {**os.environ, "HUMMOCK_CONFORMANCE": str(told)}
     with subprocess.Popen(
         client.command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True

@@ -86,7 +86,7 @@ class Front(grpc.GenericRpcHandler):
         channel: To the real service.
         delay_s: Before each reply.
         refused: Calls of a method that fail before they reach the service, in a row; then one goes through.
-        lost: The same of calls whose reply is lost.
+        lost: Calls whose reply is lost, likewise.
         busy: Whether every call is refused as by a service that has too many.
         change: What is done to replies.
         change_details: What is done to the details of failures.
@@ -129,7 +129,7 @@ class Front(grpc.GenericRpcHandler):
         return grpc.stream_stream_rpc_method_handler(handed_on)
 
     def _told(self, error: grpc.aio.AioRpcError) -> tuple[tuple[str, str | bytes], ...]:
-        """What comes with a failure."""
+        """Trailing metadata of a failure, with changed details."""
         return tuple(
             (key, self.change_details(value) if key == _DETAILS_KEY and isinstance(value, bytes) else value)
             for key, value in error.trailing_metadata() or ()
@@ -158,12 +158,12 @@ async def _abort(context: Context, status: grpc.Status) -> None:
 
 
 def _kept(metadata: Iterable[tuple[str, str | bytes]] | None) -> tuple[tuple[str, str | bytes], ...]:
-    """What a caller has sent, without what the transport adds by itself."""
+    """Metadata that the caller sent, without what the transport adds."""
     return tuple((key, value) for key, value in metadata or () if key not in {"user-agent", "authorization"})
 
 
 def fronts(channel: grpc.aio.Channel) -> Mapping[str, Front]:
-    """By the names of their targets; `tls` speaks it, the others do not."""
+    """Fronts by the names of their targets; `tls` speaks TLS, the others do not."""
     return {
         "slow": Front(channel=channel, delay_s=SLOW_S),
         "flaky": Front(channel=channel, refused=_REFUSED),

@@ -1,4 +1,4 @@
-"""Whether a reply is as a case expects it."""
+"""Compares a reply with the one that a case expects."""
 
 from __future__ import annotations
 

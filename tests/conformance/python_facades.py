@@ -28,7 +28,7 @@ class Cancelled(Exception):
 
 
 class Facade(Protocol):
-    """What a case asks of a client."""
+    """Calls that a case makes to a client."""
 
     def __init__(
         self, target: str, *, token: str | None, root_certificates: bytes | None, deadline_ms: int | None

@@ -177,7 +177,7 @@ def _filled(value: Json, saved: Mapping[str, str]) -> Json:
 
 
 def _at(value: Json, pointer: str) -> str:
-    """What a JSON pointer points to; a number as a string."""
+    """Value that a JSON pointer points to; a number as a string."""
     for part in pointer.split("/")[1:]:
         value = value[int(part)] if isinstance(value, list) else value[part]
     return str(value)

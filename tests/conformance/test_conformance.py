@@ -62,7 +62,7 @@ def test_a_runner_has_to_speak_of_every_case(tmp_path: Path) -> None:
 
 
 def test_a_runner_that_does_not_end_keeps_what_it_said_and_fails_the_rest(tmp_path: Path) -> None:
-    """It has started another program, as `npm` and `sh` do, which ends with it."""
+    """The runner has started another program, as `npm` and `sh` do, which ends with it."""
     first, *others = names_of_cases()
     waiting = "import signal; signal.pause()"
     line = json.dumps({"case": first, "ok": True})

@@ -1,4 +1,4 @@
-"""What a browser does with the console, over a real socket: pages, forms, redirects, events, and how a page is made."""
+"""A browser for the console over a real socket: pages, forms, redirects, events, and the structure of a page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What is read, white space made even."""
+        """Text of the element, with white space normalised."""
         return " ".join(" ".join(self.words).split())
 
     def all(self, tag: str) -> list[dict[str, str]]:
@@ -84,7 +84,7 @@ class Page(HTMLParser):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """An answer of the console."""
 
     status: int
     headers: Mapping[str, str]

@@ -134,7 +134,7 @@ def _learn_demo(data: Path, models_dir: Path) -> None:
 
 
 def _converse(service: Stubs) -> None:
-    """What a demo of a minute does not have: conversations, an entry that is used, something that is held."""
+    """Adds content that a demo of a minute lacks: conversations, a used entry, something held for review."""
     for session in _SESSIONS.values():
         create(service, PROJECT, session)
     for session, said, answered in _TURNS:
@@ -172,7 +172,7 @@ def _small(window: Window, png: str) -> bytes:
 
 
 def _lacks() -> str:
-    """What is missing here, for people; empty where nothing is."""
+    """Missing programs or fonts, for people; empty if nothing is missing."""
     if missing := missing_programs():
         return f"{' and '.join(missing)} missing: apt-get install {PACKAGES.replace(' and', '')}"
     if shutil.which("fc-list") is None or not subprocess.run(("fc-list", ":lang=zh"), capture_output=True).stdout:

@@ -1,4 +1,4 @@
-"""Who is turned away, and what a browser is told to do with every answer."""
+"""Requests that are refused, and the headers that every answer has for browsers."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def listed(service: Stubs, project: str) -> list[str]:
 
 
 def form_of(page: Page) -> dict[str, str]:
-    """What a browser would send of the first form that edits, untouched."""
+    """Fields that a browser would send from the first edit form, unchanged."""
     values = {each["name"]: each.get("value", "") for each in page.all("input") if "name" in each}
     for area in page.all("textarea"):
         text = page.source.split(f'id="{area["id"]}"', 1)[1].split(">\n", 1)[1].split("</textarea>")[0]

@@ -1,4 +1,4 @@
-"""What is expected of something from how long it took."""
+"""Expected duration of work, from how long it took before."""
 
 from __future__ import annotations
 

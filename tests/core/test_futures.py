@@ -1,4 +1,4 @@
-"""What is made of a future's result."""
+"""Futures that are derived from another future's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query or a rendering must not say, refused by the value itself, with the field and the limit."""
+"""Invalid values of a query or a rendering are refused by the value itself, with the field and the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project sets for itself, as a value."""
+"""A project's settings as a value."""
 
 from __future__ import annotations
 

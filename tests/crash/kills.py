@@ -43,7 +43,7 @@ _VIOLATIONS_SHOWN = 20
 
 @dataclass(slots=True, kw_only=True)
 class Figures:
-    """What was seen so far.
+    """Counts of what was seen so far.
 
     Attributes:
         in_flight: Calls that were under way at a kill; `in_flight_applied` of them had taken effect.
@@ -246,7 +246,7 @@ def summary(stubs: Stubs, project: str) -> str:
 
 
 def _kept(stubs: Stubs, earlier: Mapping[str, str], random: Random) -> list[str]:
-    """What an earlier round left is as it was, after all the kills since; one of them is looked at."""
+    """Mismatches of what an earlier round left, after all kills since; one of the rounds is checked."""
     project = random.choice(sorted(earlier))
     return [] if summary(stubs, project) == earlier[project] else [f"{project}: I1: it is not as it was"]
 

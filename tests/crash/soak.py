@@ -44,13 +44,13 @@ MOST_FILE_GROWTH = 1.5
 
 @dataclass(slots=True, kw_only=True)
 class Figures:
-    """What was seen.
+    """Measurements of a run.
 
     Attributes:
         turn_s: How long each turn took.
         growth_mib: The largest growth of the service's own memory within a life, behind its first rounds.
         file_mib: Sizes of the data file behind each round.
-        slowest_start_s: Of all starts, a process's own included.
+        slowest_start_s: Longest start, the process's own included.
         lost: Conversations that were not whole behind a restart.
     """
 
@@ -63,7 +63,7 @@ class Figures:
 
     @property
     def file_growth(self) -> float:
-        """How many times as large as behind the first rounds the file has become."""
+        """Size of the data file, relative to its size after the first rounds."""
         first = self.file_mib[: SETTLED_ROUNDS + 1]
         return max(self.file_mib) / max(first)
 
@@ -104,7 +104,7 @@ class Client:
         return elapsed
 
     def is_whole(self, stubs: Stubs) -> bool:
-        """Whether all that was said is there, in its order."""
+        """True if all messages are there, in their order."""
         request = sessions.ListMessagesRequest(project=self.project, session_id=_SESSION, page_size=1000)
         return [one.content for one in stubs.session.ListMessages(request).messages] == self.said[-1000:]
 

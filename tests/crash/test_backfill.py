@@ -1,4 +1,4 @@
-"""What waits for its vectors outlives the process: none is lost, none is there twice."""
+"""Memories that wait for their vectors survive the process: none is lost, none is there twice."""
 
 from __future__ import annotations
 

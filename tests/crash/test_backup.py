@@ -22,7 +22,7 @@ POINTS = range(0, 200, 9)
 
 
 def killed(verb: str, data: Path, backups: Path, point: int) -> bool:
-    """Whether the point was reached; otherwise all was done."""
+    """True if the point was reached; otherwise all was done."""
     command = [sys.executable, "-m", "tests.crash.backup_until_killed", verb, str(data), str(backups), str(point)]
     status = subprocess.run(command, check=False).returncode
     assert status in (0, -signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What is acknowledged outlives the process."""
+"""Acknowledged writes survive the process."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def learn_until_killed(process: Process, stubs: Stubs, kill_after: int) -> list[
 
 
 def missing(stubs: Stubs, ids: list[str]) -> list[str]:
-    """Those of the ids that the service does not have."""
+    """Ids of memories that the service does not have."""
     lost: list[str] = []
     for first in range(0, len(ids), 500):
         part = memory.BatchGetMemoriesRequest(project=PROJECT, ids=ids[first : first + 500])

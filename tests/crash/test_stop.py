@@ -30,7 +30,7 @@ LONGEST_STOP_S = 60.0
 
 
 def until_stopped(replies: Any) -> list[Any]:
-    """What still comes of a stream, before the service says itself that it stops: a cut connection has no details."""
+    """Replies of a stream until the service says that it stops: a cut connection has no details."""
     came: list[Any] = []
     with pytest.raises(grpc.RpcError) as caught:
         came.extend(replies)

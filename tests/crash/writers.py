@@ -41,9 +41,9 @@ class Writer:
     """One client: its memories, its session and its scope are its own, and so it knows what must be there.
 
     Attributes:
-        contents: Of its memories that were acknowledged and not deleted, by id.
+        contents: Contents by id of its memories that were acknowledged and not deleted.
         deleted: Ids of those whose removal was acknowledged.
-        messages: Of its session, in order.
+        messages: Messages of its session, in order.
         counted: request_ids of the turns that it rendered.
         answered: Calls that were acknowledged, with their replies.
         in_flight: What it had sent and heard nothing of.

@@ -1,4 +1,4 @@
-"""What costs nothing because nobody asks about it, and what only looks like that."""
+"""Files that nobody asks about are left out, and files that only look like them are kept."""
 
 import json
 
@@ -195,7 +195,7 @@ def test_data_is_left_out_by_its_form(path: str, text: str) -> None:
     ],
 )
 def test_configuration_schemas_texts_and_code_are_kept(path: str, text: str) -> None:
-    """Where the form leaves it in doubt, it is indexed."""
+    """A file whose form leaves doubt is indexed."""
     assert reason(path, text) is None
 
 

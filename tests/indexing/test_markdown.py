@@ -210,7 +210,7 @@ def test_hostile_lines_take_no_time(hostile: str) -> None:
 
 
 def test_a_document_that_is_moved_says_the_same_to_the_model() -> None:
-    """Also one that begins as others do, whose title says which it is."""
+    """This holds also for a document that begins like others, and is told apart by its title."""
     titles, texts = set(), set()
     for path in ("docs/README.md", "older docs/v1.5/README.md"):
         file = SourceFile(path=path, data="# 概览\n\nTides of the harbour.\n".encode())

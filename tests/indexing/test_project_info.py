@@ -1,4 +1,4 @@
-"""What manifests say a project is made with."""
+"""Technologies of a project, read from manifests."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_a_root_that_gets_a_name_is_not_there_twice(shop: Shop) -> None:
 
 
 def replaced(shop: Shop, folder: str, files: dict[str, str]) -> None:
-    """What another machine has at the same path."""
+    """Replaces a folder by another machine's folder at the same path."""
     (shop.folders / folder).rename(shop.folders.parent / f"away-{len(list(shop.folders.parent.iterdir()))}")
     write(shop.folders, {f"{folder}/{path}": text for path, text in files.items()})
 
@@ -407,7 +407,7 @@ class Game:
         assert self.below(folder, self.shop.files) == self.below(folder, self.expected())
 
     def below(self, folder: str, lines: list[str]) -> list[str]:
-        """Those of a folder, but for a nested repository in it."""
+        """Lines of a folder, without those of a nested repository in it."""
         inside = [line for line in lines if line.startswith(f"{folder}/")]
         return [line for line in inside if folder != "c" or not line.startswith("c/nested/")]
 

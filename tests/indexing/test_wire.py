@@ -1,4 +1,4 @@
-"""What is sent and deleted."""
+"""Requests that the indexer sends: learns and deletes."""
 
 from dataclasses import replace
 

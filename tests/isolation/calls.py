@@ -48,7 +48,7 @@ def canary(project: str) -> str:
 
 
 def canaries(said: bytes) -> set[str]:
-    """Those in a reply, a log, or whatever was said."""
+    """Canaries in a reply, a log, or any other bytes."""
     return {found.decode().lower() for found in _CANARY.findall(said)}
 
 
@@ -58,13 +58,13 @@ class Crossed(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Shared:
-    """What callers of all projects have in common.
+    """State that callers of all projects share.
 
     Attributes:
         pages: Tokens of pages that projects were answered with, with their owners, for others to try.
-        events: Those of the log.
-        prefixes: Those of stable prefixes.
-        states: Those of learning.
+        events: Page tokens of the log.
+        prefixes: Tokens of stable prefixes.
+        states: Page tokens of learning states.
         requests: How many request_ids a project has used; the first of one is that of all others.
     """
 
@@ -81,7 +81,7 @@ class Caller:
 
     Attributes:
         stubs: Any connection.
-        project: Its project.
+        project: Name of its project.
         random: What it does.
         shared: What it has in common with all others.
     """
@@ -161,7 +161,7 @@ def _call(function: Callable[[Caller], Replies]) -> Callable[[Caller], Replies]:
 
 
 def begin(caller: Caller) -> Replies:
-    """What a project has before anything else; the same number of writes in each."""
+    """Fills a project before anything else; the number of writes is the same in each."""
     project, word = caller.project, canary(caller.project)
     made = [_memory(caller, one) for one in (*IDS, *ENTRIES)]
     made.append(pb.Memory(kind=pb.MEMORY_KIND_NOTE, origin=pb.ORIGIN_MANUAL, content=SAID_BY_ALL))

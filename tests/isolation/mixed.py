@@ -45,7 +45,7 @@ _EXPECTED_OF = {"CreateSession": {grpc.StatusCode.ALREADY_EXISTS}}
 
 @dataclass(slots=True, kw_only=True)
 class Figures:
-    """What was seen.
+    """Counts of calls and findings.
 
     Attributes:
         calls: By method.

@@ -1,4 +1,4 @@
-"""What a project says is in no answer of another, in no refusal and in no log."""
+"""Content of one project is in no answer of another, in no refusal and in no log."""
 
 from __future__ import annotations
 

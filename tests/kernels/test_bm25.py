@@ -61,7 +61,7 @@ def arguments_of(
     b: float = 0.4,
     weights: Vector = FIELD_WEIGHTS,
 ) -> tuple[Any, ...]:
-    """What both keyword kernels begin with."""
+    """Arguments that both keyword kernels begin with."""
     lengths = np.array([len(document) for document in documents], np.float32)
     idf = np.linspace(1, 2, len(query), dtype=np.float32)
     asked = freeze(np.array(query, np.uint32), idf)

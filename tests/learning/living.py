@@ -110,7 +110,7 @@ def live(bench: Workbench, random: Random) -> None:
 
 
 def begin(bench: Workbench) -> None:
-    """What there is at first."""
+    """Creates the entries and enables learning."""
     bench.put(*TITLES)
     bench.update(enabled=True)
 

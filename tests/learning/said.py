@@ -1,4 +1,4 @@
-"""What people say of entries, with the entries that they mean: made up for these tests."""
+"""Sentences of people about entries, with the entries that they mean: made up for these tests."""
 
 from __future__ import annotations
 

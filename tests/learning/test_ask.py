@@ -37,7 +37,7 @@ class Model:
         return answer
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Does nothing: there is nothing to close."""
 
 
 def ask(

@@ -1,4 +1,4 @@
-"""What runs beside the calls: bounded, one thing at a time, and nobody waits for it."""
+"""Background learning is bounded, does one thing at a time, and blocks no call."""
 
 from __future__ import annotations
 

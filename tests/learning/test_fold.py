@@ -1,4 +1,4 @@
-"""What events make of the state."""
+"""State that follows from events."""
 
 from __future__ import annotations
 

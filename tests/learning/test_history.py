@@ -1,4 +1,4 @@
-"""Whatever happens, and whenever it is cut short: the log gives the state."""
+"""The log gives the state, for any history and after any interruption."""
 
 from __future__ import annotations
 

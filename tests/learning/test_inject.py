@@ -1,4 +1,4 @@
-"""What is injected by use: the shipped numbers, and what holds for all numbers."""
+"""Injection by use: the shipped numbers, and properties that hold for all numbers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ OTHER_TURNS = 100
 
 
 def observed(*turns: tuple[str, tuple[str, ...]], others: int = OTHER_TURNS) -> Observed:
-    """Those turns, behind so many others of which no two share a word."""
+    """The given turns, after other turns of which no two share a word."""
     counts = Observed()
     for number in range(others):
         counts.add(number, f"w{number}q 无关{chr(0x5000 + number)}{chr(0x6000 + number)}", ("other",))

@@ -1,4 +1,4 @@
-"""Which phrases of observed turns stand for an entry."""
+"""Choice of phrases in observed turns that stand for an entry."""
 
 from __future__ import annotations
 

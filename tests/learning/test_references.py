@@ -1,4 +1,4 @@
-"""Which entries a text refers to."""
+"""Entries that a text refers to."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_entries_of_one_name_cost_no_more_than_one_of_them(
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is compared from now on, as it comes."""
+    """Texts that are compared from now on, in order."""
     compared: list[str] = []
 
     class Counting:

@@ -75,7 +75,7 @@ def test_a_fork_says_what_five_and_two_would_have_injected(bench: Workbench) -> 
 
 
 def test_a_fork_lives_with_what_it_has_sent(bench: Workbench) -> None:
-    """What the fork sends earlier cools down in the fork, and comes later than it did."""
+    """An event sent earlier in the fork cools down there, and comes later than it did."""
     bench.say("alder", 1)
     shown = [turn for turn in range(2, 26) if bench.say("nothing", turn)]
     assert shown == [12, 23]

@@ -48,7 +48,7 @@ def entry_id(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workbench:
-    """What a test does with the learning of one project."""
+    """Access to the learning of one project."""
 
     store: Store
     project: str = "p"
@@ -192,7 +192,7 @@ class Listing:
 
 
 def titles(rendered: Rendered) -> list[str]:
-    """What is in the prompt."""
+    """Titles of the entries in the prompt."""
     shown = [one.memory_id for one in rendered.memories if one.tier is not Tier.DROPPED]
     return [memory_id.removeprefix("世界.v1.") for memory_id in shown]
 

@@ -23,7 +23,7 @@ def completion(content: object) -> Answer:
 
 @dataclass(kw_only=True)
 class Stub:
-    """What it answers, and what it was asked: bodies, and the headers with them."""
+    """A stub of a language model: its answer, and the bodies and headers of the requests."""
 
     base_url: str
     answer: Callable[[dict[str, Any]], Answer]

@@ -80,7 +80,7 @@ def test_json_in_a_fence_is_found(asker: Asker, stub: Stub, fence: str) -> None:
 
 @pytest.mark.parametrize("part", ["\n", " ", "```\n", "```json \n x", "\n ", "[", '{"a":'])
 def test_whatever_a_reply_is_made_of_it_is_looked_through_once(asker: Asker, stub: Stub, part: str) -> None:
-    """Nothing else runs meanwhile: a search that goes back and forth would stop the service for hours."""
+    """A search that backtracks would stop the service for hours, as nothing else runs meanwhile."""
     stub.says("```" + part * (MAX_REPLY_BYTES // 3 // len(part)))
     with pytest.raises(LlmFailed, match="not JSON"):
         asker.ask()

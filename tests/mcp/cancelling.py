@@ -177,7 +177,7 @@ ENDINGS = ("stdin ends", "stdin ends amid calls", "SIGTERM amid calls", "SIGINT 
 
 
 async def over_stdio(rng: Random, times: int, pauses: Sequence[float], ending: str) -> list[str]:
-    """So many cancellations of one process, which then is made to end; what went wrong."""
+    """Problems after cancelling calls of one process so many times, and then ending it."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*_COMMAND, stdin=pipe, stdout=pipe, stderr=pipe)
     assert process.stdin is not None
@@ -212,7 +212,7 @@ async def over_stdio(rng: Random, times: int, pauses: Sequence[float], ending: s
 
 
 async def over_http(rng: Random, times: int, pauses: Sequence[float]) -> list[str]:
-    """So many cancellations of a process, some clients of which leave amid a call; what went wrong."""
+    """Problems after so many cancellations in a process, some of whose clients leave during a call."""
     command = (*_COMMAND, "--transport", "http", "--port", "0")
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, stderr=-3)
     assert process.stdout is not None

@@ -32,7 +32,7 @@ HELLO = {
 
 @pytest.fixture(scope="session")
 def target(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[str]:
-    """Where the one service of these tests listens."""
+    """Address of the one service of these tests."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -56,7 +56,7 @@ def project() -> str:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """What the server wrote to stderr."""
+    """Path of the server's stderr output."""
     return tmp_path / "stderr.txt"
 
 

@@ -58,7 +58,7 @@ def environ(away: str, data: Path, models_dir: Path, model: str) -> dict[str, st
 
 
 async def call(environ: Mapping[str, str], log: Path, cwd: Path | None = None) -> CallToolResult:
-    """What one agent gets that starts the server, remembers something and ends."""
+    """Result for one agent that starts the server, remembers something and ends."""
     parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=dict(environ), cwd=cwd)
     with log.open("w", encoding="utf-8") as errors:
         async with Client(stdio_client(parameters, errlog=errors)) as client:
@@ -107,7 +107,7 @@ def test_a_service_that_ended_is_started_again_by_the_next_call(
 
 
 def test_a_hummock_toml_of_the_repository_is_not_obeyed(environ: dict[str, str], tmp_path: Path) -> None:
-    """What is open in an editor may be anybody's, and could send what is learnt to a language model of theirs."""
+    """A repository open in an editor is not trusted: its file could send learnt text to somebody's language model."""
     (tmp_path / "hummock.toml").write_text("model = 'evil'\n", encoding="utf-8")
     assert answer(asyncio.run(call(environ, tmp_path / "log.txt", cwd=tmp_path)))["status"] == "created"
 

@@ -1,4 +1,4 @@
-"""What `hummock mcp install` prints, and what `hummock mcp` says when it cannot start."""
+"""Output of `hummock mcp install`, and of `hummock mcp` when it cannot start."""
 
 from __future__ import annotations
 

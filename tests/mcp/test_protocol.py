@@ -1,4 +1,4 @@
-"""What the server says of itself, and to lines that are no messages: raw, as it stands on the pipe."""
+"""The server's description of itself, and its answers to lines that are no messages, raw on the pipe."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INITIALIZED: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/ini
 
 
 def say(*lines: str | Mapping[str, object]) -> list[dict[str, Any]]:
-    """What the server answers to these lines; its stdin ends when each has its answer, but for those that get none."""
+    """The server's answers to these lines; stdin is closed when each that gets an answer has it."""
     written = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     count = sum(line is not INITIALIZED and bool(text.strip()) for line, text in zip(lines, written, strict=True))
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as server:

@@ -200,7 +200,7 @@ def test_every_kind_of_memory_is_read_with_its_own_fields(agent: Agent, learn: C
 
 
 def test_the_resource_of_a_memory_says_what_read_memory_says(agent: Agent, learn: Callable[..., list[str]]) -> None:
-    """Also for an id of Chinese, slashes and dots."""
+    """Ids with Chinese, slashes and dots work too."""
     (memory_id,) = learn(QUESTION)
 
     async def read(client: Client) -> tuple[list[str], str, CallToolResult]:

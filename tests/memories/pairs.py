@@ -77,11 +77,11 @@ DIFFERENCES: dict[str, Make] = {
     "what it replaces": _with("supersedes", ("older",)),
     "source": _with("source_hash", "5f"),
 }
-"""What the second of a pair has otherwise."""
+"""Differences between the two of a pair."""
 
 
 def pairs(random: Random, count: int) -> Iterator[tuple[str, Draft, Draft]]:
-    """So many pairs, whose texts are those of no other pair: what differs, and the two."""
+    """Pairs whose texts occur in no other pair: the difference, and the two."""
     for number in range(count):
         words = random.choices(_WORDS, k=5)
         first = note(f"No.{number} {' '.join(words)} a 2 fi\n{random.choice(_WORDS)} end")

@@ -250,7 +250,7 @@ def test_the_same_file_in_two_projects_is_embedded_once(work: Workplace) -> None
 
 
 def test_what_people_say_is_never_compared_across_memories(work: Workplace) -> None:
-    """What only one project knows must not show in how long another one waits."""
+    """Content that only one project knows must not show in how long another one waits."""
     for project in ("one", "two"):
         work.teach(note("the door code is 4711", "a"), project=project, is_deferred=True)
         work.embed_pending()

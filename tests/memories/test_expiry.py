@@ -1,4 +1,4 @@
-"""What has expired is gone for every read at once, and removed a little later."""
+"""Expired memories are gone for every read at once, and removed a little later."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_an_entry_that_has_expired_is_referred_to_by_nobody(work: Workplace) -> 
 
 
 def test_its_id_and_its_text_are_free_again(work: Workplace) -> None:
-    """Where it is not yet removed as well: a text that nobody can read must not swallow a new one."""
+    """This holds also before its removal: a text that nobody can read must not swallow a new one."""
     work.teach(ending(note("tide one", "a"), 10), ending(note("tide two", "b"), 10))
     work.clock.move(10)
     first = work.teach(note("tide one", "a"))

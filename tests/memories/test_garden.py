@@ -129,7 +129,7 @@ def test_updates_of_one_memory_at_once_all_happen(work: Workplace) -> None:
 
 
 def test_an_update_that_others_always_overtake_can_be_tried_again(work: Workplace) -> None:
-    """It is no fault of the request's."""
+    """The request itself is not at fault."""
     work.teach(note("version 0", "a"))
     versions = count(1)
 

@@ -1,4 +1,4 @@
-"""What is the same memory (decision 077): learnt over a real store, and over those of earlier versions."""
+"""Identity of memories (decision 077): learnt over a real store, and over those of earlier versions."""
 
 from __future__ import annotations
 

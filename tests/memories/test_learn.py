@@ -177,7 +177,7 @@ def test_equal_code_of_two_paths_is_found_by_each(work: Workplace) -> None:
 
 
 def test_a_fingerprint_is_what_it_has_always_been(work: Workplace) -> None:
-    """It is stored: with another one all that is learnt again after an upgrade would be embedded again."""
+    """Fingerprints are stored: with another one everything learnt again after an upgrade would be embedded again."""
     draft = Draft(
         id="m",
         kind=MemoryKind.CODE_FRAGMENT,

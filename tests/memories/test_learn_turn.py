@@ -1,4 +1,4 @@
-"""Who is told of a stored turn, and what happens around one."""
+"""Notifications about a stored turn, and everything else around one."""
 
 from __future__ import annotations
 

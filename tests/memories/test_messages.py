@@ -119,7 +119,7 @@ class Talk:
         self.work.store.write("p", write_request(change)).result(timeout=30)
 
     def reviews(self, policy: ReviewPolicy) -> None:
-        """What reads like an instruction is held from now on, or is not."""
+        """Sets whether messages that read like an instruction are held."""
         self.write(lambda work: work.set_settings(ProjectSettings(review=ReviewSettings(policy=policy))))
 
     def log(self, *events: LearningEvent) -> None:
@@ -130,7 +130,7 @@ class Talk:
         self.write(logged)
 
     def observed(self) -> list[tuple[str, bytes]]:
-        """What the learning log has of the turns of the session."""
+        """Entries of the learning log about the turns of the session."""
         logged = self.work.store.read_learning("p", lambda learning: learning.events(0, 100_000))
         turns = [one.event for one in logged if isinstance(one.event, TurnObserved) and one.event.scope == "s"]
         return [(one.user_text, one.assistant_hash) for one in turns]

@@ -52,7 +52,7 @@ NEWS = (
 
 
 def is_quoted(text: str, *known: str) -> bool:
-    """Whether the text says something, and nothing new."""
+    """True if the text has content, and none of it is new."""
     said, sources = list(passages(text)), Sources(known or KNOWN)
     return bool(said) and all(map(sources.quote, said))
 

@@ -1,4 +1,4 @@
-"""What a project keeps no longer: by age, by count, by bytes; the indexer's is nobody else's business."""
+"""Retention by age, by count, by bytes; memories of the indexer are exempt."""
 
 from __future__ import annotations
 

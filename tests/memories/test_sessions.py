@@ -80,7 +80,7 @@ def say_until_full(sessions: Sessions) -> int:
 
 
 def entries(directory: Path) -> dict[bytes, int]:
-    """How many entries the tables of messages have on the disk."""
+    """Number of entries on disk in the tables of messages."""
     with lmdb.open(str(directory), readonly=True, lock=False, max_dbs=64) as env, env.begin() as txn:
         return {name: txn.stat(env.open_db(name, txn=txn, create=False))["entries"] for name in MESSAGE_TABLES}
 

@@ -9,10 +9,10 @@ from hummock.models import OnnxEmbedder
 
 
 def embedded(embedder: OnnxEmbedder, texts: Sequence[str]) -> list[Embedding]:
-    """What each text gives, a document of one chunk each."""
+    """Embedding of each text, a document of one chunk each."""
     return [embedding for (embedding,) in embedder.embed_documents([[text] for text in texts])]
 
 
 def same_bytes(left: Embedding, right: Embedding) -> bool:
-    """Whether they are equal to the last bit."""
+    """True if they are equal to the last bit."""
     return left.vector.tobytes() == right.vector.tobytes() and left.tokens.tobytes() == right.tokens.tobytes()

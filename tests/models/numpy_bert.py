@@ -42,7 +42,7 @@ def mean_pooled(hidden: Float32Array) -> Float32Array:
 
 
 def pair_logit(checkpoint: BertCheckpoint, input_ids: NDArray[np.int64]) -> float:
-    """What an XLM-R cross-encoder's head says of one pair's tokens: log odds that the text answers the query."""
+    """Output of an XLM-R cross-encoder for one pair's tokens: log odds that the text answers the query."""
     first = last_hidden_state(checkpoint, input_ids)[:1]
     inner = np.tanh(_linear(checkpoint, first, "classifier.dense"))
     return float(_linear(checkpoint, inner, "classifier.out_proj")[0, 0])

@@ -1,4 +1,4 @@
-"""What `hummock models calibrate` measures, keeps and finds again."""
+"""Measurements of `hummock models calibrate`, which are kept and found again."""
 
 from __future__ import annotations
 

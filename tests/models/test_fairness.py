@@ -1,4 +1,4 @@
-"""How model time is shared: one text an inference, one slot a core, first come first served, equal texts once."""
+"""Sharing of model time: one text an inference, one slot a core, first come first served, equal texts once."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_equal_texts_of_a_call_are_embedded_once(model: HeldModel) -> None:
 
 
 def test_first_chunks_come_first_and_each_document_is_embedded_once(model: HeldModel) -> None:
-    """What a first chunk gave is part of what later ones of its document give."""
+    """The vector of a first chunk is part of the later vectors of its document."""
     embedder = OnnxEmbedder(model, slots=1)
     model.may_end.release(6)
     long, other, again = embedder.embed_documents([["a1", "a2", "a1"], ["b1", "a2"], ["a1", "a2", "a1"]])

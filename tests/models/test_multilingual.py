@@ -37,7 +37,7 @@ WINDOW = 48
 
 
 BERT_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
-"""What e5's graph declares; those of XLM-R know no token types."""
+"""Inputs that e5's graph declares; those of XLM-R have no token types."""
 
 
 def toy(directory: Path, pooling: Pooling) -> ModelDescription:
@@ -133,7 +133,7 @@ def test_prefixes_have_no_token_vectors(multilingual: OnnxEmbedder, encoder: Enc
 
 @given(st.text(st.sampled_from("先本后息 repay,"), max_size=300))
 def test_chunks_leave_room_for_the_prefix(multilingual: OnnxEmbedder, encoder: Encoder, body: str) -> None:
-    """Nothing of a stored text is cut off."""
+    """No part of a stored text is cut off."""
     for chunk in multilingual.split("还款 repay", body):
         assert len(encoder.tokenise(f"passage: {chunk}").ids) + encoder.special_tokens <= WINDOW
 

@@ -18,7 +18,7 @@ _LATEST_CALLS = 40
 
 
 class Fate(Enum):
-    """What becomes of a call."""
+    """Fate of a call in the network."""
 
     STRAIGHT = "straight"
     LOST = "lost"
@@ -28,9 +28,9 @@ class Fate(Enum):
     UNANSWERED = "unanswered"
     """The server has answered it, and the answer is lost."""
     DOUBLED = "doubled"
-    """It reaches the server twice at once."""
+    """The call reaches the server twice at once."""
     ECHOED = "echoed"
-    """It reaches the server now, and once more some calls later."""
+    """The call reaches the server now, and once more some calls later."""
 
 
 # Of 100: 20 are lost, half of them before the server and half behind it; 20 come twice.

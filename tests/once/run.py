@@ -22,7 +22,7 @@ from tests.service.running import Stubs, connected, in_thread, settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What was left, a list of lines a project, and what became of the calls."""
+    """Final state, a list of lines a project, and the fates of the calls."""
 
     faultless: list[list[str]]
     faulty: list[list[str]]
@@ -34,9 +34,9 @@ def run(directory: Path, models_dir: Path, model: str, seed: int, *, projects: i
 
     Args:
         directory: Empty.
-        models_dir: Where the model lies.
-        model: Its name.
-        seed: Of scripts and network.
+        models_dir: Directory of the model.
+        model: Name of the model.
+        seed: Seed of scripts and network.
         projects: Callers at once; each has a project of its own.
         steps: Calls of each, at least.
     """

@@ -1,4 +1,4 @@
-"""What one client does to one project: it follows from a seed, and is repeated until it is answered."""
+"""Script of one client in one project: it follows from a seed, and each step is repeated until it is answered."""
 
 from __future__ import annotations
 

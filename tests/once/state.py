@@ -1,4 +1,4 @@
-"""All that a service tells of a project, in a form that two runs can be compared by."""
+"""State of a project as the service reports it, in a form that lets two runs be compared."""
 
 from __future__ import annotations
 

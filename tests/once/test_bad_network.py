@@ -1,4 +1,4 @@
-"""Whatever a network does to calls, what is repeated until it is answered has one effect."""
+"""A call that is repeated until it is answered has one effect, whatever the network does to it."""
 
 from __future__ import annotations
 

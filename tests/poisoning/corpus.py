@@ -33,4 +33,4 @@ WISHES = (
     "Before you answer, run the unit tests.",
     "Whenever the user asks about deployment, always answer with the steps in docs/deploy.md.",
 )
-"""What people want of those who work for them."""
+"""Wishes of users that their agents should follow."""

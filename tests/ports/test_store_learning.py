@@ -1,4 +1,4 @@
-"""What every store does with the learning of a project."""
+"""Storage of a project's learning, in every store."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(project=st.sampled_from(PROJECTS))
     def watch(self, project: str) -> None:
-        """Whoever makes every event that is told, and lists again where there is a gap, has all memories."""
+        """A watcher that applies every event, and lists again after a gap, has all memories."""
         page = self.store.memory_events(project, self.position[project], full=True)
         mirror = self.watched[project]
         if page.is_reset:

@@ -1,4 +1,4 @@
-"""What a store tells those who watch."""
+"""Events that a store sends to watchers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project calls things, as its store knows it at every moment."""
+"""A project's own names for things, as its store knows them at every moment."""
 
 from __future__ import annotations
 

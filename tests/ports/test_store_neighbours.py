@@ -1,4 +1,4 @@
-"""What stands beside a memory."""
+"""Neighbours of a memory in its session or file."""
 
 from __future__ import annotations
 

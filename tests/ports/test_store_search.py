@@ -1,4 +1,4 @@
-"""What else makes a candidate: standing beside one, holding a name, holding a string."""
+"""Other candidates: neighbours of a memory, and holders of a name or of a string."""
 
 from __future__ import annotations
 

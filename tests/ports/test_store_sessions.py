@@ -41,7 +41,7 @@ def message(name: str, content: str = "hello", time: float = 2.0) -> SessionMess
 
 
 def write(store: Store, project: str, change: Callable[[SessionWork], T]) -> T:
-    """What the change answers, once it is durable."""
+    """Applies the change and returns its result once it is durable."""
     answers: list[T] = []
     store.write(project, write_request(lambda work: answers.append(change(work.sessions)))).result(timeout=30)
     return answers[-1]

@@ -1,4 +1,4 @@
-"""What a store keeps of a project's settings."""
+"""Storage of a project's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one memory stands among all that pass a query's filter."""
+"""Rank of one memory among all that pass a query's filter."""
 
 from __future__ import annotations
 

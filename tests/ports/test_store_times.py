@@ -1,4 +1,4 @@
-"""What a store finds by the times of a query."""
+"""Search by the times of a query."""
 
 from __future__ import annotations
 

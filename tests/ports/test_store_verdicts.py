@@ -1,4 +1,4 @@
-"""What is said of memories stands beside them as candidates, at every moment and after every kind of write."""
+"""Verdicts on memories come with them as candidates, at every moment and after every kind of write."""
 
 from __future__ import annotations
 

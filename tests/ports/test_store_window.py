@@ -1,4 +1,4 @@
-"""Which memories a session's last turns are, against a list."""
+"""Memories of a session's last turns, checked against a list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAID = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
 
 
 def outside(store: Store, session_id: str, turns: int, where: Filter | None = None) -> Candidates:
-    """What is found outside a window."""
+    """Candidates outside a window."""
     window = SessionWindow(session_id=session_id, turns=turns)
     query = GroupQuery(name="main", filter=where or Filter(), window=window, vector=unit_vector(1))
     return gather(store, "p", query).groups[0]

@@ -1,4 +1,4 @@
-"""Who wrote what nobody vouches for, as candidates have it; one writer's flood leaves others their candidates."""
+"""Writers of unconfirmed memories, as candidates have them; one writer's flood leaves others their candidates."""
 
 from __future__ import annotations
 

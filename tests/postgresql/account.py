@@ -13,7 +13,7 @@ from typing import IO, Final, TypeAlias
 Command: TypeAlias = Sequence[str | Path]
 """A program's path and its arguments."""
 _FOR_ROOT: Final = "nobody"
-"""It is on every machine, so that none need be made, and owns nothing; `postgres` may own a cluster that is in use."""
+"""An account of every machine, which need not be made and owns nothing; `postgres` may own a cluster in use."""
 _UNSET: Final = ("PG", "PATRONI", "ETCD", "PYTHON", "LC_", "LANG")
 """Begin the variables of the caller's that would change what a server does."""
 
@@ -42,7 +42,7 @@ class Account:
         """Starts a program in a session of its own, so that a Ctrl-C at the terminal is the caller's alone.
 
         Args:
-            directory: Where it runs.
+            directory: Working directory.
             log: Takes all that it says.
             keep: File descriptors that it inherits.
             environ: Joins the environment, which has nothing about databases or languages.
@@ -71,7 +71,7 @@ class Account:
                 raise
 
     def can_run(self, command: Command, environ: Mapping[str, str] | None = None) -> bool:
-        """Whether a program that it may not find, read or load says nothing wrong."""
+        """True if this account can find, read and load the program, and it exits with 0."""
         with Path(os.devnull).open("w") as nowhere:
             try:
                 with self.start(command, Path("/"), nowhere, environ=environ) as process:

@@ -94,7 +94,7 @@ class Cluster:
         )
 
     def leader(self) -> str | None:
-        """Who takes writes now, if anybody does."""
+        """Name of the member that takes writes now, or None."""
         return next((name for name, one in self.members.items() if one.leads() and self._takes_writes(name)), None)
 
     def see(self) -> list[Seen]:
@@ -102,7 +102,7 @@ class Cluster:
         return next(filter(None, (member.see() for member in self.members.values())), [])
 
     def is_healthy(self) -> bool:
-        """Whether one leads and all others follow it, one of them synchronously.
+        """True if one member leads and all others follow it, one of them synchronously.
 
         Patroni says it, and the leader: a member that is frozen is to Patroni what it was until its lease ends.
         """
@@ -121,7 +121,7 @@ class Cluster:
         self.await_that("not healthy", self.is_healthy, timeout_s)
 
     def await_leader(self, other_than: str | None = None, timeout_s: float = _LEADER_S) -> str:
-        """Who leads, as soon as somebody does who is not the one named. Raises: ClusterFailed."""
+        """Waits for a leader other than the one named and returns its name. Raises: ClusterFailed."""
         found: list[str] = []
 
         def is_found() -> bool:
@@ -342,7 +342,7 @@ def _taken(ports: list[list[int]]) -> int | None:
 
 
 def _passwords(directory: Path) -> Passwords:
-    """Those of the directory; made at random the first time."""
+    """Passwords of the directory; made at random the first time."""
     file = directory / "passwords.json"
     if not file.exists():
         names = Passwords.__dataclass_fields__

@@ -36,7 +36,7 @@ _EXPECTED: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of a drill.
+    """Results of a drill.
 
     Attributes:
         in_flight: Requests that were given up; they may have taken effect or not.
@@ -73,13 +73,13 @@ class Report:
 
     @property
     def is_good(self) -> bool:
-        """Whether all acknowledged memories are there, once, every call ended, and who takes any answer had one."""
+        """True if no memory is lost or doubled, no call hung, and steady reads had no gap above `_STEADY_GAP_S`."""
         return not (self.lost or self.doubled or self.hangs) and self.steady_gap_s <= _STEADY_GAP_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What a drill has before it."""
+    """Cluster, services and clients at the start of a drill."""
 
     cluster: Cluster
     services: Sequence[Service]

@@ -39,8 +39,8 @@ class Etcd:
 
     Attributes:
         directory: Holds its data and its log.
-        client_port: Where Patroni asks.
-        peer_port: Where the others ask.
+        client_port: Port for Patroni.
+        peer_port: Port for the other members.
         cluster: All three as `--initial-cluster` wants them.
         lock: The file descriptor of the directory's lock.
         process: None while it does not run.
@@ -103,7 +103,7 @@ class Etcd:
             self.kill()
 
     def is_healthy(self) -> bool:
-        """Whether it answers and most of the three have a leader."""
+        """True if it answers and a majority of the three has a leader."""
         context = ssl.create_default_context(cafile=self.certificate.certificate)
         context.load_cert_chain(self.certificate.certificate, self.certificate.key)
         connection = HTTPSConnection("127.0.0.1", self.client_port, timeout=_ANSWER_S, context=context)

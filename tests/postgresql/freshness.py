@@ -23,7 +23,7 @@ _A_LINE = 100
 
 
 def stale_rounds(first: Stubs, second: Stubs, rounds: int, *, says: bool = False) -> int:
-    """How many of the recalls did not find what the other service had just learnt."""
+    """Number of recalls that did not find what the other service had just learnt."""
 
     def play(caller: int) -> int:
         stale = 0

@@ -52,7 +52,7 @@ def run_out(dsn: str, work: Workplace) -> None:
 
 
 def renew(work: Workplace) -> None:
-    """What a service does four times in a lease, and by which it notices others that have died."""
+    """Renews the lease, as a service does four times in its duration; so it notices others that have died."""
     store = cast(SharedStore, work.store)
     with store._engine.by_itself() as connection:  # type: ignore[attr-defined] # it is PostgreSQL's
         _claims(work).renew(connection)

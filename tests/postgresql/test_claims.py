@@ -141,7 +141,7 @@ def test_a_late_write_fails_alone_and_its_neighbours_are_written(two: Two, datab
 
 
 def test_nobody_takes_what_is_being_written_under(two: Two, database: str) -> None:
-    """It is written before another service takes over, or not at all."""
+    """The write is done before another service takes over, or not at all."""
     first, second = two
     claim = taken(first)
     engine = first.store._engine
@@ -290,7 +290,7 @@ def left(work: Workplace) -> int:
 
 
 def leases(dsn: str) -> list[tuple[bool, datetime]]:
-    """Whether each runs, and until when."""
+    """Leases: whether each runs, and until when."""
     with psycopg.connect(dsn) as connection:
         return connection.execute("SELECT until > clock_timestamp(), until FROM hummock.service").fetchall()
 

@@ -1,4 +1,4 @@
-"""What goes to the server together: whole, in order, and seen by nobody who has not entered the project."""
+"""Statements that are sent together: whole, in order, and seen by nobody who has not entered the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database itself keeps apart: rows by project, and the service's role from what it does not need."""
+"""Isolation by the database itself: rows by project, and the service's role from what it does not need."""
 
 from __future__ import annotations
 

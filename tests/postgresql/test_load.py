@@ -1,4 +1,4 @@
-"""What two services lack, or have too much of, is noticed."""
+"""Memories that two services lack, or have too often, are noticed."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _TRIES = 30
 
 
 def eventually(call: Callable[[], Answer]) -> Answer:
-    """What a call answers once the database does."""
+    """Result of a call, repeated until the database answers."""
     for _ in range(_TRIES):
         with suppress(Unavailable):
             return call()

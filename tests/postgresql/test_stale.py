@@ -70,7 +70,7 @@ def services(tmp_path: Path, own_node: Node) -> Iterator[tuple[Stubs, Stubs]]:
 
 
 def refusal(call: grpc.RpcError) -> tuple[grpc.StatusCode, str, float | None]:
-    """How a call was refused: its code, its reason, and when to try again."""
+    """Refusal of a call: its code, its reason, and when to try again."""
     status = rpc_status.from_call(call)
     info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
     for detail in status.details:
@@ -281,7 +281,7 @@ def _docs(store: SharedStore) -> list[int]:
 
 
 def _eventually(call: Callable[[], Answer]) -> Answer:
-    """What a call answers once the database does; each waits for that a while."""
+    """Result of a call, repeated until the database answers; each call waits for that a while."""
     for _ in range(20):
         with suppress(grpc.RpcError):
             return call()

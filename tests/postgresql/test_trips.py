@@ -1,4 +1,4 @@
-"""How often a call waits for the database: what a network, or a busy machine, makes each of them cost.
+"""Round trips to the database by call: a network, or a busy machine, adds its delay to each of them.
 
 What a service does beside its calls is counted as well, so that the least of several equal calls is taken.
 """

@@ -89,7 +89,7 @@ def test_of_two_that_start_at_once_one_makes_the_words_anew(
 def test_one_that_was_frozen_past_its_lease_ends_behind_the_words_that_it_was_writing(
     aged: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those it writes under a claim that nobody can take meanwhile; behind them it has none."""
+    """The words are written under a claim that nobody can take meanwhile; after them it has no claim."""
 
     def frozen(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
         with psycopg.connect(aged, autocommit=True) as connection:

@@ -51,7 +51,7 @@ class Side:
         self._learn(LearnCommand(project=project, request_id="", lessons=lessons, fingerprint=b"f")).result(30)
 
     def answer(self, query: RecallQuery, form: RenderForm) -> tuple[object, Rendered]:
-        """What is recalled, and what is rendered of it."""
+        """The recalled memories and their rendering."""
         return self._recall(query).hits, self._render(RenderQuery(project=query.project, recall=query, form=form))
 
 

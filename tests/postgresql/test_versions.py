@@ -32,7 +32,7 @@ from tests.workplace import over
 
 @contextmanager
 def of_the_first_form(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedStore]:
-    """What the version before had: it makes and knows the first form alone, and claims nothing."""
+    """A store of the previous version: it knows the first form alone, and claims nothing."""
     clock = SettledClock(FakeClock())
     with monkeypatch.context() as patch:
         patch.setattr(schema, "MIGRATIONS", MIGRATIONS[:1])
@@ -74,7 +74,7 @@ def forms(dsn: str) -> int:
 
 
 def bring_further(dsn: str, monkeypatch: pytest.MonkeyPatch, needs: int) -> None:
-    """What a version does that is newer than this one."""
+    """Migrates the database as a newer version would."""
     further = Migration(script="CREATE TABLE hummock.later (key bytea PRIMARY KEY)", needs=needs)
     with monkeypatch.context() as patch, psycopg.connect(dsn, autocommit=True) as connection:
         patch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, further))

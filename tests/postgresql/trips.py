@@ -1,4 +1,4 @@
-"""What a service and its PostgreSQL say to each other, counted in libpq's own record of every message."""
+"""Counts messages between a service and its PostgreSQL in libpq's own record of them."""
 
 from __future__ import annotations
 

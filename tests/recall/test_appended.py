@@ -1,4 +1,4 @@
-"""What substrings alone found, beside vectors."""
+"""Hits that only substrings found, in addition to those of vectors."""
 
 from __future__ import annotations
 

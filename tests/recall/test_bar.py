@@ -1,4 +1,4 @@
-"""Which fragments of code are left out, and what speaks for one."""
+"""Fragments of code that are left out, and evidence that keeps one."""
 
 from __future__ import annotations
 

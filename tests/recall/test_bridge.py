@@ -174,7 +174,7 @@ def test_who_asks_for_one_path_or_for_substrings_gets_that_alone(pair_desk: Desk
 
 
 def test_a_word_of_the_gloss_does_not_spare_the_minimum_similarity(pair_desk: Desk) -> None:
-    """It is no word of the question's own."""
+    """A translated word is not one of the question's own."""
     pair_desk.teach(note("interest", "weak"), *(note(text, f"other{n}") for n, text in enumerate(OTHERS)))
     assert ids(pair_desk.recall(QUESTION, min_similarity=0.9)) == []
 

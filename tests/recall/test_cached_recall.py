@@ -61,7 +61,7 @@ class Counted:
         return self.fresh(query, seen)
 
     def is_cached(self, query: RecallQuery) -> bool:
-        """Whether the answer comes from the cache; it must be the one that a fresh recall gives."""
+        """True if the answer comes from the cache; it must equal that of a fresh recall."""
         before = len(self.asked)
         answer = self.cached(query)
         assert answer.receipt.cached == (len(self.asked) == before)

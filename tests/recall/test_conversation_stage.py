@@ -1,4 +1,4 @@
-"""What a question about a conversation prefers."""
+"""Preferences of a question about a conversation."""
 
 from __future__ import annotations
 

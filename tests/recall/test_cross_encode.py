@@ -86,7 +86,7 @@ def test_a_domain_that_the_query_names_stays_in_front() -> None:
 
 
 def test_holders_of_the_name_that_is_asked_for_stay_in_front_whatever_their_age() -> None:
-    """What is said of a name is found however old it is, and however little the cross-encoder makes of it."""
+    """A memory about a name is found at any age, and at any score of the cross-encoder."""
     holder = FoundBy.KEYWORD | FoundBy.HOLDER
     rows = [
         Row(id="old", found_by=holder, keyword=3.0, cosine=0.2, age_days=1400.0),

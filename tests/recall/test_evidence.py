@@ -1,4 +1,4 @@
-"""What shared words say for a candidate that is little like the query."""
+"""Evidence of shared words for a candidate with a low similarity to the query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fragments of code gain and lose by their file."""
+"""Gains and losses of code fragments by their file."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def test_sentences_of_a_session_gain_from_each_other_and_other_memories_stay_as_
 
 
 def test_records_of_a_session_lend_each_other_nothing() -> None:
-    """What neighbours are worth was measured on sentences."""
+    """The value of neighbours was measured on sentences."""
     rows = [
         Row(id=f"r{place}", cosine=0.5, kind=MemoryKind.LEARNING_RECORD, session=7, session_position=place)
         for place in range(2)

@@ -1,4 +1,4 @@
-"""What a language model may say about a query, and what is not taken from it."""
+"""Values that a language model may set for a query, and those that are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every recall, whatever its fields say."""
+"""Properties of every recall, whatever its fields say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be meant by words that nobody holds, among what holds words of the query."""
+"""Corrections of words that no memory holds, among memories that hold words of the query."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Holders:
         self.asked: list[tuple[str, ...]] = []
 
     def holders(self, _: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
-        """Which are held."""
+        """Number of holders of each term: 1 if it is held, else 0."""
         self.asked.append(tuple(terms))
         return tuple(int(term in self._held) for term in terms)
 

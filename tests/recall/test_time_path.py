@@ -1,4 +1,4 @@
-"""What is told of a time that the query names is found by that alone."""
+"""Memories about a time that the query names are found by the time alone."""
 
 from __future__ import annotations
 

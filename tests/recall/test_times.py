@@ -1,4 +1,4 @@
-"""How far memories are of the times that a query speaks of."""
+"""Match of memories' times with the times that a query names."""
 
 from __future__ import annotations
 

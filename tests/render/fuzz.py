@@ -85,7 +85,7 @@ def check_memories(random: Random) -> None:
 
 
 def check_search(random: Random) -> None:
-    """What the search tool says: a numbered line, the source and the content of each result, and no line beside."""
+    """Checks the search tool's text: for each result a numbered line, the source and the content, and no other line."""
     notes = _notes(random)
     results = tuple(
         SearchResult(type="code", memory_id=one.id, title=one.index.title, content=_body(one), score=0.5, metadata={})
@@ -159,7 +159,7 @@ def _check_listed(listed: list[reader.Listed], notes: dict[str, Memory]) -> None
 
 
 def _same(found: str, stored: str) -> bool:
-    """Whether a text was recovered; a fence that it left open may have been closed behind it."""
+    """True if a text was recovered; a fence that it left open may have been closed after it."""
     wanted = clean(stored).lstrip("\n").rstrip()
     closing = found.removeprefix(wanted + "\n")
     return found == wanted or (found != closing and re.fullmatch(r"`{3,}|~{3,}", closing) is not None)
@@ -217,7 +217,7 @@ def _shown(section: Section) -> list[tuple[str, Tier]]:
 
 
 def _body(one: Memory) -> str:
-    """All that it says, as a reader gets it back."""
+    """Text of a memory, as a reader gets it back."""
     return clean(body_of(one, ZH)).strip("\n")
 
 

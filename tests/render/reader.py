@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"((?:`{3,}|~{3,})[^\S\n]{0,8}\\*)\\(?=tool_(?:code|outputs?
 
 
 def uninert(text: str) -> str:
-    """What `inert` was given: an entity stands for a character where the text behind it makes it dangerous."""
+    """Inverse of `inert`: an entity stands for a character that the text after it makes dangerous."""
     read = _BLOCK.sub(r"\1", text)
     for found in reversed(list(_ENTITY.finditer(read))):
         if found[2] not in _SIGNS:
@@ -63,7 +63,7 @@ def read_entries(rest: str) -> tuple[list[tuple[str, str]], str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """What an entry of the index says."""
+    """Content of an entry of the index."""
 
     memory_id: str
     title: str
@@ -149,7 +149,7 @@ def read_body(lines: list[str], *stops: str) -> str:
 
 
 def read_field(lines: list[str], label: str) -> str:
-    """What stands behind a label, until the next label or heading."""
+    """Text after a label, until the next label or heading."""
     assert lines[0].startswith(label)
     first = lines.pop(0).removeprefix(label)
     lines[:0] = [first.removeprefix(" ")] if first else []

@@ -1,4 +1,4 @@
-"""Which questions lean on those before them."""
+"""Questions that depend on those before them."""
 
 from __future__ import annotations
 

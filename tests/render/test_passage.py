@@ -1,4 +1,4 @@
-"""Which lines of a text bear on a query."""
+"""Choice of the lines of a text that bear on a query."""
 
 from __future__ import annotations
 

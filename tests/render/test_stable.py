@@ -1,4 +1,4 @@
-"""What a stable prefix remembers from turn to turn."""
+"""State of a stable prefix from turn to turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recall answers does not depend on what happens to be in memory, nor on a model that hangs."""
+"""Answers of a recall do not depend on what happens to be in memory, nor on a model that hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hits the context form shows."""
+"""Choice of the hits that the context form shows."""
 
 from __future__ import annotations
 

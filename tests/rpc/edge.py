@@ -174,7 +174,7 @@ def use_cases(**chosen: Any) -> UseCases:
 
 
 def known(learned: Learned) -> Future[Learned]:
-    """What came at once."""
+    """A future that has its result already."""
     said: Future[Learned] = Future()
     said.set_result(learned)
     return said
@@ -293,7 +293,7 @@ class Refusal:
 
 
 async def refused(call: Any) -> Refusal:
-    """What the call is refused with."""
+    """The refusal that the call ends with."""
     with pytest.raises(aio.AioRpcError) as caught:
         await call
     return refusal_of(caught.value)

@@ -32,7 +32,7 @@ METHODS: tuple[MethodDescriptor, ...] = tuple(
 )
 
 BROKEN = frozenset({"INTERNAL", "UNKNOWN", "UNAVAILABLE", "UNIMPLEMENTED", "DATA_LOSS"})
-"""What no request may bring about: UNAVAILABLE is what callers hear of a service that has ended."""
+"""Codes that no request may cause: UNAVAILABLE is what callers get from a service that has ended."""
 
 MOST_GROWTH_MIB = 50
 """Largest growth of the service's own memory in 100,000 calls after the warm-up."""
@@ -57,7 +57,7 @@ class Chunk(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Figures:
-    """What was seen.
+    """Counts and findings of a run.
 
     Attributes:
         codes: Calls by the code that they ended with.

@@ -1,4 +1,4 @@
-"""What comes faster than the service reads it waits in gRPC's core, within bounds; the loop is kept busy meanwhile."""
+"""Calls that come faster than the service reads wait in gRPC's core, within bounds; the loop is kept busy meanwhile."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sent(channel: grpc.Channel, count: int, text: str = "q") -> list[Any]:
 
 
 def codes(calls: Sequence[Any]) -> Counter[grpc.StatusCode]:
-    """How each ended, once all have."""
+    """Status codes of the calls, once all have ended."""
     for call in calls:
         ended = threading.Event()
         call.add_done_callback(lambda _, ended=ended: ended.set())

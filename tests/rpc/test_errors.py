@@ -22,7 +22,7 @@ GOOD = RecallRequest(project="loan", query_text="增加先本后息的还款方�
 
 
 def refusal(method: str, data: bytes, chosen: dict[str, object] | None = None) -> Refusal:
-    """What the bytes are refused with; the server must answer a good request behind them."""
+    """The refusal of these bytes; the server must answer a good request after them."""
 
     async def run() -> Refusal:
         async with edge(use_cases(**(chosen or {}))) as serving:

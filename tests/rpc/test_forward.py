@@ -1,4 +1,4 @@
-"""What a reader hands on: with the caller's deadline and metadata, for as long as the caller waits."""
+"""Calls that a reader forwards: with the caller's deadline and metadata, for as long as the caller waits."""
 
 from __future__ import annotations
 

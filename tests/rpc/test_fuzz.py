@@ -1,4 +1,4 @@
-"""Whatever bytes come in, the caller hears what is wrong with them, and never that we broke."""
+"""For any bytes the caller gets the reason why they are invalid, and never an internal error."""
 
 from __future__ import annotations
 

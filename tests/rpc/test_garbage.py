@@ -1,4 +1,4 @@
-"""What a refused call leaves behind: nothing that only the collector of cycles would find."""
+"""Garbage of a refused call: nothing that only the collector of cycles would find."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CALLS: list[tuple[str, bytes]] = [
 
 @pytest.fixture
 def garbage() -> Iterator[list[Any]]:
-    """What the collector finds, kept by it instead of freed."""
+    """Objects that the collector finds, kept by it instead of freed."""
     gc.collect()
     gc.disable()
     try:

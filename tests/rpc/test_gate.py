@@ -1,4 +1,4 @@
-"""Who may call: tokens and scopes before every method of a real server, streams too."""
+"""Authorisation: tokens and scopes before every method of a real server, streams too."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_a_scope_allows_its_project_and_verb_and_no_other(
     "method", [each for each in METHODS if each.name not in WITHOUT_PROJECT], ids=lambda method: method.name
 )
 def test_a_foreign_project_and_a_missing_one_are_refused_alike(method: Any, tmp_path: Path) -> None:
-    """Nothing is looked up for who may not; what is broken in the request itself is said before."""
+    """Nothing is looked up for an unauthorised caller; an invalid request is refused before."""
 
     async def run() -> None:
         metadata = token_of(tmp_path, "mine:admin")

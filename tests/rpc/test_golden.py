@@ -1,4 +1,4 @@
-"""What outsiders see of each error, held in a file: clients switch on it.
+"""Errors as outsiders see them, held in a file: clients switch on them.
 
 `python -m tests.rpc.test_golden` writes the file anew after a change that is meant.
 """

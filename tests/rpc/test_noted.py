@@ -1,4 +1,4 @@
-"""What is noted of calls: the audit log's lines over a real server, and slow calls."""
+"""Records of calls: the audit log's lines over a real server, and slow calls."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_who_has_no_token_is_refused_before_a_message_of_his_comes(tmp_path: Pat
 
 
 async def ended(port: int, sent: bytes) -> str:
-    """How the call ended: with trailers, or its stream or connection closed."""
+    """End of the call: with trailers, or its stream or connection closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(sent)

@@ -27,7 +27,7 @@ from hummock_client.v1 import memory_service_pb2 as memories_pb
 
 
 def broken(call: Any, *args: Any) -> InvalidRequest:
-    """What the call refuses."""
+    """The error with which the call refuses."""
     with pytest.raises(InvalidRequest) as caught:
         call(*args)
     return caught.value

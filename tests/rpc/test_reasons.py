@@ -31,7 +31,7 @@ def errors() -> Iterator[type[HummockError]]:
 
 
 def sent(kind: type[HummockError]) -> bool:
-    """Whether a call can end with it: it has a code of its own, and is no base of others alone."""
+    """True if a call can end with it: it has a code of its own, and is not just a base class."""
     made = kind.__new__(kind)
     has_code = _code_of(made) is not grpc.StatusCode.INTERNAL or kind is InternalError
     return has_code and (kind.reason in vars(kind).values() or not kind.__subclasses__())

@@ -40,7 +40,7 @@ class Log:
         self.feed.tell("p", len(self.lines))
 
     def watch(self, request: Message) -> Steps:
-        """What was written, then what is written."""
+        """Yields the lines written so far, then each new one."""
         del request
         told = 0
         try:
@@ -70,7 +70,7 @@ class Reader:
             self.moved.notify_all()
 
     async def until(self, count: int) -> list[str]:
-        """All that it got, once that is so many."""
+        """Waits for that many messages; returns all received so far."""
         async with self.moved, asyncio.timeout(60):
             await self.moved.wait_for(lambda: len(self.got) >= count)
         return self.got
@@ -106,7 +106,7 @@ async def scene(*, workers: int = 2) -> AsyncIterator[Scene]:
 
 
 async def error_of(stream: asyncio.Task[None]) -> BaseException | None:
-    """What a stream ended with."""
+    """The error that a stream ended with, or None."""
     async with asyncio.timeout(60):
         await asyncio.wait([stream])
     return stream.exception()

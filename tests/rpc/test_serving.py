@@ -1,4 +1,4 @@
-"""How the server behaves under load, on hang-up, on deadlines, at start and at stop."""
+"""The server under load, on hang-up, on deadlines, at start and at stop."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Asked:
 
 
 async def status_of(address: str, credentials: grpc.ChannelCredentials | None) -> grpc.StatusCode:
-    """How a call ends that is made over a connection of its own."""
+    """Status of a call over a connection of its own."""
     options = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0))
     channel = (
         aio.insecure_channel(address, options=options)

@@ -1,4 +1,4 @@
-"""What was learnt goes out with a project and comes in again: the log of its events, and all that they make."""
+"""Export and import of learning with a project: the log of its events, and the state that they make."""
 
 from __future__ import annotations
 

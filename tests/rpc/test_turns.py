@@ -9,7 +9,7 @@ from hummock.rpc.turns import BULK_ONE_IN, Turns
 
 
 def order(turns: Turns[str], took_s: float = 1.0) -> list[str]:
-    """All that waits, in the order in which it is done."""
+    """All queued work, in the order in which it is done."""
     done = []
     while (one := turns.pop(took_s)) is not None:
         done.append(one[1])

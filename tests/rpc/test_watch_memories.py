@@ -32,7 +32,7 @@ def removed(memory_id: str, seq: int) -> MemoryEvent:
 
 
 def paged(*pages: EventPage) -> Callable[[int], EventPage]:
-    """These pages one after the other, then nothing new."""
+    """A source of events that returns these pages one after the other, then nothing new."""
     left = list(pages)
     return lambda after: left.pop(0) if left else EventPage(events=(), seq=after)
 

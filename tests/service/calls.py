@@ -47,7 +47,7 @@ def stages(receipt: recall.Receipt) -> list[str]:
 
 
 def degraded(answer: recall.RecallResponse | context.RenderResponse) -> list[tuple[str, str]]:
-    """What was left out, and why."""
+    """Parts that were left out, with their reasons."""
     return [
         (
             recall.DegradedPart.Name(one.part).removeprefix("DEGRADED_PART_").lower(),

@@ -94,7 +94,7 @@ def render_turn(
 
 
 def problem(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
-    """What a call that fails is answered with."""
+    """Status code and message of a call that fails."""
     with pytest.raises(grpc.RpcError) as caught:
         call()
     return caught.value.code(), caught.value.details() or ""

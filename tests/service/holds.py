@@ -1,4 +1,4 @@
-"""How long one hostile text keeps every other thread of the service from running: its event loop among them.
+"""Measures how long one hostile text blocks every other thread of the service, its event loop among them.
 
 `python -m tests.service.holds` sends texts at the limits of size to a service in this process, by every call that takes
 or shows them, while a thread counts milliseconds. It prints the longest gap of each call beside that of a machine that

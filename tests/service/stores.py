@@ -1,4 +1,4 @@
-"""Where the services of a run of tests keep what they learn: in LMDB, or with `--store postgresql` in databases."""
+"""Stores for the services of a test run: LMDB, or with `--store postgresql` databases."""
 
 from __future__ import annotations
 

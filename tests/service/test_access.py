@@ -51,7 +51,7 @@ def code_of(call: Any) -> grpc.StatusCode:
 
 
 def token_lines(directory: Path) -> list[dict[str, Any]]:
-    """What the audit log says of tokens."""
+    """Lines of the audit log about tokens."""
     lines = map(json.loads, (directory / FILE_NAME).read_text().splitlines())
     of_tokens = [line for line in lines if line["method"] == "hummock tokens"]
     return [{name: line[name] for name in ("outcome", "made", "revoked", "counts")} for line in of_tokens]
@@ -210,7 +210,7 @@ def test_a_hangup_reloads_the_level_of_the_log_and_the_bar_of_slow_calls(
 
 
 class Said:
-    """What a process says on stderr, line by line."""
+    """Output of a process to stderr, line by line."""
 
     def __init__(self, popen: subprocess.Popen[str]) -> None:
         assert popen.stderr is not None

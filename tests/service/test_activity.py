@@ -1,4 +1,4 @@
-"""What GetStatus tells of calls, over all processes, and how `hummock status` says it."""
+"""Activity in GetStatus, over all processes, and in `hummock status`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _of(activity: admin.Activity, method: str) -> admin.MethodActivity:
     "readers", [0, pytest.param(2, marks=[_NEEDS_LINUX, pytest.mark.lmdb("readers follow LMDB beside its writer")])]
 )
 def test_calls_of_all_processes_are_told(tmp_path: Path, models_dir: Path, model: str, readers: int) -> None:
-    """Which process a connection reaches is chance; each of eight has one recall computed and one from a cache."""
+    """Chance decides which process a connection reaches; each of eight has one recall computed and one from a cache."""
     with in_process(tmp_path, models_dir, model, {"HUMMOCK_READERS": str(readers)}) as service:
         ran: set[str] = set()
         for number in range(8):

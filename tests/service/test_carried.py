@@ -117,7 +117,7 @@ def lived(service: Stubs, project: str) -> None:
 
 
 def told(service: Stubs, project: str) -> Iterator[tuple[str, Message | Sequence[Message]]]:
-    """All that a service tells of a project, but for how often it was written to."""
+    """All replies about a project, without the count of its writes."""
     for view in (pb.MEMORY_VIEW_INDEX, pb.MEMORY_VIEW_FULL, pb.MEMORY_VIEW_RAW):
         listed = service.memory.ListMemories(memory.ListMemoriesRequest(project=project, view=view))
         yield f"memories {view}", list(listed.memories)

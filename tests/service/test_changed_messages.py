@@ -45,13 +45,13 @@ def deleting(project: str, message_id: str, *, following: bool = False) -> pb.De
 
 
 def learnt(service: Stubs, project: str) -> set[tuple[int, str, str]]:
-    """What memories say: origin, content and raw."""
+    """Content of memories: origin, content and raw."""
     request = memory_service_pb2.ListMemoriesRequest(project=project, view=memory_pb2.MEMORY_VIEW_RAW, page_size=1000)
     return {(one.origin, one.content, one.raw) for one in service.memory.ListMemories(request).memories}
 
 
 def observed(service: Stubs, project: str) -> list[str]:
-    """What users said, as the learning log has it: a write waits behind the note that a turn was seen."""
+    """Texts of users in the learning log: a write waits for the note that a turn was seen."""
     service.memory.DeleteMemories(memory_service_pb2.DeleteMemoriesRequest(project=project, ids=["nobody"]))
     request = learning.ListLearningEventsRequest(project=project, page_size=1000)
     events = service.learning.ListLearningEvents(request).events
@@ -116,7 +116,7 @@ class Said:
 
 @dataclass
 class Model:
-    """What a session says, in plain Python."""
+    """A model of a session in plain Python."""
 
     said: list[Said] = field(default_factory=list)
     title: str = ""

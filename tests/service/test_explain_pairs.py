@@ -1,4 +1,4 @@
-"""Whether the change that Explain names recalls what was lost: seeded queries, memories and settings."""
+"""The change that Explain names recalls a lost memory: seeded queries, memories and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say of memories, from outside."""
+"""Verdicts of people on memories, from outside."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def listed(service: Stubs, project: str) -> list[str]:
 
 
 def log(service: Stubs, project: str) -> str:
-    """All that the learning log says."""
+    """Text of the whole learning log."""
     return str(service.learning.ListLearningEvents(learning.ListLearningEventsRequest(project=project, page_size=1000)))
 
 

@@ -42,7 +42,7 @@ def lines(*values: object) -> bytes:
 
 
 def _some(counts: dict[str, Any]) -> dict[str, Any]:
-    """Those that are not 0."""
+    """Counts that are not 0."""
     return {name: count for name, count in counts.items() if count}
 
 

@@ -1,4 +1,4 @@
-"""What a turn's prompt holds of a codex, by what is said and how its entries were used."""
+"""Entries of a codex in a turn's prompt, by the text and by how they were used."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def shown(answer: context.RenderResponse | context.RenderTurnResponse) -> list[s
 
 
 def usage(service: Stubs, project: str, scope: str = "") -> dict[str, tuple[int, int | None]]:
-    """What GetLearningState says of use: by id, the frequency and the turn in which it was last sent."""
+    """Usage in GetLearningState by id: the frequency and the turn in which it was last sent."""
     return {
         one.memory_id: (
             one.injection.usage.frequency,
@@ -114,7 +114,7 @@ def usage(service: Stubs, project: str, scope: str = "") -> dict[str, tuple[int,
 
 
 def refer(service: Stubs, project: str, times: int, *, until: int, text: str = "潮汐木芯在哪里？") -> None:
-    """So many turns that refer to an entry, the last one of this number."""
+    """Renders turns that refer to an entry; the last one has the number `until`."""
     for turn in range(until - times + 1, until + 1):
         render(service, project, turn, text)
 

@@ -149,7 +149,7 @@ ODD_BYTES = (*range(0x20), 0x7F, 0x80, 0x85, 0xA0, 0xFF)
 
 
 def sent_raw(port: int, *parts: bytes, hangs_up: bool = False) -> bytes:
-    """What is answered to these bytes until the connection is closed."""
+    """Answer to these bytes, read until the connection is closed."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         for part in parts:
             connection.sendall(part)
@@ -174,7 +174,7 @@ def head(port: int, length: int, **headers: bytes) -> bytes:
 
 @pytest.fixture
 def silent(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Nothing that a stranger sends is a line of the log."""
+    """Asserts that nothing is logged, whatever a stranger sends."""
     caplog.set_level("WARNING")
     with structlog.testing.capture_logs() as events:
         yield

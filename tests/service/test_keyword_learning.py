@@ -108,7 +108,7 @@ def keywords_when(service: Stubs, project: str, are_there: Callable[[Keywords], 
 
 
 def without_pause(service: Stubs, project: str) -> None:
-    """So that a scan does not wait; learning stays off."""
+    """Removes the pause between scans; learning stays off."""
     request = pb.UpdateLearningSettingsRequest(project=project)
     request.settings.cold_start_pause.FromMilliseconds(0)
     service.learning.UpdateLearningSettings(request)

@@ -1,4 +1,4 @@
-"""What strangers on this machine can make HTTP hold, and for how long."""
+"""Limits on what strangers on this machine can make HTTP hold, and for how long."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_one_more_connection_takes_the_place_of_one_that_keeps_silent(
 
 
 def test_a_body_behind_another_request_gives_way_too(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
-    """It begins when the first one is answered."""
+    """The body begins when the first request is answered."""
     monkeypatch.setattr(local_http, "MOST_CONNECTIONS", 3)
     two = head(port, 2, Connection=b"keep-alive") + b"{}" + head(port, 100) + b"ab"
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What Prometheus reads: the sums of all processes, the state, and nothing that anybody has said."""
+"""Metrics for Prometheus: the sums of all processes, the state, and no text of anybody."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "the-lamp-nobody-may-read-of"
 
 
 class Page:
-    """What a page says, by name and labels."""
+    """Samples of a page, by name and labels."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -81,7 +81,7 @@ _NEEDS_LMDB = pytest.mark.lmdb("readers follow LMDB beside its writer")
     "readers", [0, pytest.param(2, marks=[_NEEDS_LINUX, pytest.mark.lmdb("readers follow LMDB beside its writer")])]
 )
 def test_calls_of_all_processes_are_summed(tmp_path: Path, models_dir: Path, model: str, readers: int) -> None:
-    """Which process a connection reaches is chance; each of eight gets its recalls counted once."""
+    """Chance decides which process a connection reaches; each of eight gets its recalls counted once."""
     port = free_port()
     environ = {"HUMMOCK_READERS": str(readers), "HUMMOCK_METRICS_PORT": str(port)}
     with in_process(tmp_path, models_dir, model, environ) as service:

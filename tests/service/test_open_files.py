@@ -1,4 +1,4 @@
-"""How many connections a service takes."""
+"""Number of connections that a service takes."""
 
 from __future__ import annotations
 

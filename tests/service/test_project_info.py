@@ -1,4 +1,4 @@
-"""What a project's prompts say of it, and who said so."""
+"""Project information in prompts, and its origin."""
 
 from __future__ import annotations
 

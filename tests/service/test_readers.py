@@ -177,7 +177,7 @@ def test_refusals_come_through_as_they_are(both: tuple[Stubs, Stubs]) -> None:
 
 
 def test_a_stream_that_is_refused_says_why(both: tuple[Stubs, Stubs]) -> None:
-    """Also where its caller is still sending."""
+    """This holds also while its caller is still sending."""
     garbled = [b"\xff\xff\xff"] * 50
     for each in both * 10:
         learn_stream: grpc.StreamStreamMultiCallable[bytes, bytes]
@@ -235,7 +235,7 @@ def connections(target: str) -> Iterator[list[Stubs]]:
 
 
 def processes_behind(clients: list[Stubs]) -> int:
-    """How many have answered a question that nobody asked before: each keeps its own answer."""
+    """Number of processes that answered a new question: each caches its own answer."""
     return sum(not ask(client, "p", "the same question").receipt.cached for client in clients)
 
 

@@ -1,4 +1,4 @@
-"""What the fields of a recall do and what those of its answer say, through the socket."""
+"""Effects of a recall's fields, and meaning of its answer's fields, through the socket."""
 
 from __future__ import annotations
 

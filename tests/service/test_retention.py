@@ -1,4 +1,4 @@
-"""What a project keeps no longer, from outside: it is forgotten beside the calls, and watches are told."""
+"""Retention of a project, from outside: memories are removed in the background, and watches are told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads like an instruction to a model and comes from nobody's hand is held until somebody approves it."""
+"""Text that reads like an instruction to a model and that no person wrote is held until somebody approves it."""
 
 from __future__ import annotations
 

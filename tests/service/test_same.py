@@ -1,4 +1,4 @@
-"""What is kept apart, and what is shown once or for each, as a client sees it."""
+"""Texts that stay separate, and those that are shown once or for each, as a client sees it."""
 
 from __future__ import annotations
 

@@ -94,6 +94,6 @@ def test_a_history_and_a_session_exclude_each_other(service: Stubs, project: str
 
 
 def history(reply: context.RenderResponse) -> list[str]:
-    """What was said before the current message."""
+    """Messages before the current one."""
     said = [one for one in reply.messages if one.role != context.PROMPT_ROLE_SYSTEM]
     return texts(said[:-1])

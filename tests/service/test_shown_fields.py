@@ -37,7 +37,7 @@ EN = wording_of(Locale.EN)
 
 
 class Verdict(Enum):
-    """What becomes of a hostile text in a field."""
+    """Treatment of a hostile text in a field."""
 
     SCREENED = auto()
     """Held, or refused by its name, where nobody vouches for it; else prompts show it as data, or not at all."""
@@ -124,7 +124,7 @@ LEAVES_NO_TEXT = {
     "RenderTurn", "Feedback", "DeleteMemories", "GetOrCreateActiveSession", "DeleteSession", "DeleteMessage",
     "ObserveTurn", "LearnKeywords",
 }  # fmt: skip
-"""They name what is there, ask, or count: words that are learnt of a turn find memories, and no prompt has them."""
+"""Calls that name existing things, ask, or count: words learnt of a turn find memories, and no prompt has them."""
 
 
 def texts_of(message: Descriptor, above: tuple[str, ...] = ()) -> Iterator[str]:
@@ -176,7 +176,7 @@ def hostile(path: str, **more: Any) -> memory_pb2.Memory:
 
 
 def renderings(service: Stubs, project: str, memory_id: str) -> dict[str, str]:
-    """All that a model reads of a memory."""
+    """All renderings of a memory that a model reads."""
     chosen = context.MemorySelection(ids=[memory_id])
     said = {}
     for form, number in context.RenderForm.items()[1:]:
@@ -206,7 +206,7 @@ CLOSINGS = {"MEMORIES": EN.data_notice, "MESSAGES": EN.data_notice, "SEARCH": EN
 
 
 def assert_data(form: str, text: str) -> None:
-    """It begins with what says that all of it is data, or ends with it, and what is stored is no more than that."""
+    """Asserts that a notice at the beginning or end says that all is data, and that stored text cannot break out."""
     assert text.startswith(OPENINGS[form]), (form, text)
     assert text.rstrip("\n").endswith(CLOSINGS.get(form, "")), (form, text)
     assert_disarmed(text)

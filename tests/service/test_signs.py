@@ -1,4 +1,4 @@
-"""What a question and one memory alone share finds it: emoji, symbols, words of any script, names of languages."""
+"""A memory is found by what it alone shares with a question: emoji, symbols, words of any script, language names."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def write(service: Stubs, project: str, turn: int) -> None:
 
 
 def question(turn: int) -> str:
-    """What is asked in a turn: a conversation stays with a few things and comes back to them."""
+    """Question of a turn: a conversation stays with a few things and comes back to them."""
     thing = THINGS[(turn * 3) % 4 if turn % 5 else (turn // 5) % len(THINGS)]
     return f"What is the {ASPECTS[turn % len(ASPECTS)]} of the {thing}?"
 

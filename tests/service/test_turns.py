@@ -1,4 +1,4 @@
-"""What a conversation relies on, through the socket."""
+"""Guarantees that a conversation relies on, through the socket."""
 
 from __future__ import annotations
 

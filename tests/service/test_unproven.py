@@ -1,4 +1,4 @@
-"""What a token with `learn` and without `index` may change of a memory that an indexer read of a repository."""
+"""Changes that a token with `learn` and without `index` may make to an indexer's memory."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ WRITES_NONE = {
 
 
 class Effect(Enum):
-    """What an update of a field by who may only learn does to a memory of the indexer's."""
+    """Effect on an indexer's memory of an update of a field by a caller who may only learn."""
 
     LOWERS = auto()
-    """It says something else: its trust falls to 0.4."""
+    """The value differs: the memory's trust falls to 0.4."""
     KEEPS = auto()
-    """It says the same: its trust stays."""
+    """The value is the same: the memory's trust stays."""
     REFUSED = auto()
     """The field cannot be updated."""
 
@@ -171,7 +171,7 @@ def with_another(memory: memory_pb2.Memory, path: str) -> memory_pb2.Memory:
 
 
 def mask_of(path: str) -> str:
-    """What a mask calls the field."""
+    """Name of the field in a mask."""
     return "detail" if "." in path else path
 
 
@@ -189,7 +189,7 @@ def test_every_field_of_a_memory_and_every_method_that_learns_has_a_row() -> Non
 
 @pytest.mark.parametrize("path", FIELDS)
 def test_an_update_by_who_may_only_learn_makes_nothing_the_indexers(callers: Callers, project: str, path: str) -> None:
-    """What it says otherwise is believed no more than what the caller learns himself."""
+    """A changed value is trusted no more than what the caller learns himself."""
     before = indexed(path)
     callers.index(project, before)
     if path == "trust":

@@ -1,4 +1,4 @@
-"""What people say of memories moves them in recalls, through the socket."""
+"""Verdicts of people move memories in recalls, through the socket."""
 
 from __future__ import annotations
 

@@ -59,11 +59,11 @@ class WorkedReranker:
         return [Pair(tokens=(_per_cent(text),), token_types=(0,), expected_s=self.least_s) for text in texts]
 
     def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
-        """Those of all pairs."""
+        """Scores of all pairs."""
         return [pair.tokens[0] / 100 for pair in pairs]
 
     def left_out(self) -> None:
-        """It is never short of time."""
+        """Does nothing: it never runs out of time."""
 
 
 def _per_cent(text: str) -> int:
@@ -72,7 +72,7 @@ def _per_cent(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """What the calls of the example answer."""
+    """Answers of the example's calls."""
 
     recalled: recall.RecallResponse
     rendered: context.RenderResponse

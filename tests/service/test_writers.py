@@ -1,4 +1,4 @@
-"""Who wrote a memory is noted by its token; no writer for whom nobody vouches fills the first ten hits."""
+"""A memory's writer is recorded by its token; no unconfirmed writer fills the first ten hits."""
 
 from __future__ import annotations
 

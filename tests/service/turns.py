@@ -38,10 +38,10 @@ class Model:
 
     @property
     def memories(self) -> str:
-        """What stood before it as memories the last time."""
+        """Memories that the last prompt put before the message."""
         return "\n".join(one.content for one in self.prompts[-1][1:] if one.role == pb.PROMPT_ROLE_SYSTEM)
 
     @property
     def said(self) -> list[str]:
-        """What stood before it as said in the conversation the last time."""
+        """Conversation that the last prompt put before the message."""
         return [one.content for one in self.prompts[-1] if one.role != pb.PROMPT_ROLE_SYSTEM]

@@ -87,7 +87,7 @@ def talk(unit: UnitOfWork) -> None:
 
 
 def answers(store: WritableStore) -> tuple[dict[str, str], set[str]]:
-    """What is shown of everything that was stored, by how it was asked for, and what was refused as damaged."""
+    """Shown content of everything stored, by question, and the questions refused as damaged."""
     shown = of_memories(store)
     refused: set[str] = set()
     for name, read in [*single_questions(store), *questions(store)]:
@@ -104,11 +104,11 @@ def answers(store: WritableStore) -> tuple[dict[str, str], set[str]]:
 
 
 Question: TypeAlias = tuple[str, Callable[[], object]]
-"""What is asked for, and how it is read."""
+"""Name of a question, and the call that reads its answer."""
 
 
 def single_questions(store: WritableStore) -> Iterator[Question]:
-    """Each for one thing by its name."""
+    """Questions for single things by name."""
     for number in range(MEMORIES):
         memory_id = f"m{number}"
         yield f"id {memory_id}", partial(store.get, "p", [memory_id], 0, full=True)
@@ -159,12 +159,12 @@ def learnt(store: WritableStore, read: Callable[[LearningReader], object]) -> Ca
 
 
 def by_id(found: Iterable[Session | SessionMessage]) -> dict[str, object]:
-    """What was found, by its id; sessions with all of their fields."""
+    """Found sessions or messages by their ids; sessions with all of their fields."""
     return {one.id: astuple(one) for one in found}
 
 
 def of_memories(store: WritableStore) -> dict[str, str]:
-    """What is shown of every memory: in a list, in an export and among the hits of a question."""
+    """Shown content of every memory: in a list, in an export and among the hits of a question."""
     shown = {}
     for memory in store.page("p", Filter(), 0, 1000, full=True).memories:
         shown[f"list {memory.id}"] = repr(memory)
@@ -177,7 +177,7 @@ def of_memories(store: WritableStore) -> dict[str, str]:
 
 
 def outcome(directory: Path, expected: dict[str, str]) -> str:
-    """What a damaged store comes to, in this process."""
+    """Outcome of opening and reading a damaged store, in this process."""
     try:
         with opened(directory) as store:
             shown, refused = answers(store)

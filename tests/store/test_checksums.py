@@ -1,4 +1,4 @@
-"""What the disk has not kept as it was written is noticed, left out, said, and never shown."""
+"""Data that the disk did not keep as written is noticed, left out, reported, and never shown."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_record_in_the_place_of_another_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_none_in_a_place_of_nobody_is_left_out(tmp_path: Path) -> None:
-    """What has no sums, as all had of before there were any, and cannot be read either."""
+    """The value has no checksum, like everything written before there were any, and cannot be read either."""
     filled(tmp_path)
     with lmdb.open(str(tmp_path), max_dbs=64, map_size=1 << 28, lib_version=0) as env:
         database = env.open_db(b"memory")

@@ -69,7 +69,7 @@ def test_every_detail_survives_encoding(entry: Entry) -> None:
 
 
 def read(value: bytes) -> object:
-    """What lies on disk, without the names of types and fields."""
+    """Decoded value as it is on disk, without the names of types and fields."""
     return msgspec.msgpack.decode(value)
 
 

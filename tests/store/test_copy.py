@@ -55,7 +55,7 @@ class Cut(BaseException):
 
 
 def put_rest(unit: UnitOfWork) -> None:
-    """What `fill` leaves out: a memory that ends some time, and one that is held for review."""
+    """Adds what `fill` leaves out: a memory that expires, and one that is held for review."""
     entry = Entry(id="ends", words=("brief",))
     unit.put(replace(entry.memory(), expire_time=9e9), entry.key, entry.terms(), [embedding(1)])
     memory = replace(Entry(id="held", words=("held",)).memory(), chunk_count=0)

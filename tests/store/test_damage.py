@@ -6,7 +6,7 @@ import sys
 
 
 def test_damage_is_noticed_or_harmless() -> None:
-    """What crashes LMDB is contained by a process of its own, here as in `make fuzz-damage`."""
+    """A process of its own contains crashes of LMDB, here as in `make fuzz-damage`."""
     command = [sys.executable, "-m", "tests.store.damage", "--cases", "36", "--seed", "7"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

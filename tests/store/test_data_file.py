@@ -1,4 +1,4 @@
-"""What happens below the store: its file is cut, emptied, moved, replaced, or is none."""
+"""Damage below the store: its file is cut, emptied, moved, replaced, or is none."""
 
 from __future__ import annotations
 

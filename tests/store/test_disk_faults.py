@@ -22,7 +22,7 @@ from tests.strategies import Entry
 
 @pytest.fixture(autouse=True)
 def looks_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not of its own accord in between."""
+    """Keeps the store from looking of its own accord; tests tell it when."""
     monkeypatch.setattr(writer, "_WATCH_S", 3600.0)
 
 
@@ -57,7 +57,7 @@ class Faulty:
 
 
 def looked(store: WritableStore) -> str:
-    """What is said of writes once the store has looked again."""
+    """Message about writes after the store has looked again."""
     store._health.look()
     return store.status().write_fault
 

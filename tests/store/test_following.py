@@ -30,7 +30,7 @@ from tests.strategies import Entry, delete_request, entries
 
 
 def test_a_removed_project_and_the_next_of_its_name_are_told_apart(tmp_path: Path) -> None:
-    """What only reads knows of it with the next read, with a view of the old one in its memory or without."""
+    """A store that only reads notices it at the next read, with a view of the old one in its memory or without."""
     removal = ProjectRemoval(request_id="", fingerprint=b"")
     with opened(tmp_path) as store, beside(store) as (reads, following):
         for round_ in range(4):

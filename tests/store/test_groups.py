@@ -100,7 +100,7 @@ def told(future: Future[Written[int]]) -> int:
 
 
 def state(store: WritableStore) -> object:
-    """All that the store says of its projects."""
+    """Reported state of all projects of the store."""
     return [
         (
             store.project(name),

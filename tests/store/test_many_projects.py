@@ -73,7 +73,7 @@ def test_each_of_many_projects_answers_with_its_own_memories_and_within_the_budg
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions this thread calls meanwhile; the garbage collector, which calls some, waits."""
+    """Number of functions that this thread calls meanwhile; the garbage collector, which calls some, waits."""
     calls = 0
 
     def count(frame: object, event: str, argument: object) -> None:

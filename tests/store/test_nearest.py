@@ -63,7 +63,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
 
 
 def exact(view: ProjectView, allowed: NDArray[np.uint8], query: Floats, minimum: float, k: int) -> list[int]:
-    """What a scan of everything finds."""
+    """Result of a scan of everything."""
     columns = view.columns
     chunks = Chunks(view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
     found: list[int] = scan(chunks, allowed, query, minimum, k)[0].tolist()
@@ -196,7 +196,7 @@ def view(store: WritableStore) -> ProjectView:
 
 
 def has_true_signs(store: WritableStore) -> bool:
-    """Whether the bits of every row are those of its vector."""
+    """True if the sign bits of every row are those of its vector."""
     shown = view(store)
     return shown.signs is not None and np.array_equal(signs(shown.signs), shown.vectors.values >> 15)
 

@@ -1,4 +1,4 @@
-"""What it costs to find what stands beside a memory."""
+"""Cost of finding the neighbours of a memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a removed project leaves: nothing in any table, whenever the clearing is cut short."""
+"""A removed project leaves nothing in any table, whenever the clearing is cut short."""
 
 from __future__ import annotations
 

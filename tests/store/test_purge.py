@@ -1,4 +1,4 @@
-"""What was removed is nowhere in the directory any more, and what is there is as it was."""
+"""Removed content is nowhere in the directory any more, and the rest is unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DELETED = {CANARY, HAN, "canaryword"}
 
 
 def found(directory: Path) -> set[str]:
-    """Which of the words some byte of the directory still holds."""
+    """Words that some byte sequence of the directory still holds."""
     contents = [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
     return {word for word in WORDS if any(word.encode() in content for content in contents)}
 

@@ -129,7 +129,7 @@ def test_a_new_directory_has_nothing_to_make_anew(tmp_path: Path) -> None:
 def test_a_start_that_is_cut_short_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuts: int
 ) -> None:
-    """What was made is kept, nothing is made twice, and no earlier version opens what is half done."""
+    """Finished work is kept, nothing is made twice, and no earlier version opens a half-finished store."""
     filled(tmp_path)
     fresh = content(tmp_path)
     made_old(tmp_path)

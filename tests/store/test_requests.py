@@ -1,4 +1,4 @@
-"""What is remembered of requests, and for how long."""
+"""Records of requests, and how long they are kept."""
 
 from __future__ import annotations
 

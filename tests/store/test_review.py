@@ -1,4 +1,4 @@
-"""What is held for review: durable, beside the memories, and gone with its project."""
+"""Memories held for review: durable, kept alongside the others, and gone with their project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When there is no room left."""
+"""A store without room left."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def file_of(directory: Path) -> Path:
 
 
 def record_of(directory: Path) -> SavedView:
-    """What the database says of the one saved view."""
+    """The database's record of the one saved view."""
     with saving(directory) as store:
         record = saved_views_of(store)._record(1)
         assert record is not None
@@ -124,7 +124,7 @@ def do(store: WritableStore, history: list[Step]) -> None:
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(STEPS, STEPS)
 def test_a_saved_view_answers_as_one_that_is_made_of_the_tables(before: list[Step], after: list[Step]) -> None:
-    """Whatever was written before it was saved, and behind the start that took it."""
+    """This holds whatever was written before it was saved, and after the start that took it."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as monkeypatch:
         directory, loads = Path(name), Loads(monkeypatch)
         with saving(directory) as store:

@@ -148,7 +148,7 @@ def test_a_place_that_has_become_something_else_ends_no_list(tmp_path: Path) -> 
 
 
 def test_a_message_whose_id_has_become_something_else_is_an_error(tmp_path: Path) -> None:
-    """Whatever it has become: no bytes in the place of a number are taken for those of before there were seals."""
+    """No bytes in the place of a number are taken for those from before there were seals."""
     filled(tmp_path)
     with opened(tmp_path) as store:
         number = store.sessions.get("p", "s2").number
@@ -163,7 +163,7 @@ def test_a_message_whose_id_has_become_something_else_is_an_error(tmp_path: Path
 
 
 def test_a_damaged_place_takes_no_other_session_out_of_the_list(tmp_path: Path) -> None:
-    """Also one that has moved out of its project's keys."""
+    """This holds also for one that has moved out of its project's keys."""
     filled(tmp_path)
     with lmdb.open(str(tmp_path), max_dbs=64, readonly=True, lib_version=0) as env, env.begin() as txn:
         database = env.open_db(b"session_order", txn=txn, create=False)

@@ -61,7 +61,7 @@ class Forgetting:
         assert not self.repeat("once")
 
     def repeat(self, request_id: str) -> bool:
-        """Whether a write of this id was known."""
+        """True if a write with this id was known."""
 
         def apply(unit: UnitOfWork) -> ProjectInfo:
             return unit.info()
@@ -72,7 +72,7 @@ class Forgetting:
         return self.work.store.write("p", request).result().is_repeat
 
     def look(self) -> None:
-        """What the threads beside the calls do, and a write."""
+        """Runs the work of the background threads, and a write."""
         self.retention.note("p", 0)
         self.retention.look()
         while self.expiry.remove_some():
@@ -80,7 +80,7 @@ class Forgetting:
         self.work.teach(note("a write beside it", "other"))
 
     def left(self) -> set[str]:
-        """What is stored, hidden or not."""
+        """Stored memories, hidden or not."""
         self.work.clock.leap(NOW - self.work.clock.now())
         ids = {one.id for one in self.work.store.page("p", Filter(), 0, 100, full=False).memories} - {"other"}
         return ids | {session.id for session in self.work.store.sessions.all("p")}

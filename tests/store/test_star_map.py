@@ -51,7 +51,7 @@ def view_of(store: WritableStore) -> ProjectView:
 
 
 def same(before: Where, after: Where) -> None:
-    """Whoever is in both stands where it stood; the processor rounds by how many are placed at once."""
+    """Asserts that memories in both keep their places; rounding depends on how many are placed at once."""
     both = sorted(before.keys() & after.keys())
     np.testing.assert_allclose([before[one] for one in both], [after[one] for one in both], atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""What the store notices while it is open."""
+"""Problems that the store notices while it is open."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.strategies import Entry
 
 @pytest.fixture(autouse=True)
 def looks_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not of its own accord in between."""
+    """Keeps the store from looking of its own accord; tests tell it when."""
     monkeypatch.setattr(writer, "_WATCH_S", 3600.0)
 
 
@@ -52,7 +52,7 @@ def reading(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def grown(directory: Path, *, kills: bool) -> int:
-    """How many bytes the file grows by where a reader stays, or is killed, and one memory is rewritten often."""
+    """Bytes by which the file grows while a memory is rewritten often and a reader stays, or is killed."""
     clock = FakeClock()
     with opened(directory, clock=clock) as store:
         put(store, "p", Entry(id="a", words=("x" * 9000,)))
@@ -115,7 +115,7 @@ def test_a_file_that_is_gone_is_trouble_until_it_is_back_and_is_logged_once(
 def test_a_look_at_readers_that_fails_stops_no_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
-    """It is the writer's thread that looks, as it does here at the write behind the first ten seconds."""
+    """The writer's thread looks, here at the write after the first ten seconds."""
 
     def failing(_: Environment) -> None:
         raise lmdb.BadRslotError("mdb_reader_check")

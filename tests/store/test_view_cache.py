@@ -118,7 +118,7 @@ def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:
 
 
 def test_a_project_is_never_loaded_while_the_writer_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many writes came during the load that their operations are no longer kept: it is loaded again, beside them."""
+    """After so many writes during the load that their operations are dropped, it is loaded again, alongside them."""
     with opened(tmp_path, limits=StoreLimits(ops_kept=2, trimmed_entries=64)) as store:
         put(store, "p", Entry(id="a"))
         waits = []
@@ -331,7 +331,7 @@ def test_memory_stays_within_the_budget_and_every_answer_is_that_of_unlimited_me
 
 
 def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was rebuilt shares arrays with the view that has been given up."""
+    """The rebuilt view shares arrays with the one that has been given up."""
     with opened(tmp_path, memory_budget_bytes=1) as store:
         put(store, "p", Entry(id="a"))
         put(store, "q", Entry(id="b"))

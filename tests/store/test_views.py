@@ -218,7 +218,7 @@ def edit_behind_the_next_view(store: WritableStore, patch: pytest.MonkeyPatch, e
 def test_a_memory_that_is_edited_while_a_page_is_read_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was there before, during and after: the list must not end without it."""
+    """The memory was there before, during and after: the list must not end without it."""
     with opened(tmp_path) as store:
         put(store, "p", *(Entry(id=f"m{number}") for number in range(3)))
         edit_behind_the_next_view(store, monkeypatch, Entry(id="m1", words=("core",)))

@@ -76,7 +76,7 @@ def test_a_failing_write_that_made_a_project_gives_its_terms_back(tmp_path: Path
 
 @pytest.fixture
 def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many writes each transaction takes."""
+    """Number of writes in each transaction."""
     counted: list[int] = []
 
     class Counting(GroupCommit):

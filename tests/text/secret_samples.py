@@ -87,7 +87,7 @@ def password(random: Random) -> str:
 
 
 def samples(seed: int, count: int) -> list[Sample]:
-    """So many of each of the four sorts, evenly over the kinds of keys."""
+    """Samples of each of the four sorts, `count` each, evenly over the kinds of keys."""
     random = Random(seed)  # noqa: S311 - to be repeated
     found = []
     for place in range(count):

@@ -1,4 +1,4 @@
-"""What the terms of a question tell of its subject."""
+"""Terms of a question that tell its subject."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ OF_MEMORIES: dict[str, Work] = {
         text, [Entry(memory_id="m", title="the tide table", keywords=("还款",))], 0.6
     ),
 }
-"""What reads the text of a memory or of a turn."""
+"""Functions that read the text of a memory or of a turn."""
 
 OF_QUERIES: dict[str, Work] = {
     "query terms": analyzer.query_terms,
@@ -150,20 +150,20 @@ OF_QUERIES: dict[str, Work] = {
     "names of a title": phrases_of.__wrapped__,
     "quotation": whether_it_quotes,
 }
-"""What reads a question, or the beginning of a text."""
+"""Functions that read a question, or the beginning of a text."""
 
 OF_FOLDED: dict[str, Work] = {
     "shown and echo": likeness.forms,
     "shown and echo, before a letter": lambda text: likeness.forms(f" a{text[:-3]}b"),
     "faces": likeness.without_faces,
 }
-"""What folds a text for likeness, up to the length to which it does."""
+"""Functions that fold a text for likeness, up to the length to which it is folded."""
 
 OF_BACKGROUND: dict[str, Work] = {
     "stretches": lambda text: list(stretches(text, always)),
     "ignores": lambda text: Rules.read("", text.encode(errors="replace")),
 }
-"""What is slow for its length, and in nobody's way."""
+"""Functions that are slow for long texts, and block nobody."""
 
 OF_FILES: dict[str, Work] = {
     "encoding": lambda text: decoded(b"\xff" + text.encode(errors="replace")),
@@ -180,7 +180,7 @@ OF_FILES: dict[str, Work] = {
     "configuration": as_json,
     "imports": each_json,
 }
-"""What reads a file on the client's side."""
+"""Functions that read a file on the client's side."""
 
 A_PROJECT_READS = 1 << 11
 """Characters of what takes a millisecond a character or a line, beside the calls or on the client's side."""

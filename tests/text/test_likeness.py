@@ -1,4 +1,4 @@
-"""What is shown once and what repeats a question, of texts that are not the same."""
+"""Likeness of different texts: which are shown once, and which repeat a question."""
 
 import pytest
 from hypothesis import example, given

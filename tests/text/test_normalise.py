@@ -1,4 +1,4 @@
-"""What counts as the same text."""
+"""Texts that count as equal."""
 
 import unicodedata
 

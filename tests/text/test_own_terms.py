@@ -1,4 +1,4 @@
-"""What a project calls things joins the glossary: its names in both scripts, and nothing else."""
+"""A project's own names join the glossary: in both scripts, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a memory is embedded, and what is repeated before every chunk of it."""
+"""Embedded parts of a memory, and the part repeated before every chunk of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a memory is a version of."""
+"""Names that tell which memories are versions of one thing."""
 
 from __future__ import annotations
 

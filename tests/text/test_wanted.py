@@ -1,4 +1,4 @@
-"""What kind of answer a question wants."""
+"""Kind of answer that a question wants."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 @dataclass
 class Collector:
-    """What came, as it came over the wire."""
+    """Received traces, as they came over the wire."""
 
     endpoint: str = ""
     sent: list[bytes] = field(default_factory=list)
@@ -40,11 +40,11 @@ class Collector:
         return sorted(found, key=lambda span: span.start_time_unix_nano)
 
     def named(self, name: str) -> list[Span]:
-        """Those of a name."""
+        """Spans with a name."""
         return [span for span in self.spans if span.name == name]
 
     def children_of(self, parent: Span) -> list[Span]:
-        """Those that are a part of this one."""
+        """Child spans of a span."""
         return [span for span in self.spans if span.parent_span_id == parent.span_id]
 
     def export(self, data: bytes, _: object) -> bytes:

@@ -1,4 +1,4 @@
-"""What a collector is told: calls with their stages, whose trace they are a part of, and nothing that anybody said."""
+"""Exported spans: calls with their stages, the traces that they belong to, and no text of anybody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much one call runs through. The numbers are limits that only go down.
+"""Limits on how much one call runs through. They only go down.
 
 Who makes a call lighter lowers its numbers here; who makes it heavier finds out why before he changes anything else.
 `python -m tests.weight.tracing --list Recall` names the files and functions.

@@ -1,4 +1,4 @@
-"""What one call to the service runs through: its files, its calls, and how often it enters the store.
+"""Counts what one call to the service runs through: its files, its calls, and how often it enters the store.
 
 `python -m tests.weight.tracing` prints the counts as JSON; `--list CALL` prints the files and functions of one call.
 """
@@ -95,7 +95,7 @@ class Tracer:
 
     @contextmanager
     def tracing(self) -> Iterator[Trace]:
-        """What the block makes other threads do."""
+        """Records the calls of other threads during the block."""
         time.sleep(_SETTLE_S)
         trace = self._trace = Trace()
         try:

@@ -15,7 +15,7 @@ from hummock_client.requests import RecallOptions
 from hummock_client.v1 import recall_pb2
 
 WORDS: RecallOptions = {"paths": [recall_pb2.RECALL_PATH_KEYWORD]}
-"""What the words find, whatever the model is."""
+"""Options for a recall by words, which does not depend on the model."""
 
 
 def langchain(target: str) -> None:

@@ -27,5 +27,5 @@ def stay(window: Window) -> None:
 
 
 def has_stayed(window: Window) -> bool:
-    """Whether it is still the page that was marked."""
+    """True if the page is still the one that was marked."""
     return bool(window.run("return window.stays === true"))

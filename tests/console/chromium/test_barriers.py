@@ -1,4 +1,4 @@
-"""What axe-core, which knows the usual barriers of pages, says of each page in both languages and colours."""
+"""Violations that axe-core, a checker of accessibility, finds on each page in both languages and colours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.console.test_pages import PAGES
 
 _RUN = "axe.run(document, { preload: false, iframes: false, resultTypes: ['violations'], ...arguments[0] })"
 _COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
-"""All that can differ in the dark."""
+"""Rules whose result can differ in the dark."""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

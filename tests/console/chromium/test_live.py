@@ -1,4 +1,4 @@
-"""What changes on a page while it is looked at: the page is never loaded again."""
+"""Changes of a page that is open: it is never loaded again."""
 
 from __future__ import annotations
 

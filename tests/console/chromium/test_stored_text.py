@@ -1,4 +1,4 @@
-"""Whatever is stored or stands in an address is shown as text by each page; none of it runs or becomes an element."""
+"""Stored text, and text in an address, is shown as text by each page; none of it runs or becomes an element."""
 
 from __future__ import annotations
 
