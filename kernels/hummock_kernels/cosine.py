@@ -71,7 +71,7 @@ def _dot(row: Halves, query: Vector) -> np.float32:
 
 @helper()
 def _asking(query: Vector) -> tuple[int, int]:
-    """From where to where a query asks anything, in whole cache lines: one of two models' halves may be zero."""
+    """Range of dims that the query uses, in whole cache lines: one of two models' halves may be zero."""
     first, end = 0, query.shape[0]
     while first < end and query[first] == 0:
         first += 1

@@ -32,7 +32,7 @@ _FIRST_WINDOW_DOCS = 256
 _WINDOW_DOCS = 4096
 """Multiples of 64. The first windows are small, for all is summed until there are as many as asked for."""
 _SLACK = 1 + 1e-5
-"""More than float32 loses in sums of some tens of terms, whose order is another while bounds are compared."""
+"""Factor above the float32 error of sums of some tens of terms, which are summed in another order for bounds."""
 
 
 @helper()

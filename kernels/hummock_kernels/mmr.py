@@ -31,7 +31,7 @@ OVER = 2
 """Mark of one before which a less relevant one was chosen, since its writer had enough of the first."""
 
 _WAITS = 2
-"""More than a near-twin gives way by."""
+"""Loss of a candidate that waits: larger than that of any near-twin."""
 
 
 class Cap(NamedTuple):

@@ -24,7 +24,7 @@ VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
 one of the few that hold the name which the query is."""
 
 CODE, SAID, AGELESS, SENTENCE, ASKING, ASKING_FIRST = 1, 2, 4, 8, 16, 32
-"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which those beside it speak for; a text
+"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which its neighbours speak for; a text
 that ends in a question; one that asks, and says something besides."""
 
 

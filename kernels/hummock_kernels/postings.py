@@ -52,7 +52,7 @@ class Index(NamedTuple):
 
 
 class Delta(NamedTuple):
-    """Forward lists of the documents behind those of an index.
+    """Forward lists of the documents after those of an index.
 
     Attributes:
         base: Number of the first; those of the index are below it.
@@ -77,7 +77,7 @@ class Presence(NamedTuple):
     """Documents that hold some of an index's terms, 64 documents a word.
 
     Attributes:
-        held: (n, words) bits, set where a document holds the term; there is a word for the number behind the last.
+        held: (n, words) bits, set where a document holds the term; there is a word for the number after the last.
         before: (n, words) how many documents do before each word.
     """
 
@@ -186,7 +186,7 @@ def invert(parts: Sequence[Lists], field_weights: Vector, terms: int) -> Index:
 
 @kernel(_OUT_INDEX(INDEX, INDEX, I64, I32_1D))
 def merge_postings(older: Index, newer: Index, base: int, place: Docs) -> Index:
-    """The index of older and newer documents, whose numbers change on the way, beside those who read and write.
+    """The index of older and newer documents, whose numbers change on the way, while others read and write.
 
     No sort, one pass.
 
@@ -233,7 +233,7 @@ def presence_of(index: Index, terms: Indices, docs: int) -> Presence:
 def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
     """The number of each term in pages of numbers, (pages, width), (runs,) and (n,) -> (n,) int32.
 
-    Page place[r] holds the numbers of the terms from r * width on; terms behind the last run have 0.
+    Page place[r] holds the numbers of the terms from r * width on; terms after the last run have 0.
     """
     counts = np.zeros(terms.shape[0], np.int32)
     width = pages.shape[1]

@@ -185,9 +185,9 @@ def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean:
 
 @helper()
 def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
-    """Sentences gain from those beside them in their session; the best of them keeps its score, others follow suit.
+    """Sentences gain from their neighbours in the session; the best of them keeps its score, others follow suit.
 
-    One that asks something lends more to its answer: what another speaker says behind it, within two, else the one
+    One that asks something lends more to its answer: what another speaker says after it, within two, else the one
     after it. If it ends so, and is answered here, it loses of its own.
     """
     marks, session, position, speaker = pool.marks, pool.session, pool.position, pool.speaker
@@ -338,7 +338,7 @@ def _shown(aged: _Aged, places: Indices, has_holders: bool, fit: float) -> tuple
         relevance[i] = min(1.0, aged.lifted[place] * math.exp(aged.log_decay[place]))
         score[i] = relevance[i] * (1.0 if aged.first[place] else fit)
         if has_holders and i > 0 and aged.first[places[i - 1]] < 2:
-            # Holders may be old; what comes behind them is shown no better.
+            # Holders may be old; what comes after them is shown no better.
             relevance[i] = min(relevance[i], relevance[i - 1])
             score[i] = min(score[i], score[i - 1])
     return relevance, score
@@ -357,7 +357,7 @@ def rank(
     nor words nor the very time that speak for it; of equal texts all but the newest. What is left scores the convex
     sum of its similarity and its keyword score, each divided by the best of the pool; how much either weighs follows
     from how similar the best of the pool is, and from how many of the query's terms the best of it holds. Late
-    interaction has its share of that in the same way. Sentences gain from those beside them in their session; then
+    interaction has its share of that in the same way. Sentences gain from their neighbours in the session; then
     the query's times have their share. Fragments of key files are raised, and verdicts raise or lower. Domains that the
     query names come first, then the holders of the name that it is, then the others, by the logarithm of the score less
     the loss by age. Ties go to the more similar, then to the smaller `tie`.

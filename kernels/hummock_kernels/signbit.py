@@ -5,7 +5,7 @@ query's counts as much as the query's value there. That orders rows roughly: wha
 afterwards.
 
 Bits lie in blocks of 256 rows, (blocks, dim + 1, 4) uint64: bit r of [block, d, lane] is that of dim d of row
-256 * block + 64 * lane + r, set when it is negative (-0.0 too). Behind the dims of a block stand zeros. So a processor
+256 * block + 64 * lane + r, set when it is negative (-0.0 too). After the dims of a block stand zeros. So a processor
 adds up 256 rows at once, one bit of their sums beside the other, and dims that weigh nothing are not read.
 
 Source: O'Neil & Quass, SIGMOD 1997 (bit slices, and the k best of them); Mula, Kurz & Lemire, The Computer Journal
@@ -237,7 +237,7 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
     """The rows of allowed documents whose signs differ from the query's where the query weighs least.
 
     Args:
-        bits: (blocks, dim + 1, 4) as in the module; those behind the last row may be anything.
+        bits: (blocks, dim + 1, 4) as in the module; those after the last row may be anything.
         row_doc: (n,) document of each row, ascending.
         allowed: (docs,) nonzero for documents whose rows may be returned.
         query: (3, words): its signs as of `sign_bits`, and the lower and the higher bit of each dim's weight, 0 to 3.

@@ -130,7 +130,7 @@ def pack_lists(indptr: Indices, term: Words, counts: Words) -> tuple[Words, Indi
 
 @kernel(Tuple((OUT_U32_1D, OUT_U32_1D))(U32_1D, I64_1D))
 def split_lists(words: Words, indptr: Indices) -> tuple[Words, Words]:
-    """The terms and the counts of forward lists as they are stored, one behind the other.
+    """The terms and the counts of forward lists as they are stored, one after the other.
 
     Args:
         words: (2 * m,) of each memory its terms, and then their counts.
