@@ -140,7 +140,7 @@ def _token() -> str:
     if (said := os.environ.get(TOKEN_VARIABLE)) is not None:
         return said
     data = _file_of(TOKEN_FILE_VARIABLE, is_secret=True)
-    # An editor leaves a line's end behind it, and one of Windows a mark before it.
+    # Editors end the file with a newline, and those of Windows begin it with a byte order mark.
     return "" if data is None else data.decode("utf-8-sig", errors="replace").strip()
 
 

@@ -32,7 +32,7 @@ class AsyncLearning:
         page_size: int = 0,
         timeout_s: float | None = None,
     ) -> AsyncIterator[pb.EntryState]:
-        """All entries as a turn of the scope would inject them, the one behind its newest unless said otherwise.
+        """All entries as a turn of the scope would inject them, the one after its newest unless said otherwise.
 
         Pages are fetched as they are needed.
         """

@@ -20,7 +20,7 @@ _TUNING = frozenset(recall_pb2.RecallTuning.DESCRIPTOR.fields_by_name)
 
 
 class RecallOptions(TypedDict, total=False):
-    """Fields of a RecallRequest and of its tuning, beside the project and the text.
+    """Fields of a RecallRequest and of its tuning, other than the project and the text.
 
     The contract says what each unset one means.
     """
@@ -63,7 +63,7 @@ class RecallOptions(TypedDict, total=False):
 
 
 class RenderOptions(TypedDict, total=False):
-    """Fields of a RenderRequest beside its source."""
+    """Fields of a RenderRequest other than its source."""
 
     form: context_pb.RenderForm.ValueType
     budget_tokens: int
@@ -86,7 +86,7 @@ class RenderOptions(TypedDict, total=False):
 
 
 class SearchOptions(TypedDict, total=False):
-    """Fields of a SearchRequest beside the project and the text."""
+    """Fields of a SearchRequest other than the project and the text."""
 
     top_k: int
     scope: context_pb.SearchScope.ValueType
@@ -101,7 +101,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class FeedbackOptions(TypedDict, total=False):
-    """Fields of a FeedbackRequest beside the project and the verdicts."""
+    """Fields of a FeedbackRequest other than the project and the verdicts."""
 
     query_text: str
     note: str

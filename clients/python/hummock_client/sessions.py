@@ -148,7 +148,7 @@ class Sessions:
         request_id: str | None = None,
         timeout_s: float | None = None,
     ) -> pb.DeleteMessageResponse:
-        """Removes a message and the memory that it was learnt as; all messages behind it too, if so wanted."""
+        """Removes a message and the memory that it was learnt as; all messages after it too, if so wanted."""
         request = pb.DeleteMessageRequest(
             project=project,
             session_id=session_id,
@@ -188,7 +188,7 @@ class Sessions:
         after_revision: int | None = None,
         timeout_s: float | None = None,
     ) -> Generator[pb.WatchMessagesResponse, None, None]:
-        """The newest messages (20 if unset), or those behind a position, then each that comes or changes, without end.
+        """The newest messages (20 if unset), or those after a position, then each that comes or changes, without end.
 
         Close the iterator to hang up. When it raises, watch again with the last reply's position and
         revision as after_position and after_revision. No deadline unless `timeout_s` sets one.

@@ -94,7 +94,7 @@ def forget(
 
 
 def _forget_project(project: str, target: str, *, dry_run: bool, yes: bool, json: bool) -> None:
-    """In one write; its receipt has counts of all and the digest over all ids."""
+    """Forgets all of a project in one write; its receipt has counts of all and the digest over all ids."""
     with connect(target) as service:
         if dry_run or not yes:
             count = memory_count(service, project)

@@ -97,7 +97,7 @@ def serve(
 
 
 def _serve_http(project: str, target: str, reach: Reach | None, host: str, port: int) -> None:
-    """Until Ctrl-C or SIGTERM. Raises: CommandFailed."""
+    """Serves over HTTP until Ctrl-C or SIGTERM. Raises: CommandFailed."""
     with packages_of("mcp"):
         from hummock_tools.mcp import serving, streamable_http
     try:

@@ -49,7 +49,7 @@ _KIND_WORDS = {
 def printable(text: str) -> str:
     """The text with what a terminal would obey written out, by its number behind a backslash and "u".
 
-    Stored text must not move the cursor, change colours or turn the direction of what stands beside it.
+    Stored text must not move the cursor, change colours or turn the direction of text next to it.
     """
     return _COMMANDS.sub(_written_out, text)
 
@@ -95,7 +95,7 @@ def _json(message: Message, indent: int | None) -> str:
 
 
 def print_table(table: Table) -> None:
-    """To stdout; as wide as the terminal, 80 columns where there is none."""
+    """Prints a table to stdout; as wide as the terminal, 80 columns without one."""
     Console(markup=False, highlight=False, emoji=False).print(table)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from hummock_client.v1.context_service_pb2 import SecretsFound
 
 HOW_TO_KEEP = "`hummock projects settings set {project} secrets.policy=warn` keeps such texts; learn them again then"
-"""For whoever meant to have remembered what is gone."""
+"""Advice for people who meant to keep the redacted text."""
 
 
 def secret_sums(found: Iterable[SecretsFound]) -> Iterator[str]:
-    """For example "redacted 3 secrets: 2 cloud key, 1 password"; another line of what was stored as it was given."""
+    """Summary lines such as "redacted 3 secrets: 2 cloud key, 1 password"; another line for secrets stored as given."""
     replaced: Counter[str] = Counter()
     stored: Counter[str] = Counter()
     for each in found:

@@ -1,4 +1,4 @@
-"""Ask: what a question recalls and why, with other settings beside it, and why a memory is missing. Pure reads."""
+"""Ask: what a question recalls and why, with other settings alongside, and why a memory is missing. Pure reads."""
 
 from __future__ import annotations
 

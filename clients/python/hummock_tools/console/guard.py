@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
-"""A memory of 256 KiB, with its raw text and three bytes written for one, and room beside it."""
+"""A memory of 256 KiB, with its raw text and three bytes written for one, and some room."""
 
 HEADERS: Final = {
     "content-security-policy": (

@@ -57,7 +57,7 @@ async def stars(view: View) -> Response:
     """All points, as frames: a kind and a length of 4 bytes each, then so many bytes. Raises: HummockCallError.
 
     The numbers are little-endian. A frame of kind 1 is JSON of how many there are, at which seq; one of kind 3 says in
-    JSON what went wrong behind it; those of kind 2 are made by `_columns`.
+    JSON what went wrong after it; those of kind 2 are made by `_columns`.
     """
     messages = view.client.map_memories(view.project)
     # What is refused is refused before anything is sent.

@@ -122,7 +122,7 @@ async def _whole(view: View, project: str, memory_id: str) -> memory_pb2.Memory:
 
 
 def _version(memory: memory_pb2.Memory) -> str:
-    """Another one after each change."""
+    """Version of a memory, which changes with each update."""
     return f"{memory.update_time.ToNanoseconds()}-{memory.content_hash}"
 
 

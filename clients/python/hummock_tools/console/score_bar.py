@@ -18,7 +18,7 @@ WIDTH: Final = 200.0
 """Largest width of a bar, in units of its drawing."""
 
 PARTS: Final = ("vector", "words", "late", "beside", "lost")
-"""In the order of the bar. The last is what age and verdicts took away."""
+"""Parts in the order of the bar. The last is what age and verdicts took away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def score_bars(hits: Sequence[recall_pb2.Hit], receipt: recall_pb2.Receipt) -> l
 
 
 def waterfall(stages: Sequence[recall_pb2.StageTime]) -> list[Step]:
-    """The stages one behind the other, over the whole width."""
+    """The stages one after the other, over the whole width."""
     total_ms = sum(milliseconds(stage.elapsed) for stage in stages)
     steps, at = [], 0.0
     for stage in stages:
@@ -79,7 +79,7 @@ def _bar(hit: recall_pb2.Hit, parts: list[float]) -> list[Segment]:
     if estimated > before > 0:
         parts = [part * before / estimated for part in parts]
     beside = max(0.0, before - sum(parts))
-    # The bar ends where the score does; behind it stands what it would have had.
+    # The bar ends where the score does; after it stands what it would have had.
     kept = hit.score / before if before > 0 else 0.0
     worths = [part * kept for part in (*parts, beside)]
     worths.append(max(0.0, min(before, 1.0) - hit.score))

@@ -159,7 +159,7 @@ def status_of(error: HummockCallError) -> int:
 
 
 def go_to(path: str, /, **query: object) -> Response:
-    """Has the browser ask for another page, so that a form is not sent twice."""
+    """Redirects the browser to another page, so that a form is not sent twice."""
     return RedirectResponse(link(path, **query), 303)
 
 

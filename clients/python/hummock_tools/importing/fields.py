@@ -21,7 +21,7 @@ Fields = dict[str, Value]
 """A JSON object."""
 
 _FIRST_MILLISECONDS = 1e11
-"""Numbers from here on are milliseconds: as seconds they would lie behind the year 5000, as those in 1973."""
+"""Numbers from here on are milliseconds: as seconds they would lie after the year 5000, as those in 1973."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotWhole:
-    """The last part of a file that is not whole, and why: nothing behind it was read."""
+    """The last part of a file that is not whole, and why: nothing after it was read."""
 
     place: Place
     reason: str

@@ -16,13 +16,13 @@ from hummock_tools.importing.lines import MOST_BYTES, BadFile
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 _LISTS = ("results", "memories", "items", "data")
-"""Under which names an object holds its lists."""
+"""Names under which an object holds its lists."""
 
 _SPACE = " \t\r\n"
 
 
 class Item(NamedTuple):
-    """A value and where it begins; `beside` is what the object that holds its list says before it."""
+    """A value and where it begins; `beside` are the fields before its list in the same object."""
 
     place: Place
     value: Value
@@ -68,7 +68,7 @@ def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine | NotWhole]:
     """The values of the file: one a line, or those of its lists.
 
     It is of lists where its first line is one, holds one, or is no whole value. Such lists, or objects that hold some,
-    may stand one behind the other, as pages do that were fetched one by one; nothing else may stand between them.
+    may follow each other, as pages do that were fetched one by one; nothing else may stand between them.
 
     Raises: BadFile.
     """

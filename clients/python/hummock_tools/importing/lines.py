@@ -18,14 +18,14 @@ _NOT_READ: Final = {
     codecs.BOM_UTF16_LE: "is UTF-16 (byte 0); write it as UTF-8: iconv -f UTF-16 -t UTF-8",
     codecs.BOM_UTF16_BE: "is UTF-16 (byte 0); write it as UTF-8: iconv -f UTF-16 -t UTF-8",
 }
-"""By how such a file begins."""
+"""Messages by the first bytes of files that cannot be read."""
 
 MOST_BYTES = 256 << 20
 """Held at once: of a line out of gzip, and of a file that is a list."""
 
 
 class BadFile(Exception):
-    """From this line on the file cannot be read; the message says why."""
+    """The file cannot be read from this line on; the message says why."""
 
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(reason)

@@ -130,7 +130,7 @@ _LICENCE_WORDS: Final = re.compile(
 
 
 def _is_licence(path: str, suffix: str, text: str) -> bool:
-    """Both the name and the words of one: there are documents about the licences that a product sells."""
+    """True if it has the name and the words of a licence: there are documents about licences that a product sells."""
     is_named_so = suffix in _LICENCE_SUFFIXES and _LICENCE_PATH.search(path.casefold()) is not None
     return is_named_so and len({found.casefold() for found in _LICENCE_WORDS.findall(text)}) > 1
 

@@ -29,7 +29,7 @@ _MARKUP: Final = re.compile(rb"(?i)(?:<meta\b[^>]*\bcharset\s*=|^@charset)\s*[\"
 _CODING_LINES: Final = 2
 _VIM_LINES: Final = 5
 _VIM_BYTES: Final = 512
-"""At each end of a line: the search takes time in proportion to the square of what is searched."""
+"""Bytes searched at each end of a line: the time of the search grows with their square."""
 _MARKUP_BYTES: Final = 1_024
 # Supersets that are in use under the narrower name.
 _WIDER: Final = {

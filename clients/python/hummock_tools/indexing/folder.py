@@ -130,7 +130,7 @@ def made_names(path: Path) -> tuple[str, str]:
 
 
 def _own_name(path: Path) -> str:
-    """A name for the index of a root beside others, the same in every run."""
+    """A name for the index of a root alongside others, the same in every run."""
     name = path.name[:_NAME_CHARACTERS].strip()
     return f"{name}-{_digest(path, 3)}" if name and name.isprintable() else _digest(path, 3)
 

@@ -18,11 +18,11 @@ _FEWEST_BYTES: Final = 24
 """Bytes at random may be a word, fewer than these at least."""
 
 _LEAST_MARGIN: Final = 4.5
-"""By how much the best must be more likely than any other, in natural logarithms: 90 times."""
+"""Least lead of the best over any other, in natural logarithms: 90 times as likely."""
 
 _RARE: Final = 1e-7
 _GLUED: Final = 1e-2
-"""For each letter of ASCII that touches a letter of another script in one word."""
+"""Factor for each ASCII letter that touches a letter of another script in one word."""
 
 _SIMPLIFIED = (
     "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现"

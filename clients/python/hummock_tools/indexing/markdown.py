@@ -266,7 +266,7 @@ def _prose(line: str) -> str:
 
 
 def _cut(paragraph: str) -> str:
-    """At most 500 characters, up to the end of a sentence where one ends in the second half."""
+    """The first 500 characters at most, up to the end of a sentence where one ends in the second half."""
     if len(paragraph) <= MAX_SUMMARY_CHARACTERS:
         return paragraph
     head = paragraph[:MAX_SUMMARY_CHARACTERS]

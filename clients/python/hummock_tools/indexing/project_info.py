@@ -15,7 +15,7 @@ from xml.parsers import expat
 from hummock_tools.indexing.fragment import SourceFile
 
 MOST_NAMED: Final = 16
-"""More would fill a prompt with what nobody asks for."""
+"""Largest number of technologies: more would fill a prompt with what nobody asks for."""
 
 MAX_MANIFEST_BYTES: Final = 256 * 1024
 

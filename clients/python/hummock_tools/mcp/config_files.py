@@ -76,7 +76,7 @@ def _json(before: str, table: str, entry: Mapping[str, Any] | None) -> str:
 
 
 def _merged(servers: object, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry, with what its user put into the one of before besides, such as `env`."""
+    """The entry, with other keys that its user had put into the previous one, such as `env`."""
     known = servers.get(SERVER) if isinstance(servers, dict) else None
     return {**(known if isinstance(known, dict) else {}), **entry}
 

@@ -76,7 +76,7 @@ def without_entry(text: str, table: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object in the text: `start` is the place of its brace, `end` that behind the other."""
+    """An object in the text: `start` is the place of its brace, `end` that after the other."""
 
     text: str
     uncommented: str
@@ -103,7 +103,7 @@ class _Object:
         comma = self._comma_behind(last)
         at = comma + 1 if comma is not None else last.end
         line_end = self.text.find("\n", at, self.end)
-        # What is written behind the last member on its line belongs to it.
+        # What is written after the last member on its line belongs to it.
         at = line_end if line_end >= 0 and not self.uncommented[at:line_end].strip() else at
         added = f"\n{indent}{json.dumps(key)}: {_dumped(value, indent, unit)}{',' if comma is not None else ''}"
         if "\n" not in self.text[at : self.end]:

@@ -18,7 +18,7 @@ class Found(_Answer):
     """One result of a search."""
 
     id: str
-    """For read_memory."""
+    """Id for read_memory."""
     type: str
     """"code" or "knowledge"."""
     title: str
@@ -42,7 +42,7 @@ class Found(_Answer):
 
     @classmethod
     def of(cls, result: context_service_pb2.SearchResult) -> Self:
-        """From the contract's message."""
+        """Converts the contract's message."""
         return cls(
             id=result.memory_id,
             type=context_service_pb2.SearchScope.Name(result.scope).removeprefix("SEARCH_SCOPE_").lower(),
@@ -69,7 +69,7 @@ class SearchResults(_Answer):
 
     @classmethod
     def of(cls, response: context_service_pb2.SearchResponse) -> Self:
-        """From the contract's message."""
+        """Converts the contract's message."""
         return cls(results=[Found.of(each) for each in response.results], degraded=_degraded(response.degraded))
 
 
@@ -97,7 +97,7 @@ class MemoryInFull(_Answer):
 
     @classmethod
     def of(cls, memory: memory_pb2.Memory) -> Self:
-        """From the contract's message, with its texts."""
+        """Converts the contract's message, with its texts."""
         return cls(
             id=memory.id,
             kind=memory_pb2.MemoryKind.Name(memory.kind).removeprefix("MEMORY_KIND_").lower(),
@@ -137,7 +137,7 @@ class Remembered(_Answer):
 
     @classmethod
     def of(cls, result: context_service_pb2.LearnResult) -> Self:
-        """From the contract's message."""
+        """Converts the contract's message."""
         return cls(
             id=result.id,
             status=context_service_pb2.LearnStatus.Name(result.status).removeprefix("LEARN_STATUS_").lower(),
@@ -172,7 +172,7 @@ class TaskContext(_Answer):
 
     @classmethod
     def of(cls, response: context_service_pb2.RenderResponse) -> Self:
-        """From the contract's message."""
+        """Converts the contract's message."""
         return cls(
             text=response.text,
             token_count=response.token_count,

@@ -75,7 +75,7 @@ class _Service:
         return ProjectCalls(self._client, self._project, self._reach or as_it_is)
 
     def on_start(self) -> None:
-        """Has the service started before anybody calls it, so that the first call waits less."""
+        """Starts the service before anybody calls it, so that the first call waits less."""
         if self._reach is not None:
             self._starting = asyncio.create_task(_quietly(self._reach))
 

@@ -47,7 +47,7 @@ def app_of(server: Server[Any], names: tuple[str, ...]) -> ASGIApp:
 
 
 def _reading_messages(app: ASGIApp) -> ASGIApp:
-    """The app behind the reader that stdin has too: what the SDK would answer without its id, or not at all.
+    """The app after the reader that stdin has too: what the SDK would answer without its id, or not at all.
 
     It is given whole bodies.
     """
