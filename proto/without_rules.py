@@ -1,6 +1,6 @@
 """Writes the contract as clients take it: without validation rules, so that no client needs buf/validate.
 
-    python without_rules.py protos FOLDER      the .proto files, comments kept, and those of google/rpc beside them
+    python without_rules.py protos FOLDER      the .proto files, comments kept, and those of google/rpc alongside
     python without_rules.py descriptors FROM TO  a descriptor set without the import; rules stay as bytes of options
 
 The stubs of Python are made of the latter: who does not know the rules never sees them, and the service reads them from
@@ -26,7 +26,7 @@ _COMMENT_OR_TEXT = re.compile(r'//[^\n]*|"(?:[^"\\]|\\.)*"')
 
 
 def main() -> None:
-    """Does what the first argument says."""
+    """Runs the command that the first argument names."""
     match sys.argv[1:]:
         case ["protos", folder]:
             write_protos(Path(folder))
