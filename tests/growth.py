@@ -30,7 +30,7 @@ UNITS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Texts of one form: a unit again and again, with something in front and behind; `others` fill the second half."""
+    """Texts of one form: a unit again and again, with something before and after it; `others` fill the second half."""
 
     unit: str
     front: str = ""

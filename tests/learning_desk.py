@@ -105,7 +105,7 @@ class LearningDesk:
         return self.observe(command)
 
     def work(self) -> int:
-        """Does all that is due; how many steps that were."""
+        """Does all that is due; returns the number of steps."""
         steps = 0
         while self.background.step():
             steps += 1

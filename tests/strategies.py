@@ -104,7 +104,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """Its content."""
+        """Content of the memory."""
         return " ".join(self.words)
 
     @property
@@ -114,7 +114,7 @@ class Entry:
 
     @property
     def key(self) -> TextKey:
-        """Its text key."""
+        """Text key of the memory."""
         return TextKey(kind=self.kind, origin=self.origin, identity=self.content_hash)
 
     @property
@@ -148,7 +148,7 @@ class Entry:
         )
 
     def terms(self) -> Terms:
-        """Its words by field and its facets."""
+        """The memory's words by field, and its facets."""
         found = [facets.tag(name) for name in self.tags]
         if self.session_id:
             found.append(facets.session(self.session_id))

@@ -11,7 +11,7 @@ from bench.service import BenchFailed
 from bench.trivial import trivial_server
 
 REPLY_BYTES = 40_000
-"""More than one frame of HTTP/2 and less than the first window."""
+"""Size of a reply: more than one frame of HTTP/2 and less than the first window."""
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ def test_delete_asks_and_says_what_was_lost(run: Run, fake: FakeService) -> None
     result = run("projects", "delete", "还款", stdin=b"y\n")
     assert result.exit_code == 0, result.stderr
     assert "Delete 还款 with its 3 memories" in result.stderr
-    # Behind the answer, which the runner shows as a terminal would.
+    # After the answer, which the runner shows as a terminal would.
     assert result.stdout.endswith("还款 is deleted: 3 memories, 1 sessions, 2 messages\n")
     assert deleted(fake) == ["还款"]
 

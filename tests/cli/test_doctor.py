@@ -253,7 +253,7 @@ def test_a_certificate_is_looked_at(
 
 
 def at(fake: FakeService, data: Path, monkeypatch: pytest.MonkeyPatch, storage: dict[str, Any]) -> None:
-    """Has the fake be the service on the directory."""
+    """Makes the fake the service on the directory."""
     monkeypatch.setenv("HUMMOCK_PORT", fake.target.rpartition(":")[2])
     monkeypatch.setitem(fake_service.STATUS, "storage", {"directory": str(data), "quotaBytes": "1000"} | storage)
 

@@ -440,7 +440,7 @@ print(hummock_client.vector([1.0, 2.0], "e").values.hex())
 
 
 def one_event(after: int) -> EventPage:
-    """An event behind the write 3, and nothing else."""
+    """An event after the write 3, and nothing else."""
     event = MemoryEvent(type=MemoryEventType.CREATED, memory_id="a", memory=samples.MEMORY, seq=4)
     return EventPage(events=(event,), seq=4) if after == 3 else EventPage(events=(), seq=after)
 

@@ -30,7 +30,7 @@ def _run(command: Sequence[str], **env: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def npm() -> Iterator[str]:
-    """With what the client needs installed, for who builds alone."""
+    """Path of npm for the only process that builds, with the client's dependencies installed."""
     found = shutil.which("npm")
     if found is None:
         assert os.environ.get("REQUIRE_CLIENTS") != "1", "npm is missing"

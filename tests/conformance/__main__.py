@@ -65,7 +65,7 @@ class Verdict:
 
 
 def names_of_cases() -> list[str]:
-    """In the order in which they are run."""
+    """Names of all cases, in the order in which they are run."""
     return [case["name"] for file in sorted(CASES.glob("*.json")) for case in json.loads(file.read_bytes())]
 
 

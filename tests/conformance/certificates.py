@@ -35,7 +35,7 @@ class Authority:
 
     @property
     def certificate(self) -> bytes:
-        """Its own, as PEM."""
+        """The authority's own certificate, as PEM."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def signed(self, *, expired: bool = False) -> Signed:

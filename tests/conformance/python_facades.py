@@ -51,7 +51,7 @@ class Facade(Protocol):
     ) -> list[Message]:
         """The replies of a call with a stream; all, or so many before it is hung up.
 
-        What is to be sent meanwhile is sent behind the first reply.
+        What is to be sent meanwhile is sent after the first reply.
         """
 
     def with_memory(self, project: str, messages: Messages, budget_s: float) -> Messages:

@@ -57,7 +57,7 @@ def _detail(case: Json, told: Json, facade: type[Facade]) -> str:
                 _run_in_time(client, step, saved)
             except Failed as failed:
                 return f"step {number}: {failed}"
-            except Exception as error:  # a runner that ends would say nothing of the cases behind
+            except Exception as error:  # a runner that ends would say nothing of later cases
                 return f"step {number}: {type(error).__name__}: {error}"
     return ""
 

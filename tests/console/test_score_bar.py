@@ -1,4 +1,4 @@
-"""A bar is as long as its score; its parts stand one behind the other and never overlap."""
+"""A bar is as long as its score; its parts stand one after the other and never overlap."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Backs up or restores, and kills its own process at a point that is counted: `… VERB DATA BACKUPS POINT`.
 
-Points are before and behind the name of each file that is written durably, and behind each block.
+Points are before and after the name of each file that is written durably, and after each block.
 """
 
 from __future__ import annotations

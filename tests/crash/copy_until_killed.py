@@ -1,6 +1,6 @@
 """Copies a store, and kills its own process at a point that is counted: `… FROM TO POINT`.
 
-Points are before and behind each transaction that writes to the target.
+Points are before and after each transaction that writes to the target.
 """
 
 from __future__ import annotations

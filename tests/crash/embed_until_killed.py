@@ -1,6 +1,6 @@
 """Embeds what waits in a directory and kills its own process at a point that is counted: `… DIRECTORY POINT`.
 
-Points are: before a text is embedded, before a write changes anything, before it is committed, behind its commit.
+Points are: before a text is embedded, before a write changes anything, before it is committed, after its commit.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Round:
                     self._found(stubs, ["nobody"])
                 for writer, call in learnt:
                     found = self._found(stubs, [note.id for note in call.request.memories])
-                    # Behind its answer the writer may have deleted some of them.
+                    # After its answer the writer may have deleted some of them.
                     if found not in (0, BATCH) and writer.in_flight is call:
                         self.torn.append(f"I2: {found} of {BATCH} memories of a batch were seen")
 

@@ -1,6 +1,6 @@
 """Purges and kills its own process at a point that is counted: `… DATA POINT`.
 
-Points are behind each table that is copied, around the new file's name, and around each file that is removed.
+Points are after each table that is copied, around the new file's name, and around each file that is removed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Removes a project and kills its own process at a point that is counted: `… DIRECTORY POINT`.
 
-Points are: before the removal is a part of a transaction, behind that, behind its commit, and around each slice that is
-cleared: before it, within its transaction, behind its commit.
+Points are: before the removal is a part of a transaction, after that, after its commit, and around each slice that is
+cleared: before it, within its transaction, after its commit.
 """
 
 from __future__ import annotations

@@ -36,10 +36,10 @@ _WORDS = ("tide", "lamp", "harbour", "还款", "潮汐", "parseDate", "pier", "�
 _STOP_S = 30.0
 
 SETTLED_ROUNDS = 3
-"""Rounds of a life behind which as much is deleted as is stored, so that nothing may grow any more."""
+"""Rounds of a life after which as much is deleted as is stored, so that nothing may grow any more."""
 MOST_GROWTH_MIB = 50.0
 MOST_FILE_GROWTH = 1.5
-"""The file's largest size against its size behind the first SETTLED_ROUNDS rounds."""
+"""The file's largest size against its size after the first SETTLED_ROUNDS rounds."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,10 +48,10 @@ class Figures:
 
     Attributes:
         turn_s: How long each turn took.
-        growth_mib: The largest growth of the service's own memory within a life, behind its first rounds.
-        file_mib: Sizes of the data file behind each round.
+        growth_mib: The largest growth of the service's own memory within a life, after its first rounds.
+        file_mib: Sizes of the data file after each round.
         slowest_start_s: Longest start, the process's own included.
-        lost: Conversations that were not whole behind a restart.
+        lost: Conversations that were not whole after a restart.
     """
 
     lives: int = 0

@@ -19,7 +19,7 @@ from tests.service.running import Stubs
 
 BATCH = 5
 WORD = "lamp"
-"""In every memory, so that one question finds all."""
+"""Word in every memory, so that one question finds all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -348,7 +348,7 @@ def test_technologies_of_roots_add_up_in_any_order(shop: Shop) -> None:
 
 
 class Interrupted(Folder):
-    """Another root that begins its index when this one's first memories are on their way."""
+    """An index during which another root begins its own, when the first memories are on their way."""
 
     def __init__(self, shop: Shop, folder: str, other: str) -> None:
         super().__init__(shop.folders / folder, on_file=lambda files: None, on_skip=lambda path, reason: None)

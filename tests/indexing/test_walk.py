@@ -290,7 +290,7 @@ def notebook(*cells: Mapping[str, object]) -> str:
 
 
 def test_a_notebook_is_what_was_written_into_it(root: Path) -> None:
-    """Its outputs, a picture among them, are data."""
+    """The outputs of a notebook, a picture among them, are data."""
     picture = {"data": {"image/png": "iVBORw0KGgo" * 4_000}}
     told = {"cell_type": "markdown", "source": ["# 还款\n", "\n", "先息后本。"]}
     code = {"cell_type": "code", "source": ["def repay(x):\n", "    return x\n"], "outputs": [picture]}

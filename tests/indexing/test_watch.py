@@ -142,7 +142,7 @@ def test_a_renamed_folder_is_one_batch(desk: Desk) -> None:
 
 
 def test_a_switched_branch_is_one_batch(desk: Desk) -> None:
-    """With what the system tells: git has written all of it when the batch begins."""
+    """The system itself reports the changes here: git has written all of it when the batch begins."""
     git(desk.root, "switch", "-c", "other")
     write(desk.root, {f"many/m{turn}.py": f"def m{turn}():\n    return 1\n" for turn in range(60)})
     git(desk.root, "rm", "src/b.py")

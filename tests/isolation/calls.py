@@ -123,7 +123,7 @@ class Caller:
 
 Replies = Iterable[Message]
 CALLS: dict[str, Callable[[Caller], Replies]] = {}
-"""By the method's name."""
+"""Functions that make the calls of a method, by its name."""
 
 SAYS_NUMBERS = frozenset(
     {

@@ -34,7 +34,7 @@ _PROGRESS_CALLS = 5000
 _SHARED = "the lamp that everybody asks for"
 
 _ENOUGH_CROSSINGS = 10
-"""Behind so many the rest is not called: it is known what to mend, and a watch may hang each time."""
+"""Number of crossings after which a run ends: it is known what to mend, and a watch may hang each time."""
 _EXPECTED = {
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.INVALID_ARGUMENT,

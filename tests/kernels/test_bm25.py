@@ -243,7 +243,7 @@ def zipf_documents(count: int, random: np.random.Generator) -> list[dict[int, in
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("passing", [1.0, 0.25, 0.01])
 def test_no_document_that_is_passed_over_would_have_been_among_the_best(seed: int, passing: float) -> None:
-    """Over several windows of documents, with a delta behind them; frequent and rare terms, one of them twice."""
+    """Over several windows of documents, with a delta after them; frequent and rare terms, one of them twice."""
     random = np.random.default_rng(seed)
     documents = zipf_documents(10_000, random)
     allowed = (random.random(len(documents)) < passing).astype(np.uint8)

@@ -32,7 +32,7 @@ def test_dims_are_bits_from_the_lowest() -> None:
 
 
 def blocks_of(bits: Longs, dim: int) -> Longs:
-    """The bits of rows, (n, words), as blocks; what lies behind the last row is not zero."""
+    """The bits of rows, (n, words), as blocks; what lies after the last row is not zero."""
     apart = (bits[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).reshape(len(bits), 64 * bits.shape[1])
     blocks = np.full((-(-len(bits) // 256), dim + 1, 4), 2**64 - 1, np.uint64)
     signbit.put_signs(np.ascontiguousarray(apart[:, :dim] << np.uint64(15)).astype(np.uint16), 0, blocks)

@@ -62,7 +62,7 @@ def test_five_hundred_repeats_of_one_turn_count_once(bench: Workbench) -> None:
 
 @pytest.mark.parametrize("is_observed", [False, True])
 def test_a_turn_that_is_rendered_again_counts_once(bench: Workbench, *, is_observed: bool) -> None:
-    """S3-19: each rendering with an id of its own, also behind the answer that it replaces."""
+    """S3-19: each rendering with an id of its own, also after the answer that it replaces."""
     bench.say("alder", 4, request_id=uuid(1))
     if is_observed:
         bench.observe([4], "alder")
@@ -99,7 +99,7 @@ def test_a_turn_counts_nothing_for_an_entry_that_became_a_note_meanwhile(bench: 
 def test_off_no_more_is_read_than_there_is_room_for_in_memory(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """S3-37. All entries are tried, but for those behind very long ones."""
+    """S3-37. All entries are tried, but for those after very long ones."""
     bench.update(enabled=False)
     assert bench.say("hello", 1) == ["alder", "birch", "cedar"]
     monkeypatch.setattr("hummock.render.turn._MOST_CHARACTERS", 2 * len("entry"))
@@ -187,7 +187,7 @@ def test_a_stored_turn_that_is_told_of_again_is_learnt_from_once(bench: Workbenc
         observe.follow(
             ObservedTurn(project="p", session_id="s", user_text=text, assistant_text="", used_memory_ids=(), seq=seq)
         )
-    bench.update(enabled=False)  # behind it all that was written before has been told
+    bench.update(enabled=False)  # after it all that was written before has been told
     assert told == ["alder", "birch"]
 
 

@@ -49,7 +49,7 @@ class Wire(Protocol):
     heard: asyncio.Event
 
     async def send(self, messages: Sequence[Message]) -> None:
-        """At once, one after the other."""
+        """Sends the messages at once, one after the other."""
 
 
 class Pipe:
@@ -62,7 +62,7 @@ class Pipe:
         self._reading = asyncio.create_task(self._read())
 
     async def send(self, messages: Sequence[Message]) -> None:
-        """In one write."""
+        """Sends the messages in one write."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"".join(json.dumps(each).encode() + b"\n" for each in messages))
         await self.process.stdin.drain()
@@ -85,7 +85,7 @@ class Posts:
         self.sent: set[asyncio.Task[None]] = set()
 
     async def send(self, messages: Sequence[Message]) -> None:
-        """At the same time, but for the first, which begins the session."""
+        """Sends the messages at the same time, but for the first, which begins the session."""
         for each in messages:
             posted = asyncio.create_task(self._post(each))
             self.sent.add(posted)

@@ -160,7 +160,7 @@ def test_half_a_character_in_any_argument_of_any_tool_is_answered_with_the_calls
 
 @contextmanager
 def running() -> Iterator[Callable[[str | bytes, int], list[dict[str, Any]]]]:
-    """A server of its own: gives so many answers to a line, and that to the `ping` behind it; more would fail."""
+    """A server of its own: gives so many answers to a line, and that to the `ping` after it; more would fail."""
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None

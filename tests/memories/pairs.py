@@ -119,7 +119,7 @@ def lost(work: Workplace, count: int, seed: int) -> list[tuple[str, Draft, Draft
 
 
 def _is_kept(work: Workplace, draft: Draft, result: LearnResult, again: LearnResult) -> str:
-    """Its id, where it is there as it was told and telling it again changes nothing; else empty."""
+    """Id of the result if the memory is stored as given and learning it again changes nothing; else empty."""
     stored = work.get(result.id)
     if stored is None or result.status is not LearnStatus.CREATED or again.id != result.id:
         return ""

@@ -22,9 +22,9 @@ class Fate(Enum):
 
     STRAIGHT = "straight"
     LOST = "lost"
-    """Before it reaches the server."""
+    """The call is lost before it reaches the server."""
     LATE = "late"
-    """Its caller is told that it is lost; it reaches the server some calls later, behind the caller's next ones."""
+    """The caller gets an error; the call reaches the server some calls later, after the caller's next ones."""
     UNANSWERED = "unanswered"
     """The server has answered it, and the answer is lost."""
     DOUBLED = "doubled"
@@ -33,7 +33,7 @@ class Fate(Enum):
     """The call reaches the server now, and once more some calls later."""
 
 
-# Of 100: 20 are lost, half of them before the server and half behind it; 20 come twice.
+# Of 100: 20 are lost, half of them before the server and half after it; 20 come twice.
 _FATES = (
     *[Fate.STRAIGHT] * 60,
     *[Fate.LOST] * 5,

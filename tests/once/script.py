@@ -43,7 +43,7 @@ _MOST_ATTEMPTS = 60
 _LEAST_ENTRIES = 6
 
 AFTER = ("LearnTurn", "ObserveTurn", "Feedback")
-"""Calls behind which the background learner works."""
+"""Calls after which the background learner works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def answered(stubs: Stubs, step: Step) -> Message:
 def settle(direct: Stubs, project: str) -> None:
     """Returns when the background learner has nothing left to do for a project.
 
-    A write waits behind the note that a turn was seen, and a scan behind what is learnt from that turn.
+    A write waits for the note that a turn was seen, and a scan for what is learnt from that turn.
     """
     request = memory.DeleteMemoriesRequest(project=project, request_id=str(uuid.UUID(int=0)), ids=["nobody"])
     direct.memory.DeleteMemories(request)

@@ -44,7 +44,7 @@ class ModelProject:
         self._accept(changed=has_changed)
 
     def embed(self, entry: Entry) -> None:
-        """Its vectors come, where it waits for them: it stays where it stands."""
+        """Adds the vectors of an entry that waits for them; it keeps its place."""
         waits = entry.id in self.entries and not self.entries[entry.id].seeds
         if waits:
             self.entries[entry.id] = entry

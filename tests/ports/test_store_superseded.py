@@ -95,7 +95,7 @@ def test_projects_replace_apart(store: Store) -> None:
 
 
 def test_among_many_memories_the_same_are_left_out_while_they_are_indexed_anew(store: Store) -> None:
-    """In the delta and in the base."""
+    """This holds in the delta and in the base."""
     put(store, "p", OLD, NEW)
     for number in range(12):
         put(store, "p", *(Entry(id=f"m{number}-{one}", seeds=(number,), supersedes=()) for one in range(4)))

@@ -95,7 +95,7 @@ def test_a_window_is_that_of_a_list(talk: list[tuple[Origin, str]], turns: int, 
     window: set[str] = set()
     begun = 0
     for entry in reversed([entry for entry in there if entry.session_id == "s" and entry.origin in SAID]):
-        # Behind the last question stands what belongs to it.
+        # After the last question stands what belongs to it.
         if begun < turns:
             window.add(entry.id)
         begun += entry.origin is Origin.USER_INPUT

@@ -19,7 +19,7 @@ def wrote(number: int, writer: str, origin: Origin = Origin.SUMMARY) -> Entry:
 
 
 def writers(found: Candidates) -> dict[str, int]:
-    """By id; empty where nothing is told."""
+    """Writers by memory id; empty if there are none."""
     return dict(zip(found.memory_id, found.writer.tolist(), strict=True)) if len(found.writer) else {}
 
 

@@ -142,7 +142,7 @@ class Cluster:
             time.sleep(0.1)
 
     def switchover(self, candidate: str | None = None) -> str:
-        """Has another member lead, in order; its name. Raises: ClusterFailed."""
+        """Makes another member the leader, in order; returns its name. Raises: ClusterFailed."""
         leader = self.await_leader()
         status, said = self.members[leader].switch_over(leader, candidate)
         if status != 200:
@@ -352,7 +352,7 @@ def _passwords(directory: Path) -> Passwords:
 
 
 def _password_file(directory: Path, passwords: Passwords) -> Path:
-    """For libpq, so that no password stands in a DSN."""
+    """Writes a password file for libpq, so that no password stands in a DSN."""
     file = directory / "pgpass"
     lines = [f"127.0.0.1:*:*:{ROLE}:{passwords.service}", f"127.0.0.1:*:*:{SUPERUSER}:{passwords.superuser}"]
     _caller().write(file, "\n".join(lines) + "\n")

@@ -26,11 +26,11 @@ from tests.postgresql.programs import ProgramsMissing
 from tests.postgresql.services import LOG, Service, two_services
 
 _FLOW: Final = 25
-"""Writes that each service acknowledges before a drill and behind it."""
+"""Writes that each service acknowledges before a drill and after it."""
 _HEALTHY_S: Final = 120
 _FAULTS_SHOWN: Final = 20
 _STEADY_GAP_S: Final = 5.0
-"""A call waits 2 s for a server that says nothing, behind another that does at worst; the rest is a busy machine's."""
+"""A call waits 2 s for a server that says nothing, after another that does at worst; the rest is a busy machine's."""
 _EXPECTED: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 
@@ -185,7 +185,7 @@ def _complain(where: str, faults: Faults, ledger: Ledger) -> None:
 
 
 def _afterwards(services: Sequence[Service], ledgers: Sequence[Ledger]) -> bool:
-    """Says whether all that earlier drills left is still there, behind all that came since."""
+    """Says whether all that earlier drills left is still there, after all that came since."""
     lost = doubled = 0
     for ledger in ledgers:
         faults = check(services, ledger)

@@ -10,7 +10,7 @@ from contextlib import suppress
 import psutil
 
 _GONE_S = 10
-"""For a killed process to be gone; one that writes to a slow disk ends only after that."""
+"""Seconds for a killed process to be gone; one that writes to a slow disk ends only after that."""
 
 
 def family(*heads: int) -> list[psutil.Process]:

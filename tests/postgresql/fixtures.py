@@ -78,7 +78,7 @@ def bare_database(node: Node) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def chosen_store(request: pytest.FixtureRequest) -> None:
-    """Has services keep what they learn where `--store` says."""
+    """Makes services use the store that `--store` names."""
     if request.config.getoption("--store") == "postgresql":
         use(Databases(request.getfixturevalue("node"), request.getfixturevalue("template")))
 

@@ -17,7 +17,7 @@ from tests.store.opening import EAGER, opened_shared
 from tests.workplace import Workplace, over
 
 _UNRENEWED = replace(EAGER, lease_s=1e6)
-"""Its first renewal is days away, so that nothing happens by itself."""
+"""Limits whose first renewal of a lease is days away, so that nothing happens by itself."""
 _REACHED_S = 60
 
 
@@ -45,7 +45,7 @@ def await_that(is_reached: Callable[[], bool]) -> None:
 
 
 def run_out(dsn: str, work: Workplace) -> None:
-    """Has the lease of a service run out, as it does by itself where that service is frozen or dead."""
+    """Ends the lease of a service, as happens by itself if that service is frozen or dead."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         statement = "UPDATE hummock.service SET until = clock_timestamp() - interval '1 s' WHERE id = %s"
         assert connection.execute(statement, (_claims(work)._id,)).rowcount == 1

@@ -46,7 +46,7 @@ class Service:
         self._process.kill()
 
     def start(self) -> None:
-        """Starts it again behind a kill."""
+        """Starts it again after a kill."""
         self._process, self.stubs = self._start()
 
     def stop(self) -> None:

@@ -143,6 +143,6 @@ def test_a_transaction_in_which_a_statement_has_failed_is_never_taken_for_commit
 
 
 def fail(connection: psycopg.Connection) -> None:
-    """Has a statement fail, and nobody know of it."""
+    """Makes a statement fail, and ignores the error."""
     with suppress(psycopg.errors.UndefinedTable):
         connection.execute("SELECT * FROM hummock.nothing")

@@ -96,7 +96,7 @@ def test_many_memories_are_learnt_in_as_many_round_trips_as_one(counted: Counted
 def test_what_is_learnt_again_is_found_with_the_first_reads(counted: Counted) -> None:
     counted.learnt("p", 1)
     request = counted.memory("the tide of day 0 is high")
-    # Whoever has the text is read behind it.
+    # Whoever has the text is read after it.
     assert counted.least(lambda _: learn(counted.stubs, "p", request)) <= 5
 
 

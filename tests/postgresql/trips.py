@@ -13,7 +13,7 @@ from psycopg import pq
 from hummock.store.postgresql.connections import Connections, PatientConnection
 
 _ENDS = ("Sync", "Query")
-"""Behind each of these the client waits for an answer."""
+"""Messages after which the client waits for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Traffic:
 
 @contextmanager
 def recorded(directory: Path) -> Iterator[Traffic]:
-    """Has every connection that a pool makes from now on write down what it sends."""
+    """Makes every connection that a pool opens from now on record what it sends."""
     traffic = Traffic(path=directory / "traffic")
     configure = Connections._configure
     with traffic.path.open("w", encoding="utf-8") as record:

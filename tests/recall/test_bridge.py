@@ -196,7 +196,7 @@ ASKED = "how is the overdue repayment computed"
 
 
 def test_an_english_question_finds_the_chinese_text(pair_desk: Desk) -> None:
-    """By the words of its gloss in Chinese, and by what the model that reads Chinese makes of it."""
+    """It is found by the translated words, and by the vector of the model that reads Chinese."""
     pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)))
     answer = pair_desk.recall(ASKED)
     assert ids(answer)[0] == "zh3"

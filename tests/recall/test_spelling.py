@@ -22,7 +22,7 @@ MEANT = (Meant(asked="lighthose", word="lighthouse", terms=("lighthous",), place
 
 
 def found(rows: list[tuple[int, float, float]]) -> Candidates:
-    """By the bits of the query's first two terms, their score, and that of the spelling."""
+    """Candidates from rows of matched bits for the query's first two terms, their score, and the correction's score."""
     matched = np.array([bits for bits, _, _ in rows], np.uint32)
     spelt = np.array([score for _, _, score in rows], np.float32)
     return replace(

@@ -26,7 +26,7 @@ from tests.desk import Desk, ids, note
 from tests.fakes import FakeClock
 
 GIVES_WAY = ("cross_encoder", "context_window", "late_interaction", "vector")
-"""From what costs quality least to what costs it most."""
+"""Stages in the order in which they are dropped: the cheapest in quality first."""
 
 
 @dataclass(kw_only=True)

@@ -44,7 +44,7 @@ def tiktoken_file(directory: Path, name: str = "o200k_base.tiktoken") -> Path:
 
 
 def exact_counters(directory: Path) -> list[TokenCounter]:
-    """At least two; the directory takes their files."""
+    """Token counters, at least two; the directory takes their files."""
     file = directory / "tokenizer.json"
     trained().save(str(file))
     real = [found for found in map(find_tokenizer, (BGE_ZH, MINILM)) if found]

@@ -52,12 +52,12 @@ _FORBIDDEN = [
     "<parameter name=", "<minimax:", "]~b]", "]~!b[", "[e~[", "<seed:", "<arg_key>", "</arg_value>", "<mask:1>",
     "<fim_prefix>",
 ]  # fmt: skip
-# What code may hold behind a word, as the type of a list and as an index.
+# What code may hold after a word, as the type of a list and as an index.
 _FORBIDDEN_ALONE = re.compile(
     r"(?<![0-9A-Za-z_])(?<!::)<(?:system|system-reminder|user|assistant|parameter name)>"
     r"|(?<![0-9A-Za-z_\])])\[(?:CLS|MASK)\]"
 )
-# A quote or a parenthesis may be ours, behind a text that ends so.
+# A quote or a parenthesis may be ours, after a text that ends so.
 _BLOCK = re.compile(r"^\s*(?:`{3,}|~{3,})\s?tool_(?:code|output)", re.MULTILINE)
 _PIPES = re.compile(r"<[|｜][^\s|>\")]")
 _UNSEEN = re.compile(

@@ -50,7 +50,7 @@ def unstring(text: str) -> str:
 
 
 def read_entries(rest: str) -> tuple[list[tuple[str, str]], str]:
-    """Ids and bodies of the memories in full that a text begins with, and what is behind them."""
+    """Ids and bodies of the memories in full that a text begins with, and what is after them."""
     full = []
     while rest.startswith("<recalled_memory "):
         entry, _, rest = rest.partition("\n</recalled_memory>\n\n")
@@ -157,7 +157,7 @@ def read_field(lines: list[str], label: str) -> str:
 
 
 def read_fragment(lines: list[str], label: str) -> tuple[str, str]:
-    """Path and code of the fragment that the lines begin with, and the empty line behind it."""
+    """Path and code of the fragment that the lines begin with, and the empty line after it."""
     assert lines[0].startswith(f"{label} ")
     path = uninert(lines.pop(0).removeprefix(f"{label} "))
     delimiter = lines.pop(0)

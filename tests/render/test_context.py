@@ -28,7 +28,7 @@ def render(
     budget_tokens: int = CONTEXT_BUDGET_TOKENS,
     quotas: Quotas = LITERAL_QUOTAS,
 ) -> Section:
-    """To the letter of the document, unless other quotas are given."""
+    """Renders to the letter of the document, unless other quotas are given."""
     frame = Frame(wording=ZH, budget_tokens=budget_tokens, counter=COUNTER, info=info, quotas=quotas)
     return render_context(items, frame)
 

@@ -212,7 +212,7 @@ def test_an_answer_that_begins_with_code_begins_on_its_own_line() -> None:
 
 
 def test_code_that_includes_a_standard_header_is_not_escaped() -> None:
-    """Only our own tags are."""
+    """Our own tags alone are escaped."""
     assert escape.quoted("#include <memory>\nstd::vector<int> a;") == "#include <memory>\nstd::vector<int> a;"
 
 

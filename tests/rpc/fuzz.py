@@ -63,7 +63,7 @@ class Figures:
         codes: Calls by the code that they ended with.
         methods: Calls by method.
         broken: Calls that ended as none may: the number, the method and the code.
-        rss_mib: The service's own memory behind some numbers of calls, files that it maps left out.
+        rss_mib: The service's own memory after some numbers of calls, files that it maps left out.
         has_ended: Whether the service did.
     """
 
@@ -75,7 +75,7 @@ class Figures:
 
     @property
     def growth_mib(self) -> float:
-        """In 100,000 calls, behind the first fifth; of fewer, as much as there was."""
+        """Growth of memory in 100,000 calls, after the first fifth; with fewer calls, the total growth."""
         calls = self.rss_mib[-1][0]
         behind = [sample for sample in self.rss_mib if sample[0] >= _WARM_UP_SHARE * calls]
         (first, least), (last, most) = behind[0], behind[-1]

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 PROJECTS = ("p", "q", "项目", "r" * 256)
-"""Most requests name one of these, so that they come further than the door."""
+"""Projects of most requests, so that these get past the checks of names."""
 
 _DEEPEST = 5
 _MOST_ITEMS = 3
@@ -64,7 +64,7 @@ def _field(random: Random) -> bytes:
 
 
 def _damaged(random: Random, data: bytes) -> bytes:
-    """Cut, flipped, doubled, or with more behind it."""
+    """Cut, flipped, doubled, or with more after it."""
     if not data:
         return data
     at = random.randrange(len(data))

@@ -244,7 +244,7 @@ def test_what_nobody_waits_for_any_more_is_given_up_and_its_place_is_free() -> N
             queue = AdmissionQueue(executor, workers=1)
             gone = asyncio.ensure_future(queue.run(later(said, str)))
             await turn()
-            # Behind it on the only worker, so that it waits by now.
+            # After it on the only worker, so that it waits by now.
             await queue.run(lambda: None)
             gone.cancel()
             await turn()
@@ -382,7 +382,7 @@ def no_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_mean_of(seconds: float, busy: Blocked) -> None:
-    """Has the queue know what calls take."""
+    """Tells the queue the mean duration of calls."""
     for _ in range(200):
         busy.queue.worked(_Whose(project="p", is_patient=False, is_bulk=False, arrived_s=0.0), seconds)
 

@@ -62,7 +62,7 @@ def test_beyond_the_waiting_limit_calls_are_refused_while_others_wait() -> None:
                 refused.append(error.retry_after_s > 0)
                 raise
 
-        # The first is done when it comes; of the five behind it one would run next, and two may wait.
+        # The first is done when it comes; of the five after it one would run next, and two may wait.
         calls = [asyncio.ensure_future(call()) for _ in range(6)]
         answers = await asyncio.gather(*calls, return_exceptions=True)
         loads = [answer for answer in answers if isinstance(answer, Load)]

@@ -90,7 +90,7 @@ async def ended(port: int, sent: bytes) -> str:
 @pytest.mark.parametrize("name", [AUTHORIZATION, OVER_HTTP, *TRACE_KEYS, "x-of-nobody"])
 @pytest.mark.parametrize("has_token", [True, False])
 def test_metadata_with_a_byte_that_none_has_is_the_callers_fault(tmp_path: Path, name: str, has_token: bool) -> None:
-    """In all that is read, and in what is not."""
+    """This holds for metadata that is read, and for what is not."""
     if has_token:
         token_of(tmp_path, "shop:read")
     meter = Ended()

@@ -30,7 +30,7 @@ _used: Final[list[Databases]] = []
 
 
 def use(databases: Databases) -> None:
-    """Has every service from now on keep what it learns there."""
+    """Makes every service from now on use this store."""
     _used.append(databases)
 
 

@@ -119,7 +119,7 @@ def test_pages_of_others_have_no_answer(port: int, project: str) -> None:
 
 
 def test_a_proxy_is_let_through_by_the_name_that_was_configured(service: Stubs, project: str) -> None:
-    """With its own port, which is none, or with ours; a page of that name is one of its own too."""
+    """The name works with its own port, without one, or with ours; a page of that name counts as one of its own too."""
     body = {"project": project, "queryText": "x", "allowMissing": True}
     with closing(json_http.JsonHttp("127.0.0.1", 0, also_named=("Memory.example.org",))) as served:
         served.start(parse_address(service.target))
@@ -184,7 +184,7 @@ def silent(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", READ_HEADERS)
 def test_a_byte_that_no_header_has_is_the_callers_fault(port: int, silent: None, name: str) -> None:
-    """In every header that is read, and in one that is not: never a fault of the service's, never a line of its log."""
+    """This holds for every header, read or not: it is never a fault of the service's, never a line of its log."""
     for byte in ODD_BYTES:
         headers = {name: b"close, a%cb" % byte}
         status = sent_raw(port, head(port, 2, **headers) + b"{}").split()[1]

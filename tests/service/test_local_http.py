@@ -62,7 +62,7 @@ def connected(port: int) -> socket.socket:
 
 @pytest.mark.parametrize("sent", [b"", b"POST / HT", b"HEAD", b"HEAD ", b"AGAIN", b"BEHIND"])
 def test_a_request_that_does_not_go_on_is_closed(monkeypatch: pytest.MonkeyPatch, port: int, sent: bytes) -> None:
-    """Before its head, in it, before its body, in it, and behind an earlier one of the connection."""
+    """The request stops before its head, in it, before its body, in it, or after an earlier one of the connection."""
     monkeypatch.setattr(local_http, "_WITHIN_S", {h11.IDLE: 0.2, h11.SEND_BODY: 0.2})
     kept = head(port, 2, Connection=b"keep-alive") + b"{}"
     texts = {b"HEAD": head(port, 100), b"HEAD ": head(port, 100) + b'{"a', b"AGAIN": kept}

@@ -106,7 +106,7 @@ def test_a_name_is_told_from_other_forms_of_its_word(service: Stubs, project: st
 def test_capitals_and_underscores_tell_a_name_from_any_number_of_others(
     service: Stubs, project: str, name: str
 ) -> None:
-    """More others than are read for it."""
+    """There are more others than are read for it."""
     others = {"__str__", "_str", "Str", "STR", "str_", "str", "__str"} - {name}
     texts = [f"{other} in place {number}" for number in range(60) for other in sorted(others)]
     learn(service, project, *map(note, texts))

@@ -218,7 +218,7 @@ def readers_of(process: Process) -> list[int]:
 
 
 def wait_for_end(descriptor: int) -> None:
-    """Until the process of a descriptor has ended."""
+    """Waits until the process of a descriptor has ended."""
     ended, _, _ = select.select([descriptor], [], [], _PATIENCE_S)
     assert ended
 

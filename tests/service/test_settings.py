@@ -46,7 +46,7 @@ def update(
 
 
 def values(service: Stubs, project: str) -> dict[str, tuple[Any, bool]]:
-    """By path: the value, and whether the project says it."""
+    """Effective value by path, and whether the project sets it."""
     shown = service.project.GetProjectSettings(projects.GetProjectSettingsRequest(project=project))
     own = dict(paths_of(shown.settings))
     return {path: (value, path in own) for path, value in paths_of(shown.effective)}

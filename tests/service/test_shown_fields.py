@@ -42,7 +42,7 @@ class Verdict(Enum):
     SCREENED = auto()
     """Held, or refused by its name, where nobody vouches for it; else prompts show it as data, or not at all."""
     UNSHOWN = auto()
-    """In no prompt."""
+    """The text is in no prompt."""
     SAID = auto()
     """A message of a history, which stands by itself with whoever said it."""
     NAMES = auto()

@@ -58,7 +58,7 @@ def first(service: Stubs, project: str, at: str, **options: Any) -> str:
 @pytest.mark.parametrize("at", [MORNING, EVENING])
 @pytest.mark.parametrize("preset", [recall.PRESET_AGENT, recall.PRESET_CHAT])
 def test_yesterday_is_the_askers(service: Stubs, diary: str, at: str, preset: recall.Preset.ValueType) -> None:
-    """By the request, by the project, and by the request where both say something."""
+    """The zone is set by the request, by the project, or by both, where the request's counts."""
     assert first(service, diary, at, preset=preset, time_zone=SHANGHAI) == "yesterday"
     assert first(service, diary, at, preset=preset, time_zone="+08:00") == "yesterday"
     live_in(service, diary, SHANGHAI)

@@ -21,7 +21,7 @@ DELETED = memory.MEMORY_EVENT_TYPE_DELETED
 
 @contextmanager
 def watching(service: Stubs, project: str, **asked: Any) -> Iterator[Iterator[memory.WatchMemoriesResponse]]:
-    """The messages of a watch behind its start."""
+    """The messages of a watch after its start."""
     call = service.memory.WatchMemories(
         memory.WatchMemoriesRequest(project=project, allow_missing=True, **asked), timeout=60
     )

@@ -51,7 +51,7 @@ def made_old(directory: Path) -> None:
 
 
 def _shorter(row: bytes) -> bytes:
-    """A row without its last fields, and the id behind it."""
+    """A row without its last fields, and the id after it."""
     size = int.from_bytes(row[:2], "little")
     kept = size - sum(ROW[name].itemsize for name in _NEWER_FIELDS)
     return kept.to_bytes(2, "little") + row[2 : 2 + kept] + row[2 + size :]

@@ -124,7 +124,7 @@ def single_questions(store: WritableStore) -> Iterator[Question]:
 
 
 def questions(store: WritableStore) -> Iterator[Question]:
-    """Each for much, by the names of all that is found."""
+    """Questions for many things, by the names of all that is found."""
     for archived in (True, False):
         yield f"sessions {archived}", partial(listed, store, archived=archived)
     yield "all", lambda: by_id(store.sessions.all("p"))
@@ -149,7 +149,7 @@ def before(store: WritableStore, session_id: str) -> dict[str, object]:
 
 
 def behind(store: WritableStore, session_id: str) -> dict[str, object]:
-    """Its first messages."""
+    """The first messages of a session."""
     return by_id(store.sessions.behind("p", session_id, 0, 1 << 20))
 
 
@@ -215,7 +215,7 @@ def in_child(directory: Path, expected: dict[str, str]) -> str:
 
 
 def damaged(data: bytes, random: Random) -> bytes:
-    """With one other bit, or sixteen other bytes."""
+    """A copy of the data with one bit flipped, or sixteen bytes replaced."""
     at = random.randrange(len(data))
     if random.random() < 0.5:
         return data[:at] + bytes([data[at] ^ 1 << random.randrange(8)]) + data[at + 1 :]

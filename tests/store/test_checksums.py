@@ -41,7 +41,7 @@ def changed(directory: Path, table: str, change: Callable[[bytes], bytes | None]
 
 
 def flipped(value: bytes) -> bytes:
-    """With one other bit, in the middle."""
+    """A copy of the value with one bit flipped, in the middle."""
     at = len(value) // 2
     return value[:at] + bytes([value[at] ^ 4]) + value[at + 1 :]
 

@@ -105,7 +105,7 @@ def outcomes(found: Copied) -> dict[str, str]:
 
 
 def after_each(act: Callable[[CopiedProject], object]) -> Told:
-    """Does something whenever a project is done."""
+    """Calls a function whenever a project is done."""
     return Told(done=lambda project: (act(project), None)[1])
 
 
@@ -193,7 +193,7 @@ def test_a_project_made_again_under_a_removed_name_goes_on_where_that_ended(data
 
 @contextmanager
 def cut_at(point: int) -> Iterator[None]:
-    """Ends the copy before or behind one of the transactions that write, which are counted."""
+    """Ends the copy before or after one of the transactions that write, which are counted."""
     left, writing_of = point, Landing._writing
 
     def count() -> None:

@@ -122,7 +122,7 @@ def test_who_waits_for_a_load_sees_what_was_written_meanwhile(tmp_path: Path, mo
             assert has_read.wait(30)
             put(store, "p", Entry(id="acknowledged"))
             waiting = later.submit(answers, reads)
-            # It stands before the load, or will; either way it began behind the write.
+            # It stands before the load, or will; either way it began after the write.
             may_show.set()
             assert set(waiting.result(30)) == {"before", "acknowledged"}
             assert "before" in loading.result(30)

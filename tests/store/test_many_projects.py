@@ -19,7 +19,7 @@ from tests.strategies import Entry, delete_request, put_request
 PROJECTS = tuple(f"项目-{number}" for number in range(2000))
 BUDGET_BYTES = MIB // 4
 _THREADS_OF_A_STORE = 2
-"""Its writer, and the one that rebuilds."""
+"""Threads of a store: its writer, and the one that rebuilds."""
 
 
 def memory_ids(project: str) -> tuple[str, ...]:

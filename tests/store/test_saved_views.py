@@ -179,7 +179,7 @@ def test_a_view_that_is_no_longer_the_newest_is_saved_as_it_is(tmp_path: Path, l
 
 
 def test_no_damage_of_a_file_is_overlooked(saved: Path) -> None:
-    """2,000 bits of what is read, each alone; and of the room behind arrays, which nobody reads."""
+    """2,000 bits of what is read, each alone; and of the room after arrays, which nobody reads."""
     record, path, random = record_of(saved), file_of(saved), Random(14)  # noqa: S311 - a seed, not a secret
     used = [(one.start + at) for one in record.arrays for at in range(one.nbytes)]
     with os.fdopen(os.open(path, os.O_RDWR), "r+b", buffering=0) as file:
@@ -390,7 +390,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def change_much(store: WritableStore) -> None:
-    """Enough for the view to be saved again."""
+    """Writes enough for the view to be saved again."""
     for number in range(SAVING.ops_kept):
         put(store, "p", Entry(id=f"n{number}"))
     rebuild(store)

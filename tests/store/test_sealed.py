@@ -134,7 +134,7 @@ def test_a_damaged_message_is_left_out_of_its_session(tmp_path: Path) -> None:
 
 
 def test_a_place_that_has_become_something_else_ends_no_list(tmp_path: Path) -> None:
-    """Its key is behind all others, or before them, and what it holds has no seal."""
+    """Its key is after all others, or before them, and what it holds has no seal."""
     filled(tmp_path)
     with lmdb.open(str(tmp_path), max_dbs=64, readonly=True, lib_version=0) as env, env.begin() as txn:
         database = env.open_db(b"session_order", txn=txn, create=False)
@@ -187,7 +187,7 @@ def test_a_damaged_id_is_an_error_and_all_other_memories_are_found(tmp_path: Pat
     with opened(tmp_path) as store:
         with pytest.raises(DataLoss, match="the id of memory m2 is damaged on the disk"):
             store.get("p", ["m2"], 0, full=True)
-        # In a page without order another may be lost behind it, which is said.
+        # In a page without order another may be lost after it, which is said.
         if other not in ALL:
             assert None not in store.get("p", sorted(ALL - {"m2"}), 0, full=True)
         assert {one.id for one in store.page("p", Filter(), 0, 99, full=True).memories} == ALL

@@ -31,11 +31,11 @@ from tests.workplace import Workplace, note, over, workplace
 DAY = 86_400.0
 NOW = 1_700_000_000.0
 LEAPS = (300.0, 7_200.0, DAY, 40 * DAY, 100 * DAY, 3650 * DAY, 30_000 * DAY)
-"""From what a sleep of the machine takes to a clock that is a lifetime ahead."""
+"""Leaps from a sleep of the machine to a clock that is a lifetime ahead."""
 
 SETTLED_S = 600.0
 LATER = 7e9
-"""Behind every clock that is right."""
+"""A time after that of every clock that is right."""
 
 
 class Forgetting:

@@ -187,7 +187,7 @@ def test_nobody_waits_forever_when_the_writer_dies(tmp_path: Path) -> None:
 
 
 class Idle(GroupCommit):
-    """Has nothing to commit."""
+    """Work without anything to commit."""
 
     def __init__(self) -> None:
         pass

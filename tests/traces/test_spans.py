@@ -36,7 +36,7 @@ RECALL = "hummock.v1.ContextService/Recall"
 def traced(
     directory: Path, models_dir: Path, model: str, environ: Mapping[str, str] | None = None
 ) -> Iterator[tuple[Stubs, Collector]]:
-    """A service that tells a collector, and has told it all behind the block."""
+    """A service that tells a collector, and has told it all after the block."""
     with collecting() as collector:
         told = {"HUMMOCK_TRACES_ENDPOINT": collector.endpoint, **(environ or {})}
         with in_process(directory, models_dir, model, told) as service:

@@ -24,7 +24,7 @@ def prepare(service: Stubs) -> None:
 
 
 def calls_of(service: Stubs) -> dict[str, Callable[[int], object]]:
-    """By name; the number makes one call differ from the next, but for the cached one."""
+    """Calls by name; the number makes one call differ from the next, but for the cached one."""
 
     def ask(text: str) -> recall.RecallRequest:
         return recall.RecallRequest(project=PROJECT, query_text=text)

@@ -31,7 +31,7 @@ ROUNDS = 5
 """Rounds of each call; the smallest of each count is taken, as other threads of the service may work during a call."""
 
 _SETTLE_S = 0.2
-"""Before and after a call: what it leaves for other threads to do is neither counted with the next one nor lost."""
+"""Wait before and after a call: work that it leaves for other threads is neither counted with the next one nor lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Trace:
         ]
 
     def weight(self) -> Weight:
-        """Its counts."""
+        """Counts of the trace."""
         return Weight(
             passed=len(self.passed()),
             run=len({file for file, *_ in self.calls}),
@@ -86,7 +86,7 @@ class Trace:
 
 
 class Tracer:
-    """Notes function calls of all threads that begin behind it, while it is on."""
+    """Notes function calls of all threads that begin after it, while it is on."""
 
     def __init__(self) -> None:
         self._trace: Trace | None = None

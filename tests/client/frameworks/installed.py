@@ -11,7 +11,7 @@ _PYTHON = Path(__file__).parents[3] / ".bench" / "frameworks" / "bin" / "python"
 
 
 def require_frameworks() -> Path:
-    """Its interpreter. Where there is none the test is skipped, aloud, or with REQUIRE_CLIENTS=1 fails."""
+    """Interpreter of the frameworks. Without it the test is skipped, aloud, or with REQUIRE_CLIENTS=1 fails."""
     if _PYTHON.exists():
         return _PYTHON
     said = "LangChain, LlamaIndex and OpenAI's agents are missing; `make frameworks` installs them"

@@ -140,5 +140,5 @@ def test_a_page_that_would_run_it_is_noticed(window: Window, origin: str, hostil
 
 
 def evened(text: str) -> str:
-    """With white space made even."""
+    """The text with white space normalised."""
     return " ".join(text.split())
