@@ -82,7 +82,7 @@ def in_turns(plain: Callable[[bytes], bytes], guarded: Callable[[bytes], bytes],
 
 
 def _guard(bench: Bench) -> tuple[grpc.ChannelCredentials, Metadata]:
-    """Has a service speak TLS and ask for a token; what a caller needs."""
+    """Configures a service with TLS and a token; returns the credentials that a caller needs."""
     certificate, key = bench.directory / "tls.pem", bench.directory / "tls.key"
     names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
     made = (

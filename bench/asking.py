@@ -46,7 +46,7 @@ class Latency:
     max_ms: float
 
     def line(self) -> str:
-        """For people. With fewer than 1,000 calls p99.9 would be the slowest of them, so it is left out."""
+        """A line for people. With fewer than 1,000 calls p99.9 would be the slowest of them, so it is left out."""
         tail = f", p99.9 {self.p99_9_ms:.2f}" if self.calls >= _CALLS_FOR_P99_9 else ""
         shown = f"p50 {self.p50_ms:.3f}, p95 {self.p95_ms:.2f}, p99 {self.p99_ms:.2f}{tail}, max {self.max_ms:.2f}"
         return f"{shown} ms ({self.calls} calls)"
@@ -144,7 +144,7 @@ def check_replies(replies: Iterable[bytes]) -> None:
 def in_process_latency(
     bench: Bench, warm_up: Sequence[recall_pb2.RecallRequest], asked: Sequence[recall_pb2.RecallRequest]
 ) -> Latency:
-    """A query goes in, the hits are read; one after the other, behind a warm-up that does not count."""
+    """A query goes in, the hits are read; one after the other, after a warm-up that does not count."""
     with open_use_cases(bench.settings(), say=lambda line: None) as use_cases:
         for request in warm_up:
             read_all(use_cases.recall(recall_query(request)))

@@ -99,7 +99,7 @@ class Window:
         self.command("Network.setExtraHTTPHeaders", headers={"Accept-Language": LANGUAGES[language]})
 
     def paint(self, scheme: str) -> None:
-        """Has pages be `light` or `dark`, without anything that moves."""
+        """Shows pages in the `light` or `dark` scheme, without anything that moves."""
         features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
         named = [{"name": name, "value": value} for name, value in features.items()]
         self.command("Emulation.setEmulatedMedia", features=named)

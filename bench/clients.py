@@ -60,7 +60,7 @@ class Beside:
 
     @property
     def added_ms(self) -> float:
-        """By how much the facade's p50 is above the stub's; below 0 where chance has it so."""
+        """Difference of the facade's p50 to the stub's; below 0 by chance."""
         return Latency.of(self.facade_s).p50_ms - Latency.of(self.raw_s).p50_ms
 
     @classmethod

@@ -56,7 +56,7 @@ class Answers:
         return 100 * len(self.times_s) / calls if calls else 0.0
 
     def line(self) -> str:
-        """For people."""
+        """A line for people."""
         went_without = ", ".join(f"{path} {number}" for path, number in sorted(self.left_out.items())) or "nothing"
         times = Latency.of(self.times_s).line() if self.times_s else "none answered"
         return f"{times}; late {self.late}; left out: {went_without}"

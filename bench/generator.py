@@ -42,7 +42,7 @@ class Load:
         failed: Calls without a reply; they are in no latency.
         own_cpu_share: Share of one core that the generator took.
         reply_bytes: Total size of the replies.
-        replies: Messages that came for the first request and every 16th behind it, in the order in which they came.
+        replies: Messages that came for the first request and every 16th after it, in the order in which they came.
     """
 
     latency: Latency
@@ -59,7 +59,7 @@ class Load:
         return (self.calls - self.failed) / self.elapsed_s
 
     def line(self) -> str:
-        """For people."""
+        """A line for people."""
         failed = f", {self.failed} failed" if self.failed else ""
         own = f"generator {100 * self.own_cpu_share:.0f} % of a core"
         return f"{self.calls_per_s:.0f}/s{failed}, {self.latency.line()}; {own}"
@@ -73,7 +73,7 @@ class Generator:
 
     @classmethod
     def compiled(cls, directory: Path) -> Generator:
-        """In that directory, unless it is there. Raises: NoCompiler; BenchFailed: it does not compile."""
+        """Compiles the generator in a directory, unless it is there. Raises: NoCompiler; BenchFailed: it failed."""
         source = _SOURCE.read_bytes() + _INCLUDED.read_bytes()
         program = directory / f"load-{blake2b(source, digest_size=6).hexdigest()}"
         if not program.exists():

@@ -17,7 +17,7 @@ from hummock_kernels import reference
 from hummock_kernels.cosine import Chunks, scan
 from hummock_kernels.mmr import NO_CAP, mmr
 
-# Behind the kernels, which prepare its environment.
+# After the kernels, which prepare its environment.
 import numba  # isort: skip
 
 PART = "kernels"

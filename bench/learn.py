@@ -65,7 +65,7 @@ class Alone:
     fsync: Latency
 
     def row(self, how: str, limit: float, judge: Judge) -> Row:
-        """Beside its judge."""
+        """The row with its judge."""
         what = "one durable Learn (vector given), which is recallable when it answers, 100,000 memories in the store"
         note = f"one fsync between the writes {self.fsync.p50_ms:.3f} ms"
         return Row.beside(9, f"{what}; {how}, p50", limit, self.learn.p50_ms, judge, note)
@@ -149,7 +149,7 @@ def _messages(fresh: Iterator[pb.LearnRequest], number: int) -> list[bytes]:
 
 
 def _alone(learn: Callable[[Given], object], given: Sequence[Given], directory: Path) -> Alone:
-    """Each in its turn, and an fsync behind each, for a disk is not the same at all times."""
+    """Each in its turn, and an fsync after each, for a disk is not the same at all times."""
     learns_s, syncs_s = [], []
     with NamedTemporaryFile(dir=directory) as file:
         file.write(bytes(_PAGES * _PAGE_BYTES))
@@ -202,7 +202,7 @@ def check_created(data: bytes) -> None:
 
 
 def _check_recallable(service: Serving, requests: Iterable[pb.LearnRequest]) -> None:
-    """Raises: BenchFailed: a recall right behind the answer does not find what was learnt."""
+    """Raises: BenchFailed: a recall right after the answer does not find what was learnt."""
     context = ContextServiceStub(service.channel)
     for request in requests:
         seq = context.Learn(request).seq

@@ -45,7 +45,7 @@ class Served:
     server_cpu_ms: float
 
     def line(self) -> str:
-        """For people."""
+        """A line for people."""
         return f"{self.load.line()}; service {self.server_cpu_ms:.2f} ms CPU a call"
 
 

@@ -21,7 +21,7 @@ class Machine:
     Attributes:
         load_average: Load of the minute before the bench began: above 0 others used the machine too.
         file_system: File system of the bench directory; "tmpfs" means no disk, "unknown" is any outside Linux.
-        commit: With DIRTY behind it when tracked files other than results differ from it; "unknown" outside a
+        commit: With DIRTY after it when tracked files other than results differ from it; "unknown" outside a
             repository.
     """
 
@@ -49,7 +49,7 @@ class Machine:
         )
 
     def lines(self) -> list[str]:
-        """For people, as a Markdown list."""
+        """The machine for people, as a Markdown list."""
         packages = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return [
             f"- {self.time}, commit {self.commit}",
@@ -59,7 +59,7 @@ class Machine:
         ]
 
     def caption(self) -> str:
-        """For people, in a line."""
+        """The machine for people, in a line."""
         return f"{self.cpu}, {self.cores} cores, {self.time[:10]}, commit {self.commit}"
 
 

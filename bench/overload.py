@@ -90,7 +90,7 @@ class _Questions:
         return taken[:count]
 
     def quiet(self) -> list[bytes]:
-        """Enough of the one project for a run."""
+        """Recalls of the one project, enough for a run."""
         most = int(_LONG_S / _QUIET_EVERY_S) + 1
         taken, self._quiet = self._quiet[:most], self._quiet[most:]
         return taken

@@ -42,7 +42,7 @@ class Judge:
     guide: float | None = None
 
     def guided(self, sign: str) -> str:
-        """The guide behind the figures."""
+        """The guide after the figures."""
         return "" if self.guide is None else f" (guide {sign} {self.guide:.4g})"
 
 
@@ -148,7 +148,7 @@ class Report:
     parts: tuple[Measured, ...]
 
     def json(self) -> str:
-        """For programs: the rows of all parts together, in the order of the table, and the rest part by part."""
+        """The report for programs: rows of all parts together, in the order of the table, and the rest part by part."""
         values = {
             "rows": [
                 {**asdict(row), "part": each.findings.part, "time": each.machine.time, "commit": each.machine.commit}
@@ -161,7 +161,7 @@ class Report:
         return json_text(values) + "\n"
 
     def markdown(self) -> str:
-        """For people."""
+        """The report for people."""
         lines = ["## What was measured", ""]
         for machine, names in self._runs():
             lines += [f"{', '.join(names)}:", "", *machine.lines(), ""]

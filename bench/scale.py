@@ -87,7 +87,7 @@ def measure_start(options: Options) -> Findings:
 
 
 def _libraries_s() -> float:
-    """From exec to the exit of a Python that imports what the service is built on, median."""
+    """Seconds from exec to the exit of a Python that imports the service's libraries, median."""
     times_s = []
     for _ in range(_STARTS):
         started_s = time.perf_counter()
@@ -118,7 +118,7 @@ class Grown:
     live_bytes: int
 
     def line(self) -> str:
-        """For people."""
+        """A line for people."""
         return (
             f"{self.recall.line()}; without a filter {self.unfiltered.line()}; "
             f"first answer {self.first_answer_s:.1f} s behind exec, {self.loaded_s:.1f} s without a saved view; "
@@ -187,7 +187,7 @@ def _grown(filled: Filled, queries: int) -> Grown:
 
 
 def _first_answer_s(service: Serving, message: bytes) -> float:
-    """From exec to it."""
+    """Seconds from exec to the first answer."""
     check_replies([caller(service.channel, RECALL)(message)])
     return time.perf_counter() - service.started_s
 

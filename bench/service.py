@@ -159,7 +159,7 @@ def _channel(target: str, credentials: grpc.ChannelCredentials | None) -> Iterat
 
 def process_cpu_s(process_id: int) -> float:
     """CPU seconds of a process so far, in steps of the kernel's clock tick (10 ms)."""
-    # The name, in parentheses, may hold blanks: utime and stime are the 12th and 13th field behind it.
+    # The name, in parentheses, may hold blanks: utime and stime are the 12th and 13th field after it.
     fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

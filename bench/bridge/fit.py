@@ -53,7 +53,7 @@ def chosen(lines: Iterable[str]) -> tuple[Sentences, Sentences]:
 
 
 def embedded(models_dir: Path, pair: PairDescription, sentences: Sentences) -> tuple[Matrix, Matrix]:
-    """Chinese ones as queries of the first model with a 1 behind, English ones by the second."""
+    """Chinese ones as queries of the first model with a 1 appended, English ones by the second."""
     first, second = (
         SingleModel(part, models_dir / part.name, basis)
         for part, basis in zip(pair.parts, marked_bases(pair), strict=True)

@@ -1,6 +1,6 @@
 """A year of days in a diary, generated, and questions that ask by time alone (set `diary`).
 
-Two diarists write in each language, each for somewhat more than a year, and are asked on the day behind their last.
+Two diarists write in each language, each for somewhat more than a year, and are asked on the day after their last.
 What is right is told by the calendar: every entry of the day or span. The words are ours (`data/diary.json`).
 """
 

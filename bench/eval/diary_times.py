@@ -134,7 +134,7 @@ def _en(asked: date) -> Iterator[Span]:
 
 
 def _ago(phrase: str, day: date, first: int, last: int | None = None) -> Span:
-    """From so many days before a day to so many before it; negative ones are behind it."""
+    """Span from so many days before a day to so many before it; negative numbers are days after it."""
     until = first if last is None else last
     return Span(phrase=phrase, first=day - timedelta(days=first), last=day - timedelta(days=until))
 

@@ -36,7 +36,7 @@ _HUNK = re.compile(r"^@@ -(?P<first>\d+)(?:,(?P<count>\d+))? ", re.MULTILINE)
 class Change:
     """Changes of a commit to existing files: lines of the old file by path, first and last inclusive.
 
-    Where lines were only put in, the first is the line behind them and the last the one before: so a function has them
+    Where lines were only put in, the first is the line after them and the last the one before: so a function has them
     where it has both.
     """
 
@@ -46,7 +46,7 @@ class Change:
 
 
 def history(_: Path, root: Path = REPOSITORY, trees: Sequence[tuple[str, str]] = TREES) -> Corpus:
-    """A project for each tree, and the commits behind it. Raises: SetSkipped, where the clone has no such history."""
+    """A project for each tree, and the commits after it. Raises: SetSkipped, where the clone has no such history."""
     projects: dict[str, tuple[pb.Memory, ...]] = {}
     asked: dict[str, list[Question]] = {"file": [], "function": []}
     for tree, last in trees:
@@ -82,7 +82,7 @@ def _questions(root: Path, project: str, tree: Indexed, change: Change) -> Itera
 
 
 def changes(root: Path, after: str, last: str) -> Iterator[Change]:
-    """The commits behind one, up to another, the newest first; renames count as a file gone and one made."""
+    """The commits after one, up to another, the newest first; renames count as a file gone and one made."""
     log = git(
         *(root, "log", "--format=%x01%H%x00%s", "-p", "-U0", "--no-renames", "--no-merges", "--no-ext-diff"),
         *(f"{after}..{last}", "--", *FOLDERS),

@@ -17,7 +17,7 @@ from hummock_client.v1 import memory_pb2 as pb
 _KINDS = ("typos", "pinyin", "traditional")
 _PROJECT = "spelling"
 _WAYS = (Way(is_shipped=True), CHAT)
-"""Under AGENT each path alone as well: this is what words find."""
+"""Ways to ask: under AGENT each path alone as well, to see what words find."""
 
 
 def spelling(_: Path) -> Corpus:

@@ -51,7 +51,7 @@ class Result:
     p99_ms: float
 
     def line(self) -> str:
-        """For people."""
+        """A line for people."""
         return (
             f"p50 {self.p50_ms:.2f}, p99 {self.p99_ms:.2f} ms ({self.calls} calls); "
             f"{self.memories} memories stored and indexed in {self.stored_s:.0f} s"

@@ -121,7 +121,7 @@ def read_memories(data: Path) -> list[Memory]:
 
 
 def read_questions(data: Path, tag: str) -> list[Question]:
-    """In the order in which they are asked, all of the memories that have the tag."""
+    """Questions in the order in which they are asked, all of the memories that have the tag."""
     vectors: Vectors = np.load(data / "question-vectors.npy")
     lines = _lines(data / "questions.jsonl")
     return [Question(vector=vectors[row], tag=tag, **_of(line)) for row, line in enumerate(lines)]
