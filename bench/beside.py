@@ -29,7 +29,7 @@ _STREAMED = 16_384
 """Memories of one project of the stream; then it goes on with the same ones in the next project."""
 _RECALL_TIMES, _LEARN_TIMES = 2.0, 1.5
 _UNDER_WAY, _POLL_S = 1280, 0.01
-"""Memories that are stored before calls beside the stream count."""
+"""Memories that are stored before calls alongside the stream count."""
 NOT_MEASURED = (
     "a stream whose memories the service must embed: see rows 21 and 22",
     "recalls in the project that the stream goes to",

@@ -1,4 +1,4 @@
-"""`python -m bench.exact`: what recalls in setting B find beside an exact search, and how long they take (row 6)."""
+"""`python -m bench.exact`: what recalls in setting B find against an exact search, and how long they take (row 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m bench.index`: this repository indexed beside recalls and Learns of others (rows 18 to 22).
+"""`python -m bench.index`: this repository indexed alongside recalls and Learns of others (rows 18 to 22).
 
 First it is found by words, then by meaning, by the default model. REPO names another folder.
 """

@@ -1,4 +1,4 @@
-"""`python -m bench.kernels`: the scoring kernel beside the memory's bandwidth, and the choice of hits (row 8)."""
+"""`python -m bench.kernels`: the scoring kernel against the memory's bandwidth, and the choice of hits (row 8)."""
 
 from __future__ import annotations
 

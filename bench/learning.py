@@ -69,7 +69,7 @@ class Asked:
 
 
 def measure(options: Options) -> Findings:
-    """Row 17: p99 of both calls, beside a service that has no language model."""
+    """Row 17: p99 of both calls, against a service that has no language model."""
     names = entry_names(ENTRIES)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory(dir=options.stores.directory)))

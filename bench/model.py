@@ -1,7 +1,7 @@
 """`python -m bench.model`: texts that the default model embeds: recalls (row 13) and Learn (row 11).
 
-Beside them stand tokenizers and onnxruntime alone, one text an inference on one core, on the graphs that the service
-runs. HUMMOCK_SHARED names the folder that holds datasets/cosqa-code, which row 11 learns beside this repository.
+Alongside them stand tokenizers and onnxruntime alone, one text an inference on one core, on the graphs that the service
+runs. HUMMOCK_SHARED names the folder that holds datasets/cosqa-code, which row 11 learns alongside this repository.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m bench.overload`: more recalls than the service can answer, and a quiet project beside them (row 26)."""
+"""`python -m bench.overload`: more recalls than the service can answer, and a quiet project alongside them (row 26)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m bench.postgresql`: the store over PostgreSQL beside LMDB, in the same run (rows 32 to 35).
+"""`python -m bench.postgresql`: the store over PostgreSQL against LMDB, in the same run (rows 32 to 35).
 
 A PostgreSQL that waits for the disk, on a socket of this machine, and services over it. What they have is copied from
 the LMDB of the other parts, so that both have the same. Calls are made in turns: to one service, then the same to the

@@ -1,4 +1,4 @@
-"""A figure beside its target, what a part of the bench found out, and how all of it is written down and read again."""
+"""Figures with their targets, the results of the bench's parts, and how all of it is written and read again."""
 
 from __future__ import annotations
 

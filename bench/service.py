@@ -77,7 +77,7 @@ class Bench:
         """`hummock serve` on a free port of loopback, for as long as the block runs.
 
         Args:
-            readers: Processes beside it.
+            readers: Processes alongside it.
             credentials: Credentials of a channel to it, if its settings enable TLS.
 
         Raises:

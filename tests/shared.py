@@ -40,7 +40,7 @@ def install_minilm(models_dir: Path) -> bool:
     if graph.is_relative_to(_SHARED):
         models.install(models.REGISTRY[MINILM], graph.parent, models_dir)
     else:
-        # It was converted on this machine: the record beside it says what it is. An earlier version fused no graph.
+        # It was converted on this machine: the record alongside it says what it is. An earlier version fused no graph.
         shutil.copytree(graph.parent, models_dir / MINILM)
         models.pull(models.REGISTRY[MINILM], models_dir)
     return True

@@ -21,7 +21,7 @@ COUNT_BY_HAND = 100
 LEAST_PROBABILITY = 0.15
 RARITY = 0.6
 """Least probability of a mined word, and what a term of so many sentences needs besides, divided by their number: below
-that most are wrong, names of code that stand beside a term by chance above all."""
+that most are wrong, names of code that stand next to a term by chance above all."""
 
 LEAST_SHARE = 0.25
 """Share of the best word's probability that another word of the same term needs."""

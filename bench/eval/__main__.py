@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def keep(found: ModelRows, names: Sequence[str], file: Path) -> None:
-    """Puts what was found into the summary, beside what other runs found; the default model comes first.
+    """Puts what was found into the summary, alongside what other runs found; the default model comes first.
 
     Figures of code that no commit holds are not kept, and that is said.
     """

@@ -190,7 +190,7 @@ def answers(channel: grpc.Channel, asked: Slice, say: Callable[[str], None]) -> 
             reply = recall(request(question, path, asked.way), timeout=_CALL_S)
             if reply.degraded:
                 raise BenchFailed(f"{question.id}: {reply.degraded[0].message}")
-            # A preset with groups beside the main one asks for code first.
+            # A preset with groups besides the main one asks for code first.
             hits = (*reply.code_fragments, *reply.hits, *reply.domains)
             yield Answer(
                 question=question,

@@ -1,7 +1,7 @@
 """Questions as people type them: with a slip of the pen, in pinyin, in the other characters (set `spelling`).
 
 All 86 memories are one project, so that each question finds the others in its way; 14 hold what misspelt questions have
-besides. Texts and questions are ours (`data/spelling.tsv`): a question holds little beside the word in question, and
+besides. Texts and questions are ours (`data/spelling.tsv`): a question holds little besides the word in question, and
 half of them nothing else.
 """
 

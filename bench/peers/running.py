@@ -101,7 +101,7 @@ def _python(peer: Peer, stores: Path) -> Path | None:
 
 
 def _write_data(filled: Filled, memories: int) -> Path:
-    """A folder beside the store with the first so many memories, and questions; written once."""
+    """A folder alongside the store with the first so many memories, and questions; written once."""
     folder = filled.bench.directory / f"peers-{memories}"
     if (folder / _READY).exists():
         return folder

@@ -46,7 +46,7 @@ def _last_used(directory: Path) -> int:
 def choose_cache_dir(package: Path, environ: Mapping[str, str], name: str = "") -> Path:
     """A directory of this name for compiled kernels that exists and can be written, another user's place left alone.
 
-    Tried in order: `NUMBA_CACHE_DIR`, beside the package, `XDG_CACHE_HOME`, `HOME`, `HUMMOCK_DATA`, the temporary
+    Tried in order: `NUMBA_CACHE_DIR`, alongside the package, `XDG_CACHE_HOME`, `HOME`, `HUMMOCK_DATA`, the temporary
     directory, which serves a read-only install without a home.
 
     Raises:

@@ -6,7 +6,7 @@ afterwards.
 
 Bits lie in blocks of 256 rows, (blocks, dim + 1, 4) uint64: bit r of [block, d, lane] is that of dim d of row
 256 * block + 64 * lane + r, set when it is negative (-0.0 too). After the dims of a block stand zeros. So a processor
-adds up 256 rows at once, one bit of their sums beside the other, and dims that weigh nothing are not read.
+adds up 256 rows at once, one bit of their sums next to the other, and dims that weigh nothing are not read.
 
 Source: O'Neil & Quass, SIGMOD 1997 (bit slices, and the k best of them); Mula, Kurz & Lemire, The Computer Journal
 61(1), 2018 (carry-save adders, sixteen inputs at a time).

@@ -1,7 +1,7 @@
 """Many projects that have the same ids and ask the same: `python -m tests.isolation.mixed --calls 100000 --seed 1`.
 
 Each has a canary, a word that nobody else has. It is in all that the project says, and must be in nothing that another
-one is answered, nor in the log. The service has a reader process beside it, and its caches are on.
+one is answered, nor in the log. The service has a reader process alongside it, and its caches are on.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _connections(target: str) -> Iterator[list[Stubs]]:
 
 
 def run(directory: Path, models_dir: Path, model: str, *, projects: int, calls: int, seed: int) -> Figures:
-    """Runs a service with a reader beside it, where the system can, and makes so many calls of so many projects."""
+    """Runs a service with a reader alongside it, where the system can, and makes so many calls of so many projects."""
     readers = "1" if sys.platform == "linux" else "0"
     environ = {"HUMMOCK_READERS": readers, "HUMMOCK_LOG_LEVEL": "debug"}
     log = directory / "service.log"

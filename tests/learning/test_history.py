@@ -30,7 +30,7 @@ ANY_TURN = st.integers(0, 40)
 class Life(RuleBasedStateMachine):
     """Every operation on a project's learning, restarts among them.
 
-    What was learnt and counted is kept by title beside it, so that nothing but what should changes it.
+    What was learnt and counted is kept by title alongside it, so that nothing but what should changes it.
     """
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ def _counts(several: list[World]) -> tuple[int, int, int]:
 
 
 def test_nine_of_ten_references_are_right_and_nearly_all_are_found() -> None:
-    """S3-17, S3-18, S3-43, 1.1-8: names of two characters among them, and near misses beside every name."""
+    """S3-17, S3-18, S3-43, 1.1-8: names of two characters among them, and near misses alongside every name."""
     everything = worlds()
     assert sum(len(world.said) for world in everything) >= 150
     right, wrong, missing = _counts(everything)

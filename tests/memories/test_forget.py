@@ -26,7 +26,7 @@ def large(work: Workplace) -> Workplace:
 
 
 def until_asked(times: int) -> Patience:
-    """Patience that ends after this many looks at the clock, as for a caller who hangs up."""
+    """A deadline that ends after this many looks at the clock, as for a caller who hangs up."""
     looks = count(1)
     return Patience(until_s=times + 0.5, monotonic=lambda: float(next(looks)))
 

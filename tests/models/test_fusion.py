@@ -1,4 +1,4 @@
-"""The fused graph beside the published one: what it gives, when it serves, and what happens where it cannot be had."""
+"""The fused graph against the published one: its output, when it serves, and the fallback if it cannot be made."""
 
 from __future__ import annotations
 

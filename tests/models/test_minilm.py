@@ -1,4 +1,4 @@
-"""The real all-MiniLM-L6-v2, from the converted file beside the checkout."""
+"""The real all-MiniLM-L6-v2, from the converted file alongside the checkout."""
 
 from __future__ import annotations
 

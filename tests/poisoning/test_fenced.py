@@ -25,7 +25,7 @@ TEXTS = [sample.text for sample in (*ATTACKS, *BENIGN)]
 
 @pytest.mark.parametrize("origin", [Origin.MANUAL, Origin.USER_INPUT])
 def test_every_attack_is_read_back_from_a_prompt_as_it_was_stored(origin: Origin) -> None:
-    """All in one prompt, beside what looks like them: none closes another's place, or speaks for itself."""
+    """All in one prompt, alongside what looks like them: none closes another's place, or speaks for itself."""
     notes = [note(f"n{place}", text, origin=origin) for place, text in enumerate(TEXTS)]
     chosen = [Selected(memory=one, score=0.5) for one in notes]
     stored = [clean(text).strip("\n") for text in TEXTS]

@@ -376,7 +376,7 @@ def _provide_database(cluster: Cluster, passwords: Passwords) -> None:
 
 @contextmanager
 def _services_over(cluster: Cluster) -> Iterator[Sequence[Service]]:
-    """Two, with the default model where it is: below HUMMOCK_MODELS. What they have lies beside the cluster's data."""
+    """Two, with the default model where it is: below HUMMOCK_MODELS. Their files lie alongside the cluster's data."""
     directory = cluster.directory / "services"
     directory.mkdir(mode=0o700, exist_ok=True)
     named = os.environ.get("HUMMOCK_MODELS")

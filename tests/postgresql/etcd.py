@@ -20,7 +20,7 @@ from tests.postgresql.programs import ProgramsMissing
 
 _HEARTBEAT_MS: Final = 200
 _ELECTION_MS: Final = 2000
-"""Longer than etcd's own: here three write to one disk, beside three PostgreSQL."""
+"""Longer than etcd's own: here three write to one disk, alongside three PostgreSQL."""
 _ANSWER_S: Final = 2
 _STOP_S: Final = 10
 

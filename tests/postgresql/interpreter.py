@@ -111,7 +111,7 @@ def _copy_package(package: Distribution, to: Path) -> None:
     root = Path(str(package.locate_file(""))).resolve()
     for file in package.files or ():
         source = Path(str(package.locate_file(file))).resolve()
-        # Not its scripts, which are beside the library and name the other interpreter.
+        # Not its scripts, which are alongside the library and name the other interpreter.
         if source.is_relative_to(root):
             target = to / source.relative_to(root)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ TTL_S: Final = 20
 """A leader that is not heard of for so long leads no more: Patroni's least."""
 _LOOP_WAIT_S: Final = 2
 _RETRY_TIMEOUT_S: Final = 9
-"""The most that Patroni allows beside the other two: loop_wait + 2 * retry_timeout <= ttl."""
+"""The most that Patroni allows with the other two: loop_wait + 2 * retry_timeout <= ttl."""
 _PRIMARY_START_S: Final = 20
 """A leader whose PostgreSQL has died and does not recover within this is succeeded."""
 _REPLICATION_TIMEOUT: Final = "10s"

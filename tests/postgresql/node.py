@@ -37,7 +37,7 @@ _MOST_SOCKET_BYTES: Final = 103
 _START_S: Final = 60
 """Seconds for a start, which may include recovery."""
 _STOPS: Final = ((signal.SIGINT, 30), (signal.SIGQUIT, 10))
-"""Fast, then immediate, each with its patience in seconds."""
+"""Fast, then immediate, each with its deadline in seconds."""
 _HASTE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 _LINES_SHOWN: Final = 15
 

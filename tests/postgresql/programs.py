@@ -65,7 +65,7 @@ def _bundled() -> Path:
 def _copied(installation: Path) -> Path:
     """A copy of the installation, made when there is none of these very files.
 
-    Programs find their libraries beside the package, relative to themselves, so both keep their places.
+    Programs find their libraries alongside the package, relative to themselves, so both keep their places.
     """
     record = importlib.metadata.distribution(_DISTRIBUTION).read_text("RECORD") or ""
     copy = COPIES / f"postgresql-{blake2b(record.encode(), digest_size=8).hexdigest()}"

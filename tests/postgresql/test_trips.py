@@ -1,6 +1,6 @@
 """Round trips to the database by call: a network, or a busy machine, adds its delay to each of them.
 
-What a service does beside its calls is counted as well, so that the least of several equal calls is taken.
+What a service does alongside its calls is counted as well, so that the least of several equal calls is taken.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def test_english_code_is_found_beside_chinese_texts(pair_desk: Desk) -> None:
 
 
 def test_chinese_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores too: a note in English beside them changes nothing about theirs."""
+    """Scores too: a note in English alongside them changes nothing about theirs."""
     pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)), note("the tide", "en"))
     with_gloss = pair_desk.recall(QUESTION)
     assert glossed(with_gloss)

@@ -1,4 +1,4 @@
-"""Texts that try to be more than text, and what a rendering must never hold beside what is its own."""
+"""Texts that try to be more than text, and what a rendering must never hold besides its own."""
 
 from __future__ import annotations
 

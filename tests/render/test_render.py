@@ -330,7 +330,7 @@ def test_what_was_read_is_not_said_twice() -> None:
 
 
 def test_a_form_is_a_function_and_a_line_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S2-20: pluggable beside the others, no other module touched."""
+    """S2-20: pluggable alongside the others, no other module touched."""
 
     def shout(selected: tuple[Selected, ...], frame: Frame) -> Section:
         return Section(text=f"{len(selected)} memories!", token_count=3)

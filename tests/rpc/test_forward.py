@@ -73,7 +73,7 @@ class Service(grpc.GenericRpcHandler):
 
 @asynccontextmanager
 async def reading(service: Service | None) -> AsyncIterator[Any]:
-    """A channel to a reader beside the service; without one it is beside nothing."""
+    """A channel to a reader alongside the service; without a service it stands alone."""
     server = aio.server(handlers=[service] if service else [])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

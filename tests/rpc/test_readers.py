@@ -1,4 +1,4 @@
-"""Processes beside the service: when they start, when one dies, and when all end."""
+"""Processes alongside the service: when they start, when one dies, and when all end."""
 
 from __future__ import annotations
 

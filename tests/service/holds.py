@@ -1,7 +1,7 @@
 """Measures how long one hostile text blocks every other thread of the service, its event loop among them.
 
 `python -m tests.service.holds` sends texts at the limits of size to a service in this process, by every call that takes
-or shows them, while a thread counts milliseconds. It prints the longest gap of each call beside that of a machine that
+or shows them, while a thread counts milliseconds. It prints the longest gap of each call next to that of a machine that
 does nothing, and ends with 1 above `MOST_MS`.
 """
 

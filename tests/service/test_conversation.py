@@ -1,4 +1,4 @@
-"""Conversations: times that a query speaks of, sentences beside a sentence, and what stands beside a hit."""
+"""Conversations: times that a query speaks of, sentences alongside a sentence, and what stands alongside a hit."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def talk(service: Stubs, project: str, session_id: str, *sentences: str) -> None
 
 
 def test_the_answer_beside_a_question_gains_from_it(service: Stubs, project: str) -> None:
-    """The evidence shares no word with the query; what stands beside it does."""
+    """The evidence shares no word with the query; what stands alongside it does."""
     talk(service, project, "s1", "I bought a violin from an old luthier", "it has a crack in the scroll", "good night")
     talk(service, project, "s2", "the soup needs salt", "it has a pinch of pepper", "good morning")
     hits = contents(ask(service, project, "violin luthier", **PLAIN))

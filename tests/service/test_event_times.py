@@ -1,4 +1,4 @@
-"""Questions that tell a time by what happened then: the event is found first, and what lies beside it answers."""
+"""Questions that tell a time by what happened then: the event is found first, and what lies near it answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that answer recalls beside the service: a client cannot tell which one it has reached."""
+"""Processes that answer recalls alongside the service: a client cannot tell which one it has reached."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ANSWERS = ("hits", "code_fragments", "domains", "intent", "seq", "degraded")
 
 @contextmanager
 def reader_of(service: Stubs, chosen: Settings) -> Iterator[Stubs]:
-    """A reader beside a service, with a port of its own."""
+    """A reader alongside a service, with a port of its own."""
     command = [sys.executable, "-m", "hummock", "reader"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as popen:
         try:
@@ -66,7 +66,7 @@ def reader_of(service: Stubs, chosen: Settings) -> Iterator[Stubs]:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[tuple[Stubs, Stubs]]:
-    """A service, and a reader beside it."""
+    """A service, and a reader alongside it."""
     chosen = settings(tmp_path_factory.mktemp("data"), models_dir, model)
     with in_thread(chosen) as service, reader_of(service, chosen) as reader:
         yield service, reader

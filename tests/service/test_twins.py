@@ -1,4 +1,4 @@
-"""Two versions of one function beside a text about something else, with the model of the tests."""
+"""Two versions of one function alongside a text about something else, with the model of the tests."""
 
 from __future__ import annotations
 

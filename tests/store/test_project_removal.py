@@ -69,7 +69,7 @@ def rows(store: WritableStore, number: int) -> dict[str, int]:
 
 
 def cleared(store: WritableStore) -> None:
-    """Clears what is left, beside the writer, which does so as well."""
+    """Clears what is left, alongside the writer, which does so as well."""
     remains = Remains(store._engine, store.claims)
     while remains.clear_some():
         pass

@@ -1,4 +1,4 @@
-"""Sessions, messages, what was learnt, and ids: what the disk has not kept is noticed, all beside it is answered."""
+"""Sessions, messages, what was learnt, and ids: what the disk has not kept is noticed, all else is answered."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_damaged_id_is_an_error_and_all_other_memories_are_found(tmp_path: Pat
         if other not in ALL:
             assert None not in store.get("p", sorted(ALL - {"m2"}), 0, full=True)
         assert {one.id for one in store.page("p", Filter(), 0, 99, full=True).memories} == ALL
-        # Who writes beside it is not kept from it.
+        # Who writes alongside it is not kept from it.
         if other not in ALL:
             put(store, "p", Entry(id="m20"), Entry(id="m6y"))
             assert None not in store.get("p", ["m20", "m6y"], 0, full=True)

@@ -183,7 +183,7 @@ OF_FILES: dict[str, Work] = {
 """Functions that read a file on the client's side."""
 
 A_PROJECT_READS = 1 << 11
-"""Characters of what takes a millisecond a character or a line, beside the calls or on the client's side."""
+"""Characters of what takes a millisecond a character or a line, alongside the calls or on the client's side."""
 
 PLACES = {
     **{name: (work, A_MEMORY) for name, work in OF_MEMORIES.items()},

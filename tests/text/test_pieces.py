@@ -24,7 +24,7 @@ PATTERNS = {
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_text_in_pieces_has_the_matches_of_the_whole(name: str) -> None:
-    """Texts around one, two and three pieces, with what matches at all places beside their ends."""
+    """Texts around one, two and three pieces, with what matches at all places next to their ends."""
     pattern, random = PATTERNS[name], Random(name)  # noqa: S311 # repeatable
     for _ in range(12):
         size = random.choice([1, 2, 3]) * PIECE + random.randint(-40, 40)

@@ -2,7 +2,7 @@
 
 A service joins the paths' scores, each divided by its pool's best, by shares that the receipt has on average. Of one
 hit the parts are therefore estimates; whatever they leave of the score came from its neighbours, its time, its name or
-the cross-encoder. The numbers beside the bar are those of the hit itself.
+the cross-encoder. The numbers alongside the bar are those of the hit itself.
 """
 
 from __future__ import annotations
