@@ -161,7 +161,7 @@ class _Named(types.NamedTuple):
     """
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
-        """How well another named tuple of the same class can be taken; None for not at all."""
+        """Conversion from another named tuple of the same class, as Numba ranks it; None if there is none."""
         if not isinstance(other, types.BaseNamedTuple) or other.instance_class is not self.instance_class:  # type: ignore[attr-defined] # Numba's own
             return None
         kinds = [typing_context.can_convert(*pair) for pair in zip(other.types, self.types, strict=True)]  # type: ignore[attr-defined] # Numba's own
