@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind, Origin
@@ -30,6 +31,21 @@ def fused(rows: Sequence[Row], decay: Decay | None = None) -> Fused:
 
 def test_no_candidates_give_no_hits() -> None:
     assert len(fused([])) == 0
+
+
+def test_candidates_that_are_reordered_take_all_their_numbers_along() -> None:
+    """Also what only some stages know, but for what is given anew."""
+    before = fused([Row(id=name, cosine=cosine) for name, cosine in (("a", 0.9), ("b", 0.7), ("c", 0.5), ("d", 0.3))])
+    before = structs.replace(before, cross=np.linspace(1, 0, len(before), dtype=np.float32))
+    places = np.array([2, 0])
+    after = before.take(places, score=np.zeros(2, np.float32))
+    columns = {
+        name: getattr(before, name) for name in ("row", "joined", "similarity", "relevance", "log_decay", "cross")
+    }
+    assert after.memory_ids == ("c", "a")
+    assert all(np.array_equal(getattr(after, name), column[places]) for name, column in columns.items())
+    assert (after.score.tolist(), after.candidates) == ([0, 0], before.candidates)
+    assert np.array_equal(after.late, before.late, equal_nan=True)
 
 
 def test_equal_scores_are_ordered_by_memory_id() -> None:

@@ -65,7 +65,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
 def exact(view: ProjectView, allowed: NDArray[np.uint8], query: Floats, minimum: float, k: int) -> list[int]:
     """Result of a scan of everything."""
     columns = view.columns
-    chunks = Chunks(view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
+    chunks = Chunks(view.vectors.values, columns.chunk_start, columns.chunk_count)
     found: list[int] = scan(chunks, allowed, query, minimum, k)[0].tolist()
     return found
 
@@ -113,7 +113,7 @@ def small_views(draw: st.DrawFn, plans: PlanLimits) -> tuple[ProjectView, NDArra
 def test_scanning_is_exact(data: st.DataObject, minimum: float, k: int) -> None:
     view, allowed, query = data.draw(small_views(SCAN))
     columns = view.columns
-    chunks = Chunks(view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
+    chunks = Chunks(view.vectors.values, columns.chunk_start, columns.chunk_count)
     expected = reference.scan(chunks, allowed, query, minimum, k)[0].tolist()
     assert nearest(view, allowed, query, minimum, k).tolist() == expected
 

@@ -67,7 +67,7 @@ def test_a_view_never_changes(tmp_path: Path) -> None:
         terms = np.arange(40, dtype=np.uint32)
 
         def parts() -> list[NDArray[Any]]:
-            return [view.vectors.values, view.columns.alive.values, view.postings.df.at(terms)]
+            return [view.vectors.values, view.columns.alive, view.postings.df.at(terms)]
 
         before = [part.copy() for part in parts()]
         put(store, "p", *(Entry(id=f"m{number}") for number in range(2, 9)))

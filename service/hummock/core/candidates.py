@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from hummock.core.memory import Filter
+from hummock.core.memory_columns import MemoryColumns, dtypes_of
 
 
 class FoundBy(IntFlag):
@@ -171,40 +172,26 @@ class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
     start: NDArray[np.int64]
 
 
-class Candidates(Struct, frozen=True, kw_only=True, eq=False):
+class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
     """One group's candidates as columns: row i of every column is the same memory. Order is not specified.
+
+    `helpful` and `wrong` are (0,) where nothing was ever said of a memory of the project, `writer` where all memories
+    of the project are of one.
 
     Attributes:
         name: The group's.
         searched: Memories that passed the filter, outside the window.
-        doc: (n,) int64, the store's number for each; never reused.
         ids: Gives the n memory ids. They decide ties and nothing else, and reading them costs as much as all columns.
-        kind: (n,) uint8, MemoryKind.
-        origin: (n,) uint8, Origin.
-        create_time: (n,) float64 Unix seconds.
-        update_time: (n,) float64 Unix seconds.
-        event_time: (n,) float64 Unix seconds; NaN when not known.
-        session: (n,) uint64, equal for memories of one session; 0 without one.
-        session_position: (n,) int32, ascending in a session; -1 without one.
-        traits: (n,) uint8, `text.traits.Trait`.
-        name_hash: (n,) uint64, equal for what may be versions of one thing; 0 for what has no name.
-        speaker: (n,) uint32, equal for memories of one speaker; 0 without one.
-        file: (n,) uint32, equal for fragments of one file; 0 for what is no code.
-        text_hash: (n,) uint64, equal for texts that differ in case, width, spaces, faces and final marks alone.
-        copy_hash: (n,) uint64, equal for copies, of which the newest is shown.
-        cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
-        keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With
-            substrings: 1 for the newest that holds any, less for older ones, 0 for those that hold none.
-        matched: (n,) uint32, bit i is set when terms[i], or substrings[i], of the query matched.
-        found_by: (n,) uint8, FoundBy.
-        vector: (n, dim) float32 of the best chunk (the first one without a query vector); zero when there is none.
-        best_chunk: (n,) int64, which chunk `cosine` and `vector` are of; 0 also when there is none.
-        rarity: (t,) float32 in (0, 1], how rare each term of the query is among all memories: its inverse document
-            frequency beside that of a term which none holds; (0,) where no terms were looked for.
-        helpful: (n,) uint8, voices that said so of it; (0,) where nothing was ever said of a memory of the project.
-        wrong: (n,) uint8, likewise.
-        writer: (n,) uint32, equal for what one caller wrote and nobody vouches for; 0 of all else. (0,) where all
-            memories of the project are of one.
+        copy_hash: Equal for copies, of which the newest is shown.
+        cosine: That of the best chunk, also for candidates that another path found; NaN without a vector.
+        keyword: BM25 score; 0 where no term matched, also for candidates that another path found. With substrings: 1
+            for the newest that holds any, less for older ones, 0 for those that hold none.
+        matched: Bit i is set when terms[i], or substrings[i], of the query matched.
+        found_by: FoundBy.
+        vector: (n, dim) of the best chunk (the first one without a query vector); zero when there is none.
+        best_chunk: Which chunk `cosine` and `vector` are of; 0 also when there is none.
+        rarity: (t,) in (0, 1], how rare each term of the query is among all memories: its inverse document frequency
+            beside that of a term which none holds; (0,) where no terms were looked for.
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
         bridged: What the query's bridge says of them; None without one.
@@ -216,20 +203,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
 
     name: str
     searched: int
-    doc: NDArray[np.int64]
     ids: Callable[[], tuple[str, ...]]
-    kind: NDArray[np.uint8]
-    origin: NDArray[np.uint8]
-    create_time: NDArray[np.float64]
-    update_time: NDArray[np.float64]
-    event_time: NDArray[np.float64]
-    session: NDArray[np.uint64]
-    session_position: NDArray[np.int32]
-    traits: NDArray[np.uint8]
-    name_hash: NDArray[np.uint64]
-    speaker: NDArray[np.uint32]
-    file: NDArray[np.uint32]
-    text_hash: NDArray[np.uint64]
     copy_hash: NDArray[np.uint64]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
@@ -238,9 +212,6 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     vector: NDArray[np.float32]
     best_chunk: NDArray[np.int64]
     rarity: NDArray[np.float32]
-    helpful: NDArray[np.uint8]
-    wrong: NDArray[np.uint8]
-    writer: NDArray[np.uint32]
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
     bridged: Bridged | None = None
@@ -248,9 +219,6 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     in_window: int = 0
     pending: int = 0
     is_cut: bool = False
-
-    def __len__(self) -> int:
-        return len(self.doc)
 
     @property
     def memory_id(self) -> tuple[str, ...]:
@@ -260,35 +228,9 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     @classmethod
     def empty(cls, name: str, dim: int) -> Self:
         """No candidates."""
-        return cls(
-            name=name,
-            searched=0,
-            doc=np.empty(0, np.int64),
-            ids=tuple,
-            kind=np.empty(0, np.uint8),
-            origin=np.empty(0, np.uint8),
-            create_time=np.empty(0, np.float64),
-            update_time=np.empty(0, np.float64),
-            event_time=np.empty(0, np.float64),
-            session=np.empty(0, np.uint64),
-            session_position=np.empty(0, np.int32),
-            traits=np.empty(0, np.uint8),
-            name_hash=np.empty(0, np.uint64),
-            speaker=np.empty(0, np.uint32),
-            file=np.empty(0, np.uint32),
-            text_hash=np.empty(0, np.uint64),
-            copy_hash=np.empty(0, np.uint64),
-            cosine=np.empty(0, np.float32),
-            keyword=np.empty(0, np.float32),
-            matched=np.empty(0, np.uint32),
-            found_by=np.empty(0, np.uint8),
-            vector=np.empty((0, dim), np.float32),
-            best_chunk=np.empty(0, np.int64),
-            rarity=np.empty(0, np.float32),
-            helpful=np.empty(0, np.uint8),
-            wrong=np.empty(0, np.uint8),
-            writer=np.empty(0, np.uint32),
-        )
+        columns: dict[str, Any] = {name: np.empty(0, dtype) for name, dtype in dtypes_of(cls).items()}
+        columns["vector"] = np.empty((0, dim), np.float32)
+        return cls(name=name, searched=0, ids=tuple, **columns)
 
 
 class Gathered(Struct, frozen=True, kw_only=True, eq=False):

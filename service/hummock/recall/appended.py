@@ -7,7 +7,6 @@ could be mixed with others: the newest of them follow the last similar one.
 from __future__ import annotations
 
 import numpy as np
-from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Plan
@@ -32,12 +31,4 @@ def appended(fused: Fused, plan: Plan) -> Fused:
     steps = np.linspace(1, 0, len(newest), endpoint=False, dtype=np.float32)
     relevance[len(similar) :] = relevance[: len(similar)].min() * steps
     score[len(similar) :] = KEYWORD_SCORE
-    return replace(
-        fused,
-        row=fused.row[order],
-        joined=fused.joined[order],
-        similarity=fused.similarity[order],
-        relevance=relevance,
-        score=score,
-        log_decay=fused.log_decay[order],
-    )
+    return fused.take(order, relevance=relevance, score=score)

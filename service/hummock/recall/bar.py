@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import FoundBy
@@ -61,17 +60,7 @@ def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Ca
     if len(fused.time_match):
         reaches |= fused.time_match >= 1
     left = np.flatnonzero(reaches[fused.row])
-    return replace(
-        fused,
-        row=fused.row[left],
-        joined=fused.joined[left],
-        similarity=fused.similarity[left],
-        relevance=fused.relevance[left],
-        score=fused.score[left],
-        log_decay=fused.log_decay[left],
-        below_min_similarity=len(fused) - len(left),
-        minimum=minimum,
-    )
+    return fused.take(left, below_min_similarity=len(fused) - len(left), minimum=minimum)
 
 
 def _minima(fused: Fused, bar: float, without_vector: float) -> NDArray[np.float32]:

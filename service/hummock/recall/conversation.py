@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import FoundBy
@@ -55,15 +54,7 @@ def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
     raised = fused.relevance * factor
     scale = fused.relevance.max() / max(raised.max(), np.finfo(np.float32).tiny)
     order = np.argsort(-raised, kind="stable")
-    return replace(
-        fused,
-        row=fused.row[order],
-        joined=fused.joined[order],
-        similarity=fused.similarity[order],
-        relevance=(raised * scale)[order],
-        score=(fused.score * factor * scale)[order],
-        log_decay=fused.log_decay[order],
-    )
+    return fused.take(order, relevance=(raised * scale)[order], score=(fused.score * factor * scale)[order])
 
 
 def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:

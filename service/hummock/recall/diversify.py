@@ -42,7 +42,9 @@ def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, c
     if not features.exact_name:
         return diversify(ranked, plan, calibration.alike, group.top_k)
     order = _newest_versions_first(ranked, len(features.terms))
-    chosen, marks = diversify(_reordered(ranked, order), _by_name(plan, ranked), calibration.alike, group.top_k)
+    # A place keeps the relevance that it had.
+    by_age = ranked.take(order, relevance=ranked.relevance)
+    chosen, marks = diversify(by_age, _by_name(plan, ranked), calibration.alike, group.top_k)
     return order[chosen], marks
 
 
@@ -90,8 +92,3 @@ def _newest_versions_first(ranked: Fused, term_count: int) -> NDArray[np.int64]:
         versions = np.flatnonzero(holds_all & (names == name))
         order[versions] = versions[np.argsort(-created[versions], kind="stable")]
     return order
-
-
-def _reordered(ranked: Fused, order: NDArray[np.int64]) -> Fused:
-    """The rows in another order; a place keeps the relevance that it had."""
-    return replace(ranked, row=ranked.row[order])

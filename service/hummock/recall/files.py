@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Plan
@@ -50,12 +49,4 @@ def by_files(fused: Fused, plan: Plan) -> Fused:
     )
     if not len(order):
         return fused
-    return replace(
-        fused,
-        row=fused.row[order],
-        joined=fused.joined[order],
-        similarity=fused.similarity[order],
-        relevance=relevance,
-        score=score,
-        log_decay=fused.log_decay[order],
-    )
+    return fused.take(order, relevance=relevance, score=score)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates
@@ -135,11 +137,21 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
     def __len__(self) -> int:
         return len(self.row)
 
+    def take(self, order: NDArray[np.int64], **changed: Any) -> Fused:
+        """The candidates at these places, in this order; `changed` names values that are given instead."""
+        in_order = _IN_ORDER if self.cross is None else (*_IN_ORDER, "cross")
+        taken = {name: getattr(self, name)[order] for name in in_order if name not in changed}
+        return replace(self, **taken, **changed)
+
     @property
     def memory_ids(self) -> tuple[str, ...]:
         """Ids, best first."""
         ids = self.candidates.memory_id
         return tuple(ids[row] for row in self.row.tolist())
+
+
+_IN_ORDER = ("row", "joined", "similarity", "relevance", "score", "log_decay")
+"""The columns of a `Fused` that are in its order; so is `cross`, where there is one."""
 
 
 def fuse(

@@ -270,13 +270,13 @@ class Recall:
         if len(features.tokens):
             budget.done(_LATE)
         best = best_cosine(gathered.groups, plan, features, space.calibration)
-        joined = (
+        joined = [
             fuse(found, scores, plan, features, space.calibration, best)
             for found, scores in zip(gathered.groups, late, strict=True)
-        )
-        ordered = (by_files(favoured(group, plan, query.text), plan) for group in joined)
-        left = (above_bar(group, plan, features, space.calibration) for group in ordered)
-        fused = tuple(appended(group, plan) for group in left)
+        ]
+        ordered = [by_files(favoured(group, plan, query.text), plan) for group in joined]
+        left = [above_bar(group, plan, features, space.calibration) for group in ordered]
+        fused = tuple([appended(group, plan) for group in left])
         budget.done("fuse")
         # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
         brings_neighbours = bool(query.context_window) and budget.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)

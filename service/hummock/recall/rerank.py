@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, FoundBy
@@ -174,11 +173,8 @@ def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
     relevance[named:] = np.minimum.accumulate(relevance[named:])
     places = np.concatenate([order, np.arange(count, len(fused))])
     least = relevance.min(initial=np.float32(1))
-    return replace(
-        fused,
-        row=fused.row[places],
-        joined=fused.joined[places],
-        similarity=fused.similarity[places],
+    return fused.take(
+        places,
         relevance=np.concatenate([relevance, np.minimum(fused.relevance[count:], least)]),
         score=np.concatenate([relevance, np.minimum(fused.score[count:], least)]),
         log_decay=log_decay[places],

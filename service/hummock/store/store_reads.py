@@ -259,7 +259,7 @@ class StoreReads:
         """Memories behind position `after`, a document's number; see `ports.Store`."""
 
         def read(view: ProjectView, stored: TableProject) -> Page:
-            docs = view.columns.doc.values[np.flatnonzero(passing(view, where, stored))]
+            docs = view.columns.doc[np.flatnonzero(passing(view, where, stored))]
             scan = scan_for([contains], stored) if contains else None
             found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
             stored.prefetch(found, full=full)

@@ -171,8 +171,8 @@ class SeenReads:
 
     def _named(self, view: ProjectView, remembered: _Remembered, memory_id: str, *, full: bool) -> Memory | None:
         columns = view.columns
-        found = np.flatnonzero((columns.id_hash.values == np.uint64(id_hash(memory_id))) & (columns.alive.values != 0))
-        docs = [int(columns.doc.values[one]) for one in found.tolist() if columns.ids[one] == memory_id]
+        found = np.flatnonzero((columns.id_hash == np.uint64(id_hash(memory_id))) & (columns.alive != 0))
+        docs = [int(columns.doc[one]) for one in found.tolist() if columns.ids[one] == memory_id]
         return self._memory(remembered, docs[0], full=full) if docs else None
 
     def _memory(self, remembered: _Remembered, doc: int, *, full: bool) -> Memory | None:

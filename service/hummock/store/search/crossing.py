@@ -65,12 +65,12 @@ class Crossing:
         is_open = signs == TokenSign.NOT_NOTED
         if is_open.any():
             signs[is_open] = self._view.kept_signs.of(at[is_open], len(columns), self._read_signs)
-        is_foreign: NDArray[np.bool_] = _foreign(self._bridge.foreign_mark)[columns.kind.values[at], signs]
+        is_foreign: NDArray[np.bool_] = _foreign(self._bridge.foreign_mark)[columns.kind[at], signs]
         return is_foreign
 
     def _read_signs(self, ordinals: Ordinals) -> list[TokenSign]:
         """The mark of the model in the last component of each memory's token vectors, an int8."""
-        first_chunks = zip(self._view.columns.doc.values[ordinals].tolist(), itertools.repeat(0))
+        first_chunks = zip(self._view.columns.doc[ordinals].tolist(), itertools.repeat(0))
         return [TokenSign.of_bytes(tokens) for tokens in self._stored.tokens(first_chunks)]
 
 
@@ -105,4 +105,4 @@ def asked_of(
     words = view.kept_terms.numbers(terms[:MAX_QUERY_TERMS], stored.term_numbers)
     columns = view.columns
     mean_length = columns.live_length / columns.live if columns.live else 0.0
-    return view.postings.asked(words, columns.length.values, columns.live, mean_length, weights)
+    return view.postings.asked(words, columns.length, columns.live, mean_length, weights)

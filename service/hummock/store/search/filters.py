@@ -34,15 +34,15 @@ def passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
 
 def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
     columns = view.columns
-    allowed = columns.alive.values.copy()
+    allowed = columns.alive.copy()
     if where.kinds and where.kinds != _EVERY_KIND:
-        allowed &= _any_of(columns.kind.values, where.kinds)
+        allowed &= _any_of(columns.kind, where.kinds)
     if where.origins and where.origins != _EVERY_ORIGIN:
-        allowed &= _any_of(columns.origin.values, where.origins)
+        allowed &= _any_of(columns.origin, where.origins)
     if where.created_after is not None:
-        allowed &= columns.create_time.values >= where.created_after
+        allowed &= columns.create_time >= where.created_after
     if where.created_before is not None:
-        allowed &= columns.create_time.values < where.created_before
+        allowed &= columns.create_time < where.created_before
     if where.event_after is not None or where.event_before is not None:
         allowed &= _told_within(view, where)
     for tag in where.tags:
@@ -111,7 +111,7 @@ def _exclude(view: ProjectView, excluded_ids: Sequence[str], allowed: Flags) -> 
         return
     hashes = np.array([id_hash(memory_id) for memory_id in excluded_ids], np.uint64)
     excluded = frozenset(excluded_ids)
-    for ordinal in np.flatnonzero(np.isin(view.columns.id_hash.values, hashes)):
+    for ordinal in np.flatnonzero(np.isin(view.columns.id_hash, hashes)):
         if view.columns.ids[ordinal] in excluded:
             allowed[ordinal] = 0
 
@@ -149,11 +149,11 @@ def last_turns(view: ProjectView, window: SessionWindow | None, stored: StoredPr
     if window is None:
         return _NONE
     columns = view.columns
-    said = np.flatnonzero(holding(view, [facets.session(window.session_id)], stored) & columns.alive.values)
-    origins = columns.origin.values[said]
+    said = np.flatnonzero(holding(view, [facets.session(window.session_id)], stored) & columns.alive)
+    origins = columns.origin[said]
     said = said[(origins == Origin.USER_INPUT) | (origins == Origin.AI_OUTPUT)]
-    positions = columns.session_position.values[said]
-    users = np.sort(positions[columns.origin.values[said] == Origin.USER_INPUT])
+    positions = columns.session_position[said]
+    users = np.sort(positions[columns.origin[said] == Origin.USER_INPUT])
     turns_ago = 1 + len(users) - np.searchsorted(users, positions, side="right")
     is_inside = turns_ago <= window.turns
     return LastTurns(ordinals=said[is_inside], turns_ago=turns_ago[is_inside])

@@ -63,7 +63,7 @@ class _Surroundings:
         found = columns.ordinals(np.array([doc], np.int64))
         if not len(found) or count <= 0:
             return _Window()
-        if columns.kind.values[found[0]] == MemoryKind.CODE_FRAGMENT:
+        if columns.kind[found[0]] == MemoryKind.CODE_FRAGMENT:
             return self._in_file(doc, count)
         before, after = (self._in_session(int(found[0]), step, count) for step in (0, 1))
         return _Window(before[::-1], after)
@@ -77,7 +77,7 @@ class _Surroundings:
             at = np.ascontiguousarray(columns.neighbours(at)[:, step])
             if at[0] < 0:
                 break
-            docs.append(int(columns.doc.values[at[0]]))
+            docs.append(int(columns.doc[at[0]]))
         return docs
 
     def _in_file(self, doc: int, count: int) -> _Window:
@@ -96,8 +96,8 @@ class _Surroundings:
         """First line and document of each fragment of a file, in order."""
         columns = self._view.columns
         # The facet is also that of longer paths which end in this one.
-        holders = holding(self._view, [facets.path(path)], self._stored) & columns.alive.values
-        docs = columns.doc.values[np.flatnonzero(holders)].tolist()
+        holders = holding(self._view, [facets.path(path)], self._stored) & columns.alive
+        docs = columns.doc[np.flatnonzero(holders)].tolist()
         pieces = [(_fragment(self._stored.payload(doc)), doc) for doc in docs]
         return sorted((piece.start_line, doc) for piece, doc in pieces if piece is not None and piece.path == path)
 
@@ -128,8 +128,8 @@ class _Reading:
 
     def _text_hashes(self, taken: Mapping[int, Memory]) -> dict[str, int]:
         # All of them are in the view that they were found by.
-        at = np.searchsorted(self._columns.doc.values, list(taken))
-        hashes = self._columns.text_hash.values[at].tolist()
+        at = np.searchsorted(self._columns.doc, list(taken))
+        hashes = self._columns.text_hash[at].tolist()
         return {memory.id: text for memory, text in zip(taken.values(), hashes, strict=True)}
 
     def _take(self, doc: int) -> Memory | None:

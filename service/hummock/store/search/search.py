@@ -69,8 +69,6 @@ _AGES_A_SCORE = 10
 """By a tenth at most do keyword scores of substrings fall from the newest to the oldest."""
 _HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
 _NOTHING: Ordinals = np.empty(0, np.int64)
-_NO_VERDICTS: NDArray[np.uint8] = np.empty(0, np.uint8)
-_NO_WRITERS: NDArray[np.uint32] = np.empty(0, np.uint32)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 _OTHERS = CAPPED
 """Candidates of others that a path brings at least, where one writer's fill its pool: as many as a cap gives room."""
@@ -131,7 +129,7 @@ class Search:
             scan_of = scan_for(query.substrings, self._stored)
             order = self._newest_holding(scan_of, replace(query, pool=len(self._view.columns)), allowed)
             place = np.flatnonzero(order == ordinal)
-            matched = scan_of.held(int(self._view.columns.doc.values[ordinal]))
+            matched = scan_of.held(int(self._view.columns.doc[ordinal]))
             return 0.0, matched, int(place[0]) + 1 if len(place) else 0
         asked = self._asked_for(query.terms)
         if asked is None:
@@ -196,7 +194,7 @@ class Search:
     def _pending(self, allowed: Flags) -> int:
         """How many of these have no vectors yet."""
         columns = self._view.columns
-        return int(np.count_nonzero((columns.chunk_count.values == 0) & (allowed != 0))) if columns.pending else 0
+        return int(np.count_nonzero((columns.chunk_count == 0) & (allowed != 0))) if columns.pending else 0
 
     def _by_both(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> tuple[Ordinals, Ordinals]:
         """The best by words and by vector; of a large project at once, where a core is free."""
@@ -235,7 +233,7 @@ class Search:
         """What is allowed and not of the writer who fills a pool; None where others have room in it."""
         if len(found) < max(pool, 1):
             return None
-        writers = self._view.columns.writer.values
+        writers = self._view.columns.writer
         # Who has more than half of them stands in the middle.
         middle = np.sort(writers[found])[len(found) // 2]
         if not middle or np.count_nonzero(writers[found] != middle) >= min(_OTHERS, pool // 2):
@@ -263,8 +261,8 @@ class Search:
     def _newest_holding(self, scan: SubstringScan, query: GroupQuery, allowed: Flags) -> Ordinals:
         """The newest that hold a substring, by the time at which they were made (S0-11)."""
         places = np.flatnonzero(allowed)
-        newest = places[np.lexsort((places, self._view.columns.create_time.values[places]))][::-1]
-        docs = self._view.columns.doc.values
+        newest = places[np.lexsort((places, self._view.columns.create_time[places]))][::-1]
+        docs = self._view.columns.doc
         held = set(scan.first(docs[newest].tolist(), query.pool))
         return newest[np.isin(docs[newest], list(held))] if held else _NOTHING
 
@@ -290,7 +288,7 @@ class Search:
 
     def _holding_it_as_written(self, holders: Ordinals, name: str) -> Ordinals:
         """Those whose texts hold the name letter by letter; once they are too many, the rest is not read."""
-        docs = self._view.columns.doc.values[holders].tolist()
+        docs = self._view.columns.doc[holders].tolist()
         found: list[int] = []
         for place, doc in zip(holders.tolist(), docs, strict=True):
             if len(found) > MOST_HOLDERS:
@@ -334,7 +332,7 @@ class Search:
         asked = known.among(query.domain_names) | known.within(query.domain_text)
         if not asked:
             return (), _NOTHING
-        domains = allowed & (self._view.columns.kind.values == MemoryKind.DOMAIN_KNOWLEDGE)
+        domains = allowed & (self._view.columns.kind == MemoryKind.DOMAIN_KNOWLEDGE)
         holders_of = {name: marked(self._view, [number]) & domains for name, number in sorted(asked.items())}
         names = tuple(name for name, holders in holders_of.items() if holders.any())
         found = np.flatnonzero(np.any(list(holders_of.values()), axis=0))[-query.pool :] if query.pool > 0 else _NOTHING
@@ -344,7 +342,7 @@ class Search:
     def _by_key_file(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if not query.with_key_files or not self._domains:
             return _NOTHING
-        docs = self._view.columns.doc.values[np.unique(np.concatenate(self._domains))]
+        docs = self._view.columns.doc[np.unique(np.concatenate(self._domains))]
         details = [payload.detail for payload in all_present([self._stored.payload(doc) for doc in docs.tolist()])]
         paths = [path for detail in details if isinstance(detail, DomainKnowledge) for path in detail.key_files]
         holders = holding(self._view, [facets.path(path) for path in paths], self._stored) & allowed
@@ -379,21 +377,8 @@ class Search:
         return Candidates(
             name=query.name,
             searched=searched,
-            doc=columns.doc.values[at],
+            **columns.taken(at),
             ids=lambda: tuple([columns.ids[ordinal] for ordinal in at.tolist()]),
-            kind=columns.kind.values[at],
-            origin=columns.origin.values[at],
-            create_time=columns.create_time.values[at],
-            update_time=columns.update_time.values[at],
-            event_time=columns.event_time.values[at],
-            session=columns.session.values[at],
-            session_position=columns.session_position.values[at],
-            traits=columns.traits.values[at],
-            name_hash=columns.name_hash.values[at],
-            speaker=columns.speaker.values[at],
-            file=columns.file.values[at],
-            text_hash=columns.text_hash.values[at],
-            copy_hash=columns.copy_hash(at),
             cosine=cosine,
             keyword=keyword,
             matched=matched,
@@ -401,9 +386,6 @@ class Search:
             vector=vector,
             best_chunk=best_chunk,
             rarity=_NO_VECTOR if asked is None else asked.rarity,
-            helpful=columns.helpful.values[at] if columns.has_verdicts else _NO_VERDICTS,
-            wrong=columns.wrong.values[at] if columns.has_verdicts else _NO_VERDICTS,
-            writer=columns.writer.values[at] if columns.has_writers else _NO_WRITERS,
             domain_names=domain_names,
         )
 

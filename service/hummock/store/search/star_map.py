@@ -18,10 +18,10 @@ def stars_behind(view: ProjectView, stored: StoredProject, after: int, limit: in
     `stored` is the same project, in a transaction that began after the view was made. Raises: Outdated.
     """
     columns = view.columns
-    first = int(np.searchsorted(columns.doc.values, after, side="right"))
-    there = first + np.flatnonzero(columns.alive.values[first:])
+    first = int(np.searchsorted(columns.doc, after, side="right"))
+    there = first + np.flatnonzero(columns.alive[first:])
     some = there[:limit]
-    return _stars(view, stored, some, int(columns.doc.values[some[-1]]) if len(there) > limit else None)
+    return _stars(view, stored, some, int(columns.doc[some[-1]]) if len(there) > limit else None)
 
 
 def stars_of(view: ProjectView, stored: StoredProject, docs: Sequence[int]) -> Stars:
@@ -40,9 +40,9 @@ def _stars(view: ProjectView, stored: StoredProject, ordinals: NDArray[np.int64]
         ids=tuple([columns.ids[ordinal] for ordinal in ordinals.tolist()]),
         places=places,
         is_placed=is_placed,
-        kinds=columns.kind.values[ordinals],
-        origins=columns.origin.values[ordinals],
-        update_times=columns.update_time.values[ordinals],
+        kinds=columns.kind[ordinals],
+        origins=columns.origin[ordinals],
+        update_times=columns.update_time[ordinals],
         sessions=sessions,
         session_ids=session_ids,
         layout_id=layout_id,
@@ -54,10 +54,10 @@ def _sessions(
     view: ProjectView, stored: StoredProject, ordinals: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """Which session each is of, -1 of none; and the sessions, whose names are read from the first memory of each."""
-    hashes, firsts, places = np.unique(view.columns.session.values[ordinals], return_index=True, return_inverse=True)
+    hashes, firsts, places = np.unique(view.columns.session[ordinals], return_index=True, return_inverse=True)
     # The hash of no session is 0, and so the first.
     without = int(len(hashes) > 0 and hashes[0] == 0)
-    docs = view.columns.doc.values[ordinals[firsts[without:]]]
+    docs = view.columns.doc[ordinals[firsts[without:]]]
     return (places - without).astype(np.int32), tuple(_session_of(stored, doc) for doc in docs.tolist())
 
 

@@ -44,8 +44,8 @@ class LazyGivenNames:
 
 
 def _of_domains(columns: Columns, stored: StoredProject) -> list[tuple[str, ...]]:
-    is_domain = (columns.kind.values == MemoryKind.DOMAIN_KNOWLEDGE) & (columns.alive.values != 0)
-    docs = columns.doc.values[np.flatnonzero(is_domain)[:MOST_NAMED]].tolist()
+    is_domain = (columns.kind == MemoryKind.DOMAIN_KNOWLEDGE) & (columns.alive != 0)
+    docs = columns.doc[np.flatnonzero(is_domain)[:MOST_NAMED]].tolist()
     details = [payload.detail for payload in map(stored.payload, docs) if payload is not None]
     return [
         (detail.domain, *detail.aliases) for detail in details if isinstance(detail, DomainKnowledge) and detail.aliases

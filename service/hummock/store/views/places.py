@@ -88,12 +88,12 @@ class StarPlaces:
                 self._layout = _layout(columns, chunks, level)
                 self._places = self._places[:0]
             self._make_room(len(columns))
-            unknown = ordinals[np.isnan(self._places[ordinals, 0]) & (columns.chunk_count.values[ordinals] > 0)]
+            unknown = ordinals[np.isnan(self._places[ordinals, 0]) & (columns.chunk_count[ordinals] > 0)]
             for start in range(0, len(unknown) if self._layout.id else 0, _AT_ONCE):
                 self._place(columns, chunks, unknown[start : start + _AT_ONCE])
             layout_id, places = self._layout.id, self._places[ordinals]
         is_placed = ~np.isnan(places[:, 0])
-        waiting = columns.doc.values[ordinals[~is_placed]]
+        waiting = columns.doc[ordinals[~is_placed]]
         places[~is_placed] = _around(waiting)
         return layout_id, places, is_placed
 
@@ -106,7 +106,7 @@ class StarPlaces:
         vectors, is_sound = _unit_vectors(chunks, ordinals)
         layout, sound = self._layout, ordinals[is_sound]
         places = beside(vectors[is_sound], layout.vectors, layout.places, layout.sharpness)
-        self._places[sound] = _inside(places + _jitter(columns.doc.values[sound], layout.grain))
+        self._places[sound] = _inside(places + _jitter(columns.doc[sound], layout.grain))
 
 
 def _level_of(columns: Columns) -> int:
@@ -116,15 +116,15 @@ def _level_of(columns: Columns) -> int:
 
 def _layout(columns: Columns, chunks: Chunks, level: int) -> _Layout:
     """Lay out some of the oldest memories, evenly spread: the first in an order that does not depend on their age."""
-    embedded = np.flatnonzero((columns.alive.values != 0) & (columns.chunk_count.values > 0))[: 1 << level]
-    spread = embedded[np.argsort(_mixed(columns.doc.values[embedded]), kind="stable")]
+    embedded = np.flatnonzero((columns.alive != 0) & (columns.chunk_count > 0))[: 1 << level]
+    spread = embedded[np.argsort(_mixed(columns.doc[embedded]), kind="stable")]
     landmarks = np.sort(spread[:MOST_LANDMARKS])
     vectors, is_sound = _unit_vectors(chunks, landmarks)
     if not is_sound.any():
         return _NOTHING
     vectors = vectors[is_sound]
     places, sharpness = lay_out(vectors)
-    docs = columns.doc.values[landmarks[is_sound]]
+    docs = columns.doc[landmarks[is_sound]]
     layout_id = blake2b(docs.astype("<i8").tobytes(), digest_size=8).hexdigest()
     return _Layout(id=layout_id, level=level, vectors=vectors, places=places, sharpness=sharpness, grain=_grain(places))
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import CodeFragment, Memory, MemoryKind
+from hummock.core.memory_columns import MemoryColumns, dtypes_of
 from hummock.core.review import is_of_no_hand
 from hummock.text import template
 from hummock.text.likeness import likeness
@@ -21,49 +23,18 @@ from hummock.text.normalise import prose
 from hummock.text.traits import traits_of
 from hummock.text.versions import name_of
 
+_ON_DISK: dict[str, np.dtype[Any]] = {"length": np.dtype("<u4"), "chunk_count": np.dtype("<u2")}
+"""What takes less room than in memory."""
+
 ROW = np.dtype(
-    [
-        ("doc", "<i8"),
-        ("create_time", "<f8"),
-        ("update_time", "<f8"),
-        ("event_time", "<f8"),
-        ("text_hash", "<u8"),
-        ("id_hash", "<u8"),
-        ("length", "<u4"),
-        ("session_position", "<i4"),
-        ("chunk_count", "<u2"),
-        ("kind", "u1"),
-        ("origin", "u1"),
-        ("session", "<u8"),
-        ("traits", "u1"),
-        ("name_hash", "<u8"),
-        ("supersedes", "u1"),
-        ("speaker", "<u4"),
-        ("file", "<u4"),
-        ("helpful", "u1"),
-        ("wrong", "u1"),
-        ("expire_time", "<f8"),
-        ("token_sign", "u1"),
-        ("writer", "<u4"),
-        ("apart", "<u4"),
-    ]
+    [(name, _ON_DISK.get(name, dtype).newbyteorder("<")) for name, dtype in dtypes_of(MemoryColumns).items()]
 )
-"""One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
+"""One memory's row as it is stored, without padding."""
 
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 
 _DOC = struct.Struct("<q")
-
-_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBdBII")
-
-_CHUNKS = struct.Struct("<H")
-
-_CHUNKS_AT = struct.calcsize("<HqdddQQIi")
-
-_VERDICTS_AT = struct.calcsize("<HqdddQQIiHBBQBQBII")
-
-_TOKEN_SIGN_AT = struct.calcsize("<HqdddQQIiHBBQBQBIIBBd")
 
 
 class TokenSign(IntEnum):
@@ -109,32 +80,34 @@ def pack_row(
     """A memory's row and id as they are stored."""
     name = name_of(memory)
     echo, apart = likeness(_text(memory), memory.metadata, is_code=template.is_code(memory.kind))
-    row = _ROW.pack(
-        ROW.itemsize,
-        doc,
-        memory.create_time,
-        memory.update_time,
-        math.nan if memory.event_time is None else memory.event_time,
-        echo,
-        id_hash(memory.id),
-        length,
-        session_position,
-        chunk_count,
-        memory.kind,
-        memory.origin,
-        id_hash(memory.session_id) if memory.session_id else 0,
-        _traits(memory),
-        id_hash(name) if name else 0,
-        bool(memory.supersedes),
-        speaker_hash(memory.speaker),
-        file_hash(memory),
-        *verdicts,
-        memory.expire_time or 0.0,
-        token_sign,
-        writer_hash(memory),
-        apart,
-    )
-    return row + memory.id.encode()
+    helpful, wrong = verdicts
+    row = {
+        "doc": doc,
+        "create_time": memory.create_time,
+        "update_time": memory.update_time,
+        "event_time": math.nan if memory.event_time is None else memory.event_time,
+        "text_hash": echo,
+        "id_hash": id_hash(memory.id),
+        "length": length,
+        "session_position": session_position,
+        "chunk_count": chunk_count,
+        "kind": memory.kind,
+        "origin": memory.origin,
+        "session": id_hash(memory.session_id) if memory.session_id else 0,
+        "traits": _traits(memory),
+        "name_hash": id_hash(name) if name else 0,
+        "supersedes": bool(memory.supersedes),
+        "speaker": speaker_hash(memory.speaker),
+        "file": file_hash(memory),
+        "helpful": helpful,
+        "wrong": wrong,
+        "expire_time": memory.expire_time or 0.0,
+        "token_sign": token_sign,
+        "writer": writer_hash(memory),
+        "apart": apart,
+    }
+    fields = np.array(tuple([row[column] for column in ROW.names or ()]), ROW).tobytes()
+    return _SIZE.pack(len(fields)) + fields + memory.id.encode()
 
 
 def _text(memory: Memory) -> str:
@@ -188,24 +161,22 @@ def renumbered(value: bytes, doc: int) -> bytes:
 
 def embedded(value: bytes, embeddings: Sequence[Embedding]) -> bytes:
     """A stored row and id with the embeddings that it was without; one of an older version becomes longer."""
-    row, rest = _whole_row(value)
-    _CHUNKS.pack_into(row, _CHUNKS_AT, len(embeddings))
-    row[_TOKEN_SIGN_AT] = TokenSign.of(embeddings)
-    return bytes(row) + rest
+    return _changed(value, {"chunk_count": len(embeddings), "token_sign": TokenSign.of(embeddings)})
 
 
 def judged(value: bytes, verdicts: tuple[int, int]) -> bytes:
     """A stored row and id with other verdicts; one of before there were any becomes longer."""
-    row, rest = _whole_row(value)
-    row[_VERDICTS_AT : _VERDICTS_AT + len(verdicts)] = bytes(verdicts)
-    return bytes(row) + rest
+    return _changed(value, dict(zip(("helpful", "wrong"), verdicts, strict=True)))
 
 
-def _whole_row(value: bytes) -> tuple[bytearray, bytes]:
-    """A stored row with all fields of today and its size before it, and what follows it."""
+def _changed(value: bytes, fields: Mapping[str, int]) -> bytes:
+    """A stored row with all fields of today, these among them, and what follows it."""
     end = _SIZE.size + _SIZE.unpack_from(value)[0]
-    fields = value[_SIZE.size : end].ljust(ROW.itemsize, b"\0")
-    return bytearray(_SIZE.pack(len(fields)) + fields), value[end:]
+    row = bytearray(value[_SIZE.size : end].ljust(ROW.itemsize, b"\0"))
+    known = np.frombuffer(row, ROW, 1)
+    for name, field in fields.items():
+        known[name] = field
+    return _SIZE.pack(len(row)) + row + value[end:]
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:

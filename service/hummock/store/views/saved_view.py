@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hummock.core.settings import ProjectSettings
 from hummock.store.limits import KIB, MIB, StoreLimits
-from hummock.store.views.columns import COLUMNS, Columns, TurnIndex
+from hummock.store.views.columns import COLUMNS, Columns, TurnIndex, values_of
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.given_names import LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits, TermCounts, capacity
@@ -212,7 +212,7 @@ def _fixed(view: ProjectView) -> Arrays:
 def _growing(view: ProjectView) -> Mapping[str, Growing[Any]]:
     postings = view.postings
     return {
-        **{f"column_{name}": getattr(view.columns, name) for name in COLUMNS},
+        **{f"column_{name}": column for name, column in view.columns.grown.items()},
         "vectors": view.vectors,
         "row_doc": view.row_doc,
         "fwd_indptr": postings.fwd_indptr,
@@ -229,7 +229,7 @@ def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: S
         return Growing(arrays[name], rows[name])
 
     text = arrays["ids"].tobytes().decode()
-    columns: dict[str, Growing[Any]] = {name: growing(f"column_{name}") for name in COLUMNS}
+    columns = {name: growing(f"column_{name}") for name in COLUMNS}
     postings = Postings(
         indptr=arrays["indptr"],
         post_doc=arrays["post_doc"],
@@ -252,7 +252,8 @@ def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: S
         content_seq=saved.content_seq,
         settings=settings,
         columns=Columns(
-            **columns,
+            **values_of(columns),
+            grown=columns,
             turns=TurnIndex.of(columns["session"].values, columns["session_position"].values),
             ids=[text[start:end] for start, end in pairwise([0, *arrays["id_ends"].tolist()])],
             by_sign=arrays["by_sign"],

@@ -64,10 +64,10 @@ class LazySuperseded:
 
 
 def _superseded(columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
-    holders = np.flatnonzero(columns.supersedes.values & columns.alive.values).tolist()
+    holders = np.flatnonzero(columns.supersedes & columns.alive).tolist()
     if not holders:
         return None
-    docs = columns.doc.values
+    docs = columns.doc
     named = superseding.of(docs[holders].tolist(), stored)
     ordinals = _ordinals(columns, {memory_id for ids in named for memory_id in ids})
     pairs = {
@@ -89,7 +89,7 @@ def _superseded(columns: Columns, superseding: Superseding, stored: StoredProjec
 def _ordinals(columns: Columns, memory_ids: set[str]) -> dict[str, int]:
     """Ordinals of those of these memories that exist, by id."""
     hashes = np.array([id_hash(memory_id) for memory_id in memory_ids], np.uint64)
-    found = np.flatnonzero(np.isin(columns.id_hash.values, hashes) & (columns.alive.values != 0)).tolist()
+    found = np.flatnonzero(np.isin(columns.id_hash, hashes) & (columns.alive != 0)).tolist()
     return {columns.ids[ordinal]: ordinal for ordinal in found}
 
 

@@ -21,9 +21,9 @@ def told_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
 
     NaN for a memory without either.
     """
-    event_time = columns.event_time.values[first:]
-    is_untold = np.isnan(event_time) & (columns.session.values[first:] != 0)
-    return np.where(is_untold, columns.create_time.values[first:], event_time)
+    event_time = columns.event_time[first:]
+    is_untold = np.isnan(event_time) & (columns.session[first:] != 0)
+    return np.where(is_untold, columns.create_time[first:], event_time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -103,7 +103,7 @@ class KeptMoment:
 def _at(view: ProjectView, now: float) -> tuple[float, float, ProjectView | None]:
     """From when until when it is so, and the view; None where nothing has expired."""
     expiring = view.columns.expiring()
-    times = view.columns.expire_time.values[expiring]
+    times = view.columns.expire_time[expiring]
     is_over = times <= now
     since, until = float(times[is_over].max(initial=0.0)), float(times[~is_over].min(initial=np.inf))
     if not is_over.any():
@@ -176,7 +176,7 @@ class ProjectView:
     @property
     def chunks(self) -> Chunks:
         """The vector rows, by memory."""
-        return Chunks(self.vectors.values, self.columns.chunk_start.values, self.columns.chunk_count.values)
+        return Chunks(self.vectors.values, self.columns.chunk_start, self.columns.chunk_count)
 
     @property
     def nbytes(self) -> int:
@@ -252,8 +252,8 @@ def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> P
 
 def _with_names(newer: ProjectView, view: ProjectView, changes: Changes) -> ProjectView:
     """The newer view without names that the older one had read, where memories that are named came or went."""
-    come = newer.columns.kind.values[len(view.columns) :]
-    gone = view.columns.kind.values[view.columns.ordinals(changes.removed)] if len(changes.removed) else come[:0]
+    come = newer.columns.kind[len(view.columns) :]
+    gone = view.columns.kind[view.columns.ordinals(changes.removed)] if len(changes.removed) else come[:0]
     if (come == MemoryKind.DOMAIN_KNOWLEDGE).any():
         newer = replace(newer, domain_names=LazyDomainNames())
     if np.isin(come, NAMING_KINDS).any() or np.isin(gone, NAMING_KINDS).any():
@@ -360,7 +360,7 @@ def caught_up(made: ProjectView, newest: ProjectView, stored: StoredProject, lim
 def _indexed(view: ProjectView) -> ProjectView:
     return replace(
         view,
-        postings=view.postings.inverted(view.columns.alive.values, view.columns.length.values, renumbered=False),
+        postings=view.postings.inverted(view.columns.alive, view.columns.length, renumbered=False),
         signs=SignBits.of(view.vectors.values) if _lacks_signs(view) else view.signs,
     )
 
@@ -375,7 +375,7 @@ def _joined(made: ProjectView, newest: ProjectView) -> ProjectView:
 
 def _compacted(view: ProjectView) -> ProjectView:
     """A compacted copy. It shares nothing that grows, so both views can be caught up from here."""
-    alive = view.columns.alive.values
+    alive = view.columns.alive
     kept = np.flatnonzero(alive[view.row_doc.values])
     # Those that came later go where they belong.
     kept = kept[np.argsort(view.row_doc.values[kept], kind="stable")]
@@ -392,7 +392,7 @@ def _compacted(view: ProjectView) -> ProjectView:
         vectors=vectors,
         signs=SignBits.of(vectors.values) if vectors.size >= view.plans.sign_rows else None,
         row_doc=row_doc,
-        postings=view.postings.inverted(alive, view.columns.length.values, renumbered=True),
+        postings=view.postings.inverted(alive, view.columns.length, renumbered=True),
     )
 
 
