@@ -85,8 +85,7 @@ async def found_stars(view: View) -> Response:
 async def one_star(view: View) -> Response:
     """What a point is, for whoever points at it. Raises: HummockCallError."""
     memory = await view.client.get(view.project, view.query.text("id"), view=_VIEW)
-    words = view.words
-    facts = [words.name("kind", memory.kind), words.name("origin", memory.origin), moment(memory.update_time)]
+    facts = [view.words.name("kind", memory.kind), view.words.name("origin", memory.origin), moment(memory.update_time)]
     return JSONResponse({**_named(view, memory), "facts": " · ".join(facts)})
 
 

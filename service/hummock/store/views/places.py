@@ -31,9 +31,7 @@ SPREAD = 0.4
 """Largest distance of a memory from its computed place, over the root of the number of landmarks."""
 
 _NEIGHBOURS = 12
-_FEWEST = 8
 _EARLY_STEPS, _STEPS = 60, 200
-_EXAGGERATION = np.float32(12)
 _GOLDEN, _PLASTIC = 0.6180339887498949, 0.7548776662466927
 """Multiples of these, modulo 1, fill [0, 1) evenly."""
 
@@ -117,11 +115,11 @@ def lay_out(vectors: Matrix) -> tuple[Matrix, float]:
     best = np.take_along_axis(cosines, nearest, axis=1)
     # The nearest counts e^6 times as much as the last of the neighbours.
     sharpness = 6 / max(float(np.median(best[:, 0] - best[:, -1])), 0.01)
-    places = np.zeros((len(vectors), 2), np.float32)
-    components, sizes, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
-    places[:, : min(2, len(sizes))] = components[:, :2] * sizes[:2]
-    # A few have no neighbourhoods.
-    return _within_disc(places if len(vectors) < _FEWEST else _descended(nearest, places)), sharpness
+    centred = vectors - vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    places = centred @ axes[:, :-3:-1]
+    # Fewer than eight have no neighbourhoods.
+    return _within_disc(places if len(vectors) < 8 else _descended(nearest, places)), sharpness
 
 
 def beside(vectors: Matrix, landmarks: Matrix, places: Matrix, sharpness: float) -> Matrix:
@@ -139,14 +137,18 @@ def _descended(nearest: Ordinals, places: Matrix) -> Matrix:
     near = np.zeros((count, count), np.float32)
     np.put_along_axis(near, nearest, np.float32(1), axis=1)
     near = (near + near.T) / near.sum() / 2
+    early = near * np.float32(12)
     places *= np.float32(1e-4) / max(places.std(), np.float32(1e-12))
     step, moving, gains = np.float32(max(count / 12, 50)), np.zeros_like(places), np.ones_like(places)
     for number in range(_STEPS):
         is_early = number < _EARLY_STEPS
         lengths = np.einsum("ij,ij->i", places, places)
-        close = 1 / (1 + np.maximum(lengths[:, None] + lengths - 2 * (places @ places.T), 0))
+        close = (-2 * places) @ places.T
+        close += lengths + (lengths + 1)[:, None]
+        np.reciprocal(close, out=close)
         np.fill_diagonal(close, 0)
-        pull = (near * (_EXAGGERATION if is_early else np.float32(1)) - close / close.sum()) * close
+        pull = (early if is_early else near) - close / close.sum()
+        pull *= close
         slope = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
         gains = np.where((slope > 0) != (moving > 0), gains + np.float32(0.2), gains * np.float32(0.8))
         gains = np.maximum(gains, np.float32(0.01))

@@ -10,7 +10,6 @@ const part = document.getElementById("map-part");
 const [canvas, status, at, colour, search, legend, list] = ["", "-status", "-at", "-colour", "-search", "-legend", "-found"].map((end) => document.getElementById(`map${end}`));
 const context = canvas.getContext("2d");
 const [names, said] = [part.dataset.names, part.dataset.said].map((text) => JSON.parse(text));
-
 const look = { x: 0, y: 0, zoom: 1 };
 const [fresh, pointers] = [new Set(), new Map()];
 let sky = { stars: new Map() };
