@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import struct
-from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -28,74 +26,29 @@ class Star:
 
     x: float
     y: float
-    time: int
-    session: str
+    is_placed: int
     kind: int
     origin: int
-    is_placed: int
+    time: int
+    session: str
 
 
-def frames(body: bytes) -> Iterator[tuple[int, bytes]]:
-    start = 0
-    while start < len(body):
-        kind, length = struct.unpack_from("<II", body, start)
-        yield kind, body[start + 8 : start + 8 + length]
-        start += 8 + length
-
-
-def stars(body: bytes, sessions: list[str]) -> dict[str, Star]:
-    """A frame of points by their ids; sessions that it names are added to the others."""
-    count, id_bytes, more_bytes = struct.unpack_from("<III", body)
-    start = 12
-
-    def column(code: str) -> list[float]:
-        nonlocal start
-        values = array(code)
-        values.frombytes(body[start : start + count * values.itemsize])
-        start += count * values.itemsize
-        return list(map(float, values))
-
-    x, y, time, session, lengths, kind, origin, placed = (column(code) for code in "ffIIHBBB")
-    # By UTF-16 units, as a script cuts it.
-    ids = body[start : start + id_bytes].decode().encode("utf-16-le")
-    more = json.loads(body[start + id_bytes :])
-    assert start + id_bytes + more_bytes == len(body)
-    assert more["layout"]
-    sessions += more["sessions"]
-    found, place = {}, 0
-    for number, length in enumerate(map(int, lengths)):
-        name = ids[2 * place : 2 * (place + length)].decode("utf-16-le")
-        place += length
-        found[name] = Star(
-            x[number],
-            y[number],
-            int(time[number]),
-            sessions[int(session[number])],
-            int(kind[number]),
-            int(origin[number]),
-            int(placed[number]),
-        )
-    return found
-
-
-def layout_of(body: bytes) -> str:
-    _, _, more_bytes = struct.unpack_from("<III", body)
-    return str(json.loads(body[-more_bytes:])["layout"])
+def points(rows: list[Any]) -> dict[str, Star]:
+    """Points by their ids."""
+    return {one: Star(*values) for one, *values in rows}
 
 
 def map_of(browser: Browser, project: str) -> tuple[dict[str, int], dict[str, Star], str]:
     """The head of the map, its points, and its layout."""
     answer = browser.get("/map/stars", project=project)
     assert answer.status == 200
-    assert answer.headers["content-type"] == "application/octet-stream"
-    (kind, head), *others = frames(answer.body)
-    assert kind == 1
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    head, *parts = map(json.loads, answer.body.splitlines())
     found: dict[str, Star] = {}
-    sessions = [""]
-    for kind, body in others:
-        assert kind == 2
-        found |= stars(body, sessions)
-    return json.loads(head), found, layout_of(others[-1][1]) if others else ""
+    for part in parts:
+        assert part["layout"]
+        found |= points(part["stars"])
+    return head, found, parts[-1]["layout"] if parts else ""
 
 
 @pytest.fixture
@@ -185,20 +138,21 @@ def test_what_is_learnt_comes_while_one_looks_and_what_goes_goes(english: Browse
     with english.events(address) as events:
         assert next(events)[1] == "start"
         learn(service, learnt, note("a bell in the harbour", id="bell", session_id="later"))
-        _, event, (change,) = next(events)
-        assert event == "events"
-        assert (change["id"], change["session"], change["placed"]) == ("bell", "later", True)
-        assert (change["kind"], change["origin"]) == (memory_pb2.MEMORY_KIND_NOTE, memory_pb2.ORIGIN_MANUAL)
+        _, event, news = next(events)
+        assert (event, news["gone"]) == ("events", [])
+        ((name, bell),) = points(news["stars"]).items()
+        assert (name, bell.session, bell.is_placed) == ("bell", "later", 1)
+        assert (bell.kind, bell.origin) == (memory_pb2.MEMORY_KIND_NOTE, memory_pb2.ORIGIN_MANUAL)
         service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=learnt, ids=["dates"]))
-        seq, _, changes = next(events)
-        assert changes == [{"id": "dates", "gone": True}]
+        seq, _, news = next(events)
+        assert news == {"stars": [], "gone": ["dates"]}
     _, after, _ = map_of(english, learnt)
-    assert (after["bell"].x, after["bell"].y) == pytest.approx((change["x"], change["y"]), abs=1e-5)
+    assert (after["bell"].x, after["bell"].y) == pytest.approx((bell.x, bell.y), abs=1e-5)
     assert (after["lamp1"].x, after["lamp1"].y) == pytest.approx((found["lamp1"].x, found["lamp1"].y), abs=1e-5)
     learn(service, learnt, note("a second bell", id="bell2"))
     with english.events(address, {"last-event-id": seq}) as events:
         assert next(events)[1] == "start"
-        assert [one["id"] for one in next(events)[2]] == ["bell2"]
+        assert list(points(next(events)[2]["stars"])) == ["bell2"]
 
 
 def test_a_map_that_was_laid_out_anew_is_loaded_anew(english: Browser, service: Stubs, learnt: str) -> None:

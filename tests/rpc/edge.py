@@ -54,10 +54,10 @@ class FixedGarden(Garden):
         return len(self.memories)
 
     def stars(self, project: str, after: int, limit: int) -> Stars:
-        return Stars.none()
+        return Stars()
 
     def stars_of(self, project: str, ids: Sequence[str]) -> Stars:
-        return Stars.none()
+        return Stars()
 
     def superseded_by(self, project: str, memories: Iterable[Memory | None]) -> Mapping[str, tuple[str, ...]]:
         return {}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hummock.store.views.layout import beside, lay_out
+from hummock.store.views.places import beside, lay_out
 
 
 def unit(vectors: NDArray[np.float64]) -> NDArray[np.float32]:

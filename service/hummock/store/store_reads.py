@@ -293,7 +293,7 @@ class StoreReads:
 
     def stars(self, project: str, after: int, limit: int) -> Stars:
         """A part of the star map; see `ports.Store`."""
-        return self._read(project, lambda view, stored: stars_behind(view, stored, after, limit)) or Stars.none()
+        return self._read(project, lambda view, stored: stars_behind(view, stored, after, limit)) or Stars()
 
     def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
         """These memories in the star map; see `ports.Store`."""
@@ -304,7 +304,7 @@ class StoreReads:
             present = [doc for doc in found if self._sound(project, stored, doc, full=False) is not None]
             return stars_of(view, stored, present)
 
-        return self._read(project, read) or Stars.none()
+        return self._read(project, read) or Stars()
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`; see `ports.Store`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Final
 
@@ -64,27 +64,37 @@ async def garden(view: View) -> Response:
 
 
 async def live_memories(view: View) -> Response:
-    """Streams changes of the listed memories as server-sent events, until the browser hangs up.
+    """Streams changes of the listed memories; see `watched`."""
+    return watched(view, _filter_of(view.query), _event)
 
-    Each event's id is the seq that it has told up to, which browsers send as Last-Event-ID when they come again.
+
+def watched(
+    view: View,
+    where: memory_pb2.MemoryFilter,
+    event_of: Callable[[View, pb.WatchMemoriesResponse], Awaitable[tuple[str, object]]],
+) -> Response:
+    """Streams changes of memories that pass as server-sent events, until the browser hangs up.
+
+    `event_of` gives the name and the data of an event. Its id is the seq that it has told up to, which browsers send as
+    Last-Event-ID when they come again.
     """
     after = Fields([("after", view.request.headers.get("last-event-id", ""))]).whole("after")
     after = view.query.whole("after") if after is None else after
-    request = pb.WatchMemoriesRequest(project=view.project, after_seq=after, filter=_filter_of(view.query))
-    return StreamingResponse(_told(view, request), media_type="text/event-stream")
+    request = pb.WatchMemoriesRequest(project=view.project, after_seq=after, filter=where)
+
+    async def told() -> AsyncIterator[str]:
+        try:
+            async with aclosing(view.client.stream(request)) as news:
+                async for message in news:
+                    name, data = await event_of(view, message)
+                    yield f"id: {message.seq}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
+        except HummockCallError as error:
+            yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
+
+    return StreamingResponse(told(), media_type="text/event-stream")
 
 
-async def _told(view: View, request: pb.WatchMemoriesRequest) -> AsyncIterator[str]:
-    try:
-        async with aclosing(view.client.stream(request)) as news:
-            async for message in news:
-                yield _event(view, message)
-    except HummockCallError as error:
-        yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
-
-
-def _event(view: View, message: pb.WatchMemoriesResponse) -> str:
-    kind = message.WhichOneof("news")
+async def _event(view: View, message: pb.WatchMemoriesResponse) -> tuple[str, object]:
     changes = [
         {
             "id": event.id,
@@ -95,7 +105,7 @@ def _event(view: View, message: pb.WatchMemoriesResponse) -> str:
         }
         for event in message.events.events
     ]
-    return f"id: {message.seq}\nevent: {kind}\ndata: {json.dumps(changes)}\n\n"
+    return str(message.WhichOneof("news")), changes
 
 
 def _filter_of(fields: Fields) -> memory_pb2.MemoryFilter:

@@ -1,14 +1,12 @@
 """Star map: the memories of a project as points of a plane; a recall lights some up, and new ones come while one looks.
 
-The points go to the browser as they come from the service, message by message, in columns of bytes.
+Points go to the browser as they come from the service, a line of JSON for each message.
 """
 
 from __future__ import annotations
 
 import json
-import struct
-from array import array
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Final
 
@@ -17,21 +15,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from hummock_client import HummockCallError
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
-from hummock_tools.console.fields import Fields
-from hummock_tools.console.garden_page import KINDS, ORIGINS
+from hummock_tools.console.garden_page import KINDS, ORIGINS, watched
 from hummock_tools.console.view import View, link, moment
 
-COLOURINGS: Final = ("kind", "origin", "session", "age")
-MOST_FOUND: Final = 30
-"""Memories that a question lights up."""
-
-_HEAD, _STARS, _FAILED = 1, 2, 3
-_FRAME: Final = struct.Struct("<II")
-_COUNTS: Final = struct.Struct("<III")
-_LATEST: Final = (1 << 32) - 1
-_AGES: Final = ("day", "week", "month", "year", "older")
-
-Messages = AsyncGenerator[pb.MapMemoriesResponse, None]
+_MOST_FOUND: Final = 30
+_VIEW: Final = memory_pb2.MEMORY_VIEW_INDEX
+_Point = tuple[str, float, float, int, int, int, int, str]
 
 
 async def star_map(view: View) -> Response:
@@ -41,12 +30,12 @@ async def star_map(view: View) -> Response:
     names = {
         "kind": {number: words.name("kind", number) for number in KINDS},
         "origin": {number: words.name("origin", number) for number in ORIGINS},
-        "age": dict(enumerate(words(f"map.age.{name}") for name in _AGES)),
+        "age": dict(enumerate(words(f"map.age.{name}") for name in ("day", "week", "month", "year", "older"))),
     }
     said = ("none", "others", "waiting", "loading", "shown", "told", "found", "found.none", "failed", "at.none")
     values = {
         "details": details,
-        "colourings": COLOURINGS,
+        "colourings": ("kind", "origin", "session", "age"),
         "names": json.dumps(names, ensure_ascii=False),
         "said": json.dumps({name: words(f"map.{name}") for name in said}, ensure_ascii=False),
     }
@@ -54,78 +43,49 @@ async def star_map(view: View) -> Response:
 
 
 async def stars(view: View) -> Response:
-    """All points, as frames: a kind and a length of 4 bytes each, then so many bytes. Raises: HummockCallError.
-
-    The numbers are little-endian. A frame of kind 1 is JSON of how many there are, at which seq; one of kind 3 says in
-    JSON what went wrong after it; those of kind 2 are made by `_columns`.
-    """
+    """All points as lines of JSON: seq and count, then layout and stars, or why it failed. Raises: HummockCallError."""
     messages = view.client.map_memories(view.project)
     # What is refused is refused before anything is sent.
     first = await anext(messages)
-    return StreamingResponse(_frames(view, first, messages), media_type="application/octet-stream")
+    return StreamingResponse(_lines(view, first, messages), media_type="application/x-ndjson")
 
 
-async def _frames(view: View, first: pb.MapMemoriesResponse, messages: Messages) -> AsyncIterator[bytes]:
-    yield _framed(_HEAD, _json({"seq": first.seq, "count": first.memory_count}))
+async def _lines(
+    view: View, first: pb.MapMemoriesResponse, messages: AsyncGenerator[pb.MapMemoriesResponse, None]
+) -> AsyncIterator[str]:
+    yield _line({"seq": first.seq, "count": first.memory_count})
+    sessions = [""]
     try:
         async with aclosing(messages):
             async for message in messages:
-                yield _framed(_STARS, _columns(message))
+                sessions += message.session_ids
+                yield _line({"layout": message.layout_id, "stars": _points(message, sessions)})
     except HummockCallError as error:
-        yield _framed(_FAILED, _json(view.said(error)))
+        yield _line({"failed": view.said(error)})
 
 
-def _framed(kind: int, body: bytes) -> bytes:
-    return _FRAME.pack(kind, len(body)) + body
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode()
-
-
-def _columns(message: pb.MapMemoriesResponse) -> bytes:
-    """A part of the map for a script, which has it in typed arrays.
-
-    The number of points, the bytes of their ids and of JSON with layout and named sessions, 4 bytes each; then columns:
-    x, y (float32), time and session (uint32), length of the id in UTF-16 units (uint16), kind, origin and whether it is
-    placed (uint8); then ids and JSON.
-    """
-    ids = "".join(message.ids).encode()
-    more = _json({"layout": message.layout_id, "sessions": list(message.session_ids)})
-    parts = (
-        _COUNTS.pack(len(message.ids), len(ids), len(more)),
-        array("f", message.x).tobytes(),
-        array("f", message.y).tobytes(),
-        array("I", [min(max(at, 0), _LATEST) for at in message.update_unix_s]).tobytes(),
-        array("I", message.sessions).tobytes(),
-        array("H", map(_units, message.ids)).tobytes(),
-        bytes(message.kinds),
-        bytes(message.origins),
-        bytes(message.is_placed),
-        ids,
-        more,
-    )
-    return b"".join(parts)
-
-
-def _units(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+def _points(message: pb.MapMemoriesResponse, sessions: Sequence[str]) -> list[_Point]:
+    """Rows of id, x, y, whether it is placed (0 or 1), kind, origin, Unix seconds of the last change, session."""
+    placed, named = map(int, message.is_placed), (sessions[number] for number in message.sessions)
+    columns = (message.ids, message.x, message.y, placed, message.kinds, message.origins, message.update_unix_s, named)
+    return list(zip(*columns, strict=True))
 
 
 async def found_stars(view: View) -> Response:
     """The ids and titles of what a question recalls, best first; a pure read."""
-    answer = await view.client.recall(
-        view.project, view.query.text("q"), top_k=MOST_FOUND, view=memory_pb2.MEMORY_VIEW_INDEX
-    )
+    answer = await view.client.recall(view.project, view.query.text("q"), top_k=_MOST_FOUND, view=_VIEW)
     hits = [hit.memory for hit in (*answer.hits, *answer.code_fragments, *answer.domains)]
     return JSONResponse([_named(view, memory) for memory in hits])
 
 
 async def one_star(view: View) -> Response:
     """Name and facts of a point, as JSON. Raises: HummockCallError."""
-    memory = await view.client.get(view.project, view.query.text("id"), view=memory_pb2.MEMORY_VIEW_INDEX)
-    words = view.words
-    facts = [words.name("kind", memory.kind), words.name("origin", memory.origin), moment(memory.update_time)]
+    memory = await view.client.get(view.project, view.query.text("id"), view=_VIEW)
+    facts = [view.words.name("kind", memory.kind), view.words.name("origin", memory.origin), moment(memory.update_time)]
     return JSONResponse({**_named(view, memory), "facts": " · ".join(facts)})
 
 
@@ -135,56 +95,19 @@ def _named(view: View, memory: memory_pb2.Memory) -> dict[str, str]:
 
 
 async def live_stars(view: View) -> Response:
-    """Streams changes of the points as server-sent events, until the browser hangs up.
-
-    Each event's id is the seq that it has told up to, which browsers send as Last-Event-ID when they come again.
-    """
-    after = Fields([("after", view.request.headers.get("last-event-id", ""))]).whole("after")
-    after = view.query.whole("after") if after is None else after
-    request = pb.WatchMemoriesRequest(project=view.project, after_seq=after)
-    return StreamingResponse(_told(view, request), media_type="text/event-stream")
+    """Streams changes of the points; `reset` where all of them have moved."""
+    return watched(view, memory_pb2.MemoryFilter(), _event)
 
 
-async def _told(view: View, request: pb.WatchMemoriesRequest) -> AsyncIterator[str]:
-    try:
-        async with aclosing(view.client.stream(request)) as news:
-            async for message in news:
-                yield await _event(view, message)
-    except HummockCallError as error:
-        yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
-
-
-async def _event(view: View, message: pb.WatchMemoriesResponse) -> str:
-    changes: list[dict[str, object]] = []
-    event = message.WhichOneof("news")
-    gone = {one.id for one in message.events.events if one.change == pb.MEMORY_EVENT_TYPE_DELETED}
+async def _event(view: View, message: pb.WatchMemoriesResponse) -> tuple[str, object]:
+    name = str(message.WhichOneof("news"))
+    gone = [one.id for one in message.events.events if one.change == pb.MEMORY_EVENT_TYPE_DELETED]
     come = [one.id for one in message.events.events if one.id not in gone]
-    async for part in view.client.map_memories(view.project, come) if come else _no_messages():
-        if part.ids and part.layout_id != view.query.text("layout"):
-            # All of them stand elsewhere now.
-            return f"id: {message.seq}\nevent: reset\ndata: []\n\n"
-        changes += _changes(part)
-    changes += [{"id": one, "gone": True} for one in gone]
-    return f"id: {message.seq}\nevent: {event}\ndata: {json.dumps(changes)}\n\n"
-
-
-async def _no_messages() -> Messages:
-    return
-    yield
-
-
-def _changes(part: pb.MapMemoriesResponse) -> list[dict[str, object]]:
-    sessions = ["", *part.session_ids]
-    return [
-        {
-            "id": one,
-            "x": part.x[place],
-            "y": part.y[place],
-            "placed": part.is_placed[place],
-            "kind": part.kinds[place],
-            "origin": part.origins[place],
-            "time": part.update_unix_s[place],
-            "session": sessions[part.sessions[place]],
-        }
-        for place, one in enumerate(part.ids)
-    ]
+    points: list[_Point] = []
+    # Without ids the service would send the whole map.
+    if come:
+        async for part in view.client.map_memories(view.project, come):
+            points += _points(part, ["", *part.session_ids])
+            if part.ids and part.layout_id != view.query.text("layout"):
+                name = "reset"
+    return name, {"stars": points, "gone": gone}

@@ -13,15 +13,14 @@ from hummock.store.views.view import ProjectView
 
 
 def stars_behind(view: ProjectView, stored: StoredProject, after: int, limit: int) -> Stars:
-    """At most so many memories behind position `after`, a document's number; 0 is before the first.
+    """At most so many memories after position `after`, a document's number; 0 is before the first.
 
     `stored` is the same project, in a transaction that began after the view was made. Raises: Outdated.
     """
-    columns = view.columns
-    first = int(np.searchsorted(columns.doc, after, side="right"))
-    there = first + np.flatnonzero(columns.alive[first:])
-    some = there[:limit]
-    return _stars(view, stored, some, int(columns.doc[some[-1]]) if len(there) > limit else None)
+    docs = view.columns.doc
+    first = int(np.searchsorted(docs, after, side="right"))
+    there = first + np.flatnonzero(view.columns.alive[first:])
+    return _stars(view, stored, there[:limit], int(docs[there[limit - 1]]) if len(there) > limit else None)
 
 
 def stars_of(view: ProjectView, stored: StoredProject, docs: Sequence[int]) -> Stars:
@@ -35,34 +34,24 @@ def stars_of(view: ProjectView, stored: StoredProject, docs: Sequence[int]) -> S
 def _stars(view: ProjectView, stored: StoredProject, ordinals: NDArray[np.int64], next_after: int | None) -> Stars:
     columns = view.columns
     layout_id, places, is_placed = view.star_places.at(columns, view.chunks, ordinals)
-    sessions, session_ids = _sessions(view, stored, ordinals)
+    # A view has hashes of sessions, 0 for none; the name comes from the first memory of each.
+    sessions, names = columns.session[ordinals], {0: ""}
+    hashes, firsts = np.unique(sessions, return_index=True)
+    for session, doc in zip(hashes.tolist(), columns.doc[ordinals[firsts]].tolist(), strict=True):
+        if session:
+            records = stored.records(doc, full=False)
+            if not records[0]:
+                raise Outdated
+            names[session] = stored.decoded(records).session_id
     return Stars(
-        ids=tuple([columns.ids[ordinal] for ordinal in ordinals.tolist()]),
-        places=places,
-        is_placed=is_placed,
-        kinds=columns.kind[ordinals],
-        origins=columns.origin[ordinals],
-        update_times=columns.update_time[ordinals],
-        sessions=sessions,
-        session_ids=session_ids,
+        ids=[columns.ids[ordinal] for ordinal in ordinals.tolist()],
+        x=places[:, 0].tolist(),
+        y=places[:, 1].tolist(),
+        is_placed=is_placed.tolist(),
+        kinds=columns.kind[ordinals].tolist(),
+        origins=columns.origin[ordinals].tolist(),
+        update_times=columns.update_time[ordinals].astype(np.int64).tolist(),
+        sessions=[names[session] for session in sessions.tolist()],
         layout_id=layout_id,
         next_after=next_after,
     )
-
-
-def _sessions(
-    view: ProjectView, stored: StoredProject, ordinals: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Which session each is of, -1 of none; and the sessions, whose names are read from the first memory of each."""
-    hashes, firsts, places = np.unique(view.columns.session[ordinals], return_index=True, return_inverse=True)
-    # The hash of no session is 0, and so the first.
-    without = int(len(hashes) > 0 and hashes[0] == 0)
-    docs = view.columns.doc[ordinals[firsts[without:]]]
-    return (places - without).astype(np.int32), tuple(_session_of(stored, doc) for doc in docs.tolist())
-
-
-def _session_of(stored: StoredProject, doc: int) -> str:
-    records = stored.records(doc, full=False)
-    if not records[0]:
-        raise Outdated
-    return stored.decoded(records).session_id

@@ -1,8 +1,12 @@
-"""Places of a project's memories in its star map, which stay stable over time.
+"""Places of memories in the star map: alike memories stand together, and new ones move none that are there.
 
-A few of the oldest memories are landmarks, which are laid out once. Every other memory stands among the landmarks that
-it is like, so that a memory that comes moves none that is there. There are new landmarks when a project has twice as
-many memories, up to a certain size, and from then on none.
+A few of the oldest memories are landmarks. They are laid out once, by t-SNE from their principal components, without
+randomness. Every memory then stands among the landmarks that it resembles. Landmarks are chosen anew when a project has
+twice as many memories, up to 2^LAST_LEVEL.
+
+Source: van der Maaten & Hinton, JMLR 9, 2008 (t-SNE); Kobak & Berens, Nature Communications 10, 2019 (the start);
+Böhm, Berens & Kobak, JMLR 23, 2022 (nearest neighbours of equal weight); Poličar, Stražar & Zupan, Machine Learning,
+2023 (added points as weighted means).
 """
 
 from __future__ import annotations
@@ -15,170 +19,155 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.views.columns import Columns
-from hummock.store.views.layout import Matrix, beside, lay_out
 from hummock_kernels.cosine import Chunks, best_chunks
 
 MOST_LANDMARKS = 512
-"""They take half a second to lay out; twice as many would take two."""
+"""Half a second to lay out; twice as many take four times as long."""
 
 LAST_LEVEL = 12
-"""Landmarks are among the oldest 2^12 memories at most: a project that is larger is laid out no more."""
+"""Landmarks are among the oldest 2^12 memories at most, so a larger project never moves."""
 
-_AT_ONCE = 2048
-_FINEST = 0.004
-"""Memories of equal texts stand apart by about so much at least."""
+SPREAD = 0.4
+"""Largest distance of a memory from its computed place, over the root of the number of landmarks."""
 
-_NO_QUERY = np.empty(0, np.float32)
-_NO_LEVEL = -1
+_NEIGHBOURS = 12
+_EARLY_STEPS, _STEPS = 60, 200
+_GOLDEN, _PLASTIC = 0.6180339887498949, 0.7548776662466927
+"""Multiples of these, modulo 1, fill [0, 1) evenly."""
 
+Matrix = NDArray[np.float32]
 Ordinals = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Layout:
-    """The landmarks of a project.
-
-    Attributes:
-        id: Of these landmarks.
-        level: They are among the oldest 2^level memories that had vectors.
-        vectors: (m, dim) float32, of length 1.
-        places: (m, 2) float32.
-        sharpness: Of `beside`.
-        grain: How far landmarks stand apart: no place says more than that.
-    """
+class Layout:
+    """Landmarks, among the oldest 2^level memories: unit vectors (m, dim), places (m, 2), and `beside`'s sharpness."""
 
     id: str = ""
-    level: int = _NO_LEVEL
+    level: int = -1
     vectors: Matrix
     places: Matrix
-    sharpness: float
-    grain: float = 0.0
+    sharpness: float = 0.0
 
 
-_NOTHING = _Layout(vectors=np.empty((0, 0), np.float32), places=np.empty((0, 2), np.float32), sharpness=0.0)
+_NO_LAYOUT = Layout(vectors=np.empty((0, 0), np.float32), places=np.empty((0, 2), np.float32))
 
 
 class StarPlaces:
-    """Finds the places of memories and keeps them. Views of one lineage share it, and the next lineage has its layout.
+    """Computes places on request; keeps the landmarks only, which all later views of the project share. Thread-safe."""
 
-    It takes 8 bytes a memory, and what the landmarks' vectors take, which no budget counts and which go with the view.
-    Safe to use from several threads: one makes what the others wait for.
-    """
-
-    def __init__(self, layout: _Layout = _NOTHING) -> None:
+    def __init__(self) -> None:
         self._lock = Lock()
-        self._layout = layout
-        self._places = np.empty((0, 2), np.float32)
-
-    def renumbered(self) -> StarPlaces:
-        """An equal map, for views whose memories have other ordinals."""
-        return StarPlaces(self._layout)
+        self.layout = _NO_LAYOUT
 
     def at(self, columns: Columns, chunks: Chunks, ordinals: Ordinals) -> tuple[str, Matrix, NDArray[np.bool_]]:
-        """The layout's id, where memories stand, (n, 2), and whether it is their vectors that say so, (n,).
+        """The layout's id, places (n, 2), and whether each comes from a vector (n,).
 
-        Args:
-            columns: Of a view of the lineage.
-            chunks: Of the same view.
-            ordinals: (n,), each once.
+        Memories without a usable vector stand on a ring around the map.
         """
+        level = min((columns.live - columns.pending).bit_length() - 1, LAST_LEVEL)
         with self._lock:
-            level = _level_of(columns)
-            if level > self._layout.level:
-                self._layout = _layout(columns, chunks, level)
-                self._places = self._places[:0]
-            self._make_room(len(columns))
-            unknown = ordinals[np.isnan(self._places[ordinals, 0]) & (columns.chunk_count[ordinals] > 0)]
-            for start in range(0, len(unknown) if self._layout.id else 0, _AT_ONCE):
-                self._place(columns, chunks, unknown[start : start + _AT_ONCE])
-            layout_id, places = self._layout.id, self._places[ordinals]
-        is_placed = ~np.isnan(places[:, 0])
-        waiting = columns.doc[ordinals[~is_placed]]
-        places[~is_placed] = _around(waiting)
-        return layout_id, places, is_placed
-
-    def _make_room(self, count: int) -> None:
-        missing = count - len(self._places)
-        if missing > 0:
-            self._places = np.concatenate([self._places, np.full((missing, 2), np.nan, np.float32)])
-
-    def _place(self, columns: Columns, chunks: Chunks, ordinals: Ordinals) -> None:
-        vectors, is_sound = _unit_vectors(chunks, ordinals)
-        layout, sound = self._layout, ordinals[is_sound]
-        places = beside(vectors[is_sound], layout.vectors, layout.places, layout.sharpness)
-        self._places[sound] = _inside(places + _jitter(columns.doc[sound], layout.grain))
+            if level > self.layout.level:
+                self.layout = make_layout(columns, chunks, level)
+            layout = self.layout
+        docs = columns.doc[ordinals]
+        places = _scattered(docs, 1.1, 1.2)
+        vectors, is_sound = unit_vectors(chunks, ordinals)
+        is_placed = is_sound & bool(layout.id)
+        if is_placed.any():
+            own = beside(vectors[is_placed], layout.vectors, layout.places, layout.sharpness)
+            # Equal memories are seen as many.
+            own += _scattered(docs[is_placed], 0, SPREAD / len(layout.vectors) ** 0.5)
+            places[is_placed] = own / np.maximum(np.linalg.norm(own, axis=1), 1)[:, None]
+        return layout.id, places, is_placed
 
 
-def _level_of(columns: Columns) -> int:
-    """The largest whose power of two the project has memories with vectors; -1 where it has none."""
-    return min((columns.live - columns.pending).bit_length() - 1, LAST_LEVEL)
-
-
-def _layout(columns: Columns, chunks: Chunks, level: int) -> _Layout:
-    """Lay out some of the oldest memories, evenly spread: the first in an order that does not depend on their age."""
-    embedded = np.flatnonzero((columns.alive != 0) & (columns.chunk_count > 0))[: 1 << level]
-    spread = embedded[np.argsort(_mixed(columns.doc[embedded]), kind="stable")]
+def make_layout(columns: Columns, chunks: Chunks, level: int) -> Layout:
+    """Lays out some of the oldest 2^level memories, evenly spread over them."""
+    oldest = np.flatnonzero((columns.alive != 0) & (columns.chunk_count > 0))[: 1 << level]
+    spread = oldest[np.argsort(columns.doc[oldest] * _GOLDEN % 1, kind="stable")]
     landmarks = np.sort(spread[:MOST_LANDMARKS])
-    vectors, is_sound = _unit_vectors(chunks, landmarks)
+    vectors, is_sound = unit_vectors(chunks, landmarks)
     if not is_sound.any():
-        return _NOTHING
-    vectors = vectors[is_sound]
-    places, sharpness = lay_out(vectors)
-    docs = columns.doc[landmarks[is_sound]]
-    layout_id = blake2b(docs.astype("<i8").tobytes(), digest_size=8).hexdigest()
-    return _Layout(id=layout_id, level=level, vectors=vectors, places=places, sharpness=sharpness, grain=_grain(places))
+        return _NO_LAYOUT
+    places, sharpness = lay_out(vectors[is_sound])
+    key = blake2b(columns.doc[landmarks[is_sound]].astype("<i8").tobytes(), digest_size=8).hexdigest()
+    return Layout(id=key, level=level, vectors=vectors[is_sound], places=places, sharpness=sharpness)
 
 
-def _unit_vectors(chunks: Chunks, ordinals: Ordinals) -> tuple[Matrix, NDArray[np.bool_]]:
-    """The first chunk of each memory as float32 of length 1, and which of them say anything."""
-    _, _, vectors = best_chunks(chunks, ordinals, _NO_QUERY)
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+def unit_vectors(chunks: Chunks, ordinals: Ordinals) -> tuple[Matrix, NDArray[np.bool_]]:
+    """The first chunk of each memory as float32 of length 1, and which are finite and not zero; no chunk is zero."""
+    _, _, vectors = best_chunks(chunks, ordinals, np.empty(0, np.float32))
+    lengths = np.linalg.norm(vectors, axis=1)
     is_sound = np.isfinite(lengths) & (lengths > 0)
     vectors[is_sound] /= lengths[is_sound, None]
     return vectors, is_sound
 
 
-def _mixed(docs: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Numbers that look like chance, one of each document. Source: Steele, Lea & Flood, OOPSLA 2014 (SplitMix64)."""
-    mixed = docs.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+def lay_out(vectors: Matrix) -> tuple[Matrix, float]:
+    """Places for vectors, (n, dim) -> (n, 2) float32 at most 1 from the middle, and the sharpness for `beside`.
+
+    Vectors are finite, of length 1, at least one. The same vectors in the same order give the same places.
+    """
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -2)
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(_NEIGHBOURS, max(len(vectors) // 4, 1))]
+    best = np.take_along_axis(cosines, nearest, axis=1)
+    # The nearest counts e^6 times as much as the last of the neighbours.
+    sharpness = 6 / max(float(np.median(best[:, 0] - best[:, -1])), 0.01)
+    centred = vectors - vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    places = centred @ axes[:, :-3:-1]
+    # Fewer than eight have no neighbourhoods.
+    return _within_disc(places if len(vectors) < 8 else _descended(nearest, places)), sharpness
 
 
-def _parts(docs: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two numbers in [0, 1) of each document."""
-    mixed = _mixed(docs)
-    half = np.float64(1 << 32)
-    return (mixed >> np.uint64(32)) / half, (mixed & np.uint64(0xFFFFFFFF)) / half
+def beside(vectors: Matrix, landmarks: Matrix, places: Matrix, sharpness: float) -> Matrix:
+    """Places of other vectors, (n, dim) -> (n, 2): means of landmarks' places, weighted by e^(sharpness * cosine)."""
+    weights = vectors @ landmarks.T
+    weights -= weights.max(axis=1, keepdims=True)
+    np.exp(weights * np.float32(sharpness), out=weights)
+    means: Matrix = (weights @ places) / weights.sum(axis=1, keepdims=True)
+    return means
 
 
-def _on_circle(part: NDArray[np.float64], radius: NDArray[np.float64]) -> Matrix:
-    angle = 2 * np.pi * part
+def _descended(nearest: Ordinals, places: Matrix) -> Matrix:
+    """Places after t-SNE's gradient descent, in which each point is drawn to its nearest ones, (n, k)."""
+    count = len(places)
+    near = np.zeros((count, count), np.float32)
+    np.put_along_axis(near, nearest, np.float32(1), axis=1)
+    near = (near + near.T) / near.sum() / 2
+    early = near * np.float32(12)
+    places *= np.float32(1e-4) / max(places.std(), np.float32(1e-12))
+    step, moving, gains = np.float32(max(count / 12, 50)), np.zeros_like(places), np.ones_like(places)
+    for number in range(_STEPS):
+        is_early = number < _EARLY_STEPS
+        lengths = np.einsum("ij,ij->i", places, places)
+        close = (-2 * places) @ places.T
+        close += lengths + (lengths + 1)[:, None]
+        np.reciprocal(close, out=close)
+        np.fill_diagonal(close, 0)
+        pull = (early if is_early else near) - close / close.sum()
+        pull *= close
+        slope = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
+        gains = np.where((slope > 0) != (moving > 0), gains + np.float32(0.2), gains * np.float32(0.8))
+        gains = np.maximum(gains, np.float32(0.01))
+        moving = np.float32(0.5 if is_early else 0.8) * moving - step * gains * slope
+        places = places + moving
+        places -= places.mean(axis=0)
+    return places
+
+
+def _within_disc(places: Matrix) -> Matrix:
+    """Centred, the outermost at 1. Large distances shrink most, so that outliers leave room for the rest."""
+    places = places - places.mean(axis=0)
+    reach = np.linalg.norm(places, axis=1, keepdims=True)
+    places = places / np.maximum(reach + np.median(reach), 1e-12)
+    inside: Matrix = places / max(np.linalg.norm(places, axis=1).max(), 1e-12)
+    return inside.astype(np.float32)
+
+
+def _scattered(docs: NDArray[np.int64], inner: float, outer: float) -> Matrix:
+    """A fixed point for each document, at a distance of inner to outer from the middle, (n,) -> (n, 2)."""
+    angle, radius = 2 * np.pi * (docs * _GOLDEN % 1), inner + (outer - inner) * (docs * _PLASTIC % 1)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float32)
-
-
-def _grain(places: Matrix) -> float:
-    """The usual distance of a landmark from the next one."""
-    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
-    np.fill_diagonal(apart, np.inf)
-    nearest = apart.min(axis=1)
-    return max(float(np.median(nearest)), _FINEST) if len(places) > 1 else _FINEST
-
-
-def _jitter(docs: NDArray[np.int64], reach: float) -> Matrix:
-    """A little to a side, denser near the middle, so that what is alike is seen as many and not as one."""
-    part, share = _parts(docs)
-    return _on_circle(part, reach * share)
-
-
-def _around(docs: NDArray[np.int64]) -> Matrix:
-    """Places of those that wait for their vectors: on a ring about the map."""
-    part, share = _parts(docs)
-    return _on_circle(part, 1.1 + 0.1 * share)
-
-
-def _inside(places: Matrix) -> Matrix:
-    reach = np.sqrt(np.einsum("ij,ij->i", places, places))
-    inside: Matrix = places / np.maximum(reach, np.float32(1))[:, None]
-    return inside

@@ -132,7 +132,7 @@ class ProjectView:
         settings: What the project sets for itself.
         superseding: What its memories say that they replace.
         told_times: Finds memories by when what they tell happened; of the lineage.
-        star_places: Where memories stand in the star map; likewise.
+        star_places: Computes where memories stand in the star map; of the project, in all lineages.
         kept_flags: Of filters; every view begins without any.
         kept_signs: Of token vectors; likewise.
         kept_terms: Of what was looked for; likewise.
@@ -387,7 +387,6 @@ def _compacted(view: ProjectView) -> ProjectView:
         view,
         lineage=object(),
         told_times=ToldTimes(),
-        star_places=view.star_places.renumbered(),
         columns=view.columns.compacted(),
         vectors=vectors,
         signs=SignBits.of(vectors.values) if vectors.size >= view.plans.sign_rows else None,

@@ -1,220 +1,244 @@
-// The star map: it asks for the points, keeps what happens to them, and says where one points at.
-import { draw, palette } from "./sky.js";
-import { colouring } from "./star_colours.js";
-import { read, Stars } from "./stars.js";
+// The star map: loads the points, draws them, follows what happens to them, and says which one is pointed at.
 
-const FRESH_MS = 5000;
-const POINT_MS = 120;
-const AGAIN_MS = 15000;
-const FOUND = 1;
+const [FRESH_MS, POINT_MS, AGAIN_MS] = [5000, 120, 15000];
+const AGES_S = [1, 7, 30, 365, Infinity].map((days) => 86400 * days);
+// Paints of the style sheet: 0 is plain, 1 to 10 differ, those from 11 on go from new to old.
+const [DISTINCT, FIRST_AGE] = [10, 11];
+const [SOLID, DIM, STEP] = [255, 46, 60];
 
 const part = document.getElementById("map-part");
-const canvas = document.getElementById("map");
-const status = document.getElementById("map-status");
-const at = document.getElementById("map-at");
-const colour = document.getElementById("map-colour");
-const search = document.getElementById("map-search");
-const list = document.getElementById("map-found");
-const names = JSON.parse(part.dataset.names);
-const said = JSON.parse(part.dataset.said);
-
+const [canvas, status, at, colour, search, legend, list] = ["", "-status", "-at", "-colour", "-search", "-legend", "-found"].map((end) => document.getElementById(`map${end}`));
+const context = canvas.getContext("2d");
+const [names, said] = [part.dataset.names, part.dataset.said].map((text) => JSON.parse(text));
 const look = { x: 0, y: 0, zoom: 1 };
-const fresh = new Set();
-let stars = new Stars();
-let lit = null;
-let chosen = -1;
-let colours = null;
-let paints = null;
-let source = null;
-let told = 0;
-let isDue = false;
-let loading = null;
+const [fresh, pointers] = [new Set(), new Map()];
+let sky = { stars: new Map() };
+let [loading, found, lit, chosen, source, sheet] = [];
+let [isStale, isDue, hasMoved, told] = [true, false, false, 0];
 
 function soon() {
-  if (isDue) return;
-  isDue = true;
-  requestAnimationFrame(() => {
-    isDue = false;
-    paints ??= palette();
-    colours ??= colouring(stars, colour.value, names, said);
-    draw(canvas, { stars, look, lit, fresh, chosen, paints, groups: colours.groups });
-  });
+  isDue ||= Boolean(requestAnimationFrame(draw));
 }
 
-function recolour() {
-  colours = colouring(stars, colour.value, names, said);
-  const legend = document.getElementById("map-legend");
-  legend.replaceChildren(...colours.legend.map(({ paint, name, count }) => {
-    const item = document.createElement("li");
-    const swatch = document.createElement("span");
-    swatch.className = `star-swatch star-${paint}`;
-    item.append(swatch, ` ${name} ${count}`);
-    return item;
-  }));
+function changed() {
+  isStale = true;
   soon();
+}
+
+function element(name, values, ...children) {
+  const made = Object.assign(document.createElement(name), values);
+  made.append(...children);
+  return made;
+}
+
+async function answered(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(answer.status);
+  return answer;
+}
+
+// Colours, and where things are.
+
+const linkTo = ({ href, title }) => element("a", { href, textContent: title });
+const colours = (name) => getComputedStyle(canvas).getPropertyValue(name).trim().split(/\s+/);
+const pixels = (name, alpha) => colours(name).map((each) => parseInt(each.slice(1), 16)).map((rgb) => (alpha << 24) | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16));
+// CSS pixels for a unit of the map.
+const scale = () => (Math.min(canvas.clientWidth, canvas.clientHeight) / 2.45) * look.zoom;
+// The place of a point of the canvas, by default its middle.
+const placeOf = (left = canvas.clientWidth / 2, top = canvas.clientHeight / 2) => [
+  look.x + (left - canvas.clientWidth / 2) / scale(), look.y - (top - canvas.clientHeight / 2) / scale(),
+];
+
+// Paints the stars by what is chosen, and says what the colours mean.
+function recolour() {
+  const by = colour.value;
+  const now = Date.now() / 1000;
+  const [counts, paints, rows, plain] = [new Map(), new Map(), [], colours("--stars")];
+  let [none, others, waiting] = [0, 0, 0];
+  for (const star of sky.stars.values()) {
+    star.value = by === "age" ? AGES_S.findIndex((limit) => now - star.time < limit) : star[by];
+    counts.set(star.value, (counts.get(star.value) ?? 0) + 1);
+    waiting += !star.placed;
+  }
+  const sorted = [...counts].sort(([one, few], [other, many]) => (by === "age" ? one - other : many - few));
+  for (const [value, count] of sorted) {
+    // An age, a kind and an origin keep their colours; sessions get them by size.
+    const paint = { age: FIRST_AGE + value, session: paints.size + 1 }[by] ?? value;
+    if (by !== "age" && !value) none = count;
+    else if (by !== "age" && paint > DISTINCT) others += count;
+    else {
+      paints.set(value, paint);
+      rows.push([plain[paint], names[by]?.[value] ?? value, count]);
+    }
+  }
+  for (const star of sky.stars.values()) star.paint = paints.get(star.value) ?? 0;
+  rows.push([plain[0], said.others, others], [plain[0], said.none, none], ["", said.waiting, waiting]);
+  legend.replaceChildren(...rows.filter(([, , count]) => count).map(([background, name, count]) => {
+    const swatch = element("span", { className: background ? "star-swatch" : "star-swatch star-waiting" });
+    swatch.style.background = background;
+    return element("li", {}, swatch, ` ${name} ${count}`);
+  }));
+}
+
+// A dot: how far it reaches, and where its pixels lie, from its middle.
+function dot(radius, width) {
+  const reach = Math.ceil(radius);
+  const line = Array.from({ length: 2 * reach + 1 }, (_, place) => place - reach);
+  const places = line.flatMap((down) => line.filter((right) => Math.hypot(down, right) <= radius).map((right) => down * width + right));
+  return { places, reach };
+}
+
+// Dots are written into pixels, which takes milliseconds for a hundred thousand and needs no graphics card.
+function draw() {
+  if (isStale) recolour();
+  isDue = isStale = false;
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight].map((each) => Math.round(each * ratio));
+  if (!width || !height) return;
+  if (sheet?.width !== width || sheet.height !== height) {
+    [canvas.width, canvas.height] = [width, height];
+    sheet = context.createImageData(width, height);
+  }
+  const paper = new Uint32Array(sheet.data.buffer).fill(0);
+  const [[ink], plain, dimmed] = [pixels("--ink", SOLID), pixels("--stars", SOLID), pixels("--stars", lit ? DIM : SOLID)];
+  const unit = scale() * ratio;
+  // Few stars are large, and larger the nearer one looks.
+  const base = ratio * Math.min(1 + 60 / Math.sqrt(sky.stars.size + 1), 4) * Math.min(look.zoom ** 0.45, 4);
+  const [small, large, ring] = [0, 2, 4].map((more) => dot(base + more * ratio, width));
+
+  function put(star, { places, reach }, paint) {
+    const left = Math.round(width / 2 + (star.x - look.x) * unit);
+    const top = Math.round(height / 2 - (star.y - look.y) * unit);
+    if (left < reach || top < reach || left >= width - reach || top >= height - reach) return;
+    const start = top * width + left;
+    for (let place = 0; place < places.length; place += 1) paper[start + places[place]] = paint;
+  }
+
+  for (const star of sky.stars.values()) put(star, small, dimmed[star.paint]);
+  for (const star of lit ?? []) put(star, large, plain[star.paint]);
+  for (const star of [...fresh, chosen]) {
+    if (!star || sky.stars.get(star.id) !== star) continue;
+    put(star, ring, ink);
+    put(star, large, plain[star.paint]);
+  }
+  context.putImageData(sheet, 0, 0);
+  if (document.activeElement !== canvas) return;
+  // Enter chooses the star that is nearest to the cross.
+  context.fillStyle = getComputedStyle(canvas).color;
+  context.fillRect(width / 2 - 8 * ratio, height / 2, 16 * ratio, ratio);
+  context.fillRect(width / 2, height / 2 - 8 * ratio, ratio, 16 * ratio);
 }
 
 // Loading, and what happens since.
 
 async function load() {
   source?.close();
-  const loaded = new Stars();
+  const loaded = { stars: new Map() };
   loading = loaded;
   try {
-    await read(part.dataset.stars, loaded, () => {
+    const reader = (await answered(part.dataset.stars)).body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = ""; ;) {
+      const { done, value } = await reader.read();
+      // Meanwhile the map may have been laid out anew once more.
       if (loading !== loaded) return;
-      if (loaded.count && stars !== loaded && !stars.count) stars = loaded;
-      if (stars !== loaded) return;
-      status.textContent = `${said.loading} ${loaded.count} / ${loaded.expected}`;
-      colours = null;
-      soon();
+      if (done) break;
+      rest += value;
+      if (!value.includes("\n")) continue;
+      const lines = rest.split("\n");
+      rest = lines.pop();
+      lines.forEach((line) => take(loaded, JSON.parse(line)));
+      // The first map is shown as it comes; one that was laid out anew takes the place of the old one at once.
+      if (!sky.stars.size) sky = loaded;
+      if (sky !== loaded || !loaded.stars.size) continue;
+      status.textContent = `${said.loading} ${loaded.stars.size} / ${loaded.count}`;
+      changed();
       performance.mark("hummock-map-part");
-    });
+    }
   } catch (error) {
-    status.textContent = error.said ?? said.failed;
+    if (loading === loaded) status.textContent = error.said ?? said.failed;
     return;
   }
-  // Meanwhile it may have been laid out anew once more.
-  if (loading !== loaded) return;
-  // A map that was laid out anew takes the place of the old one at once.
-  const id = stars.ids[chosen];
-  stars = loaded;
-  chosen = stars.index.get(id) ?? -1;
-  status.textContent = `${said.shown} ${stars.shown}`;
-  if (lit) relight();
-  recolour();
+  sky = loaded;
+  loading = null;
+  chosen = sky.stars.get(chosen?.id);
+  status.textContent = `${said.shown} ${sky.stars.size}`;
+  relight();
   performance.mark("hummock-map-whole");
   follow();
-  // Nobody is told that vectors have come, so who waits for them is looked for again.
-  if (stars.placed.subarray(0, stars.count).includes(0)) setTimeout(again, AGAIN_MS);
 }
 
-function again() {
-  if (document.hidden) setTimeout(again, AGAIN_MS);
-  else load();
+// Takes a line of the map, or news of it, and says which points came or changed; see `_points` in map_page.py.
+function take(into, { failed, stars = [], gone = [], ...head }) {
+  if (failed) throw Object.assign(new Error(failed), { said: failed });
+  Object.assign(into, head);
+  gone.forEach((id) => into.stars.delete(id));
+  return stars.map(([id, x, y, placed, kind, origin, time, session]) => {
+    if (!into.stars.has(id)) into.stars.set(id, { id });
+    return Object.assign(into.stars.get(id), { x, y, placed, kind, origin, time, session });
+  });
 }
 
 function follow() {
-  const address = `${part.dataset.live}&after=${stars.seq}&layout=${encodeURIComponent(stars.layout)}`;
-  source = new EventSource(address);
+  source = new EventSource(`${part.dataset.live}&after=${sky.seq}&layout=${encodeURIComponent(sky.layout ?? "")}`);
   source.addEventListener("events", (event) => {
-    const changes = JSON.parse(event.data);
-    if (!changes.length) return;
-    for (const change of changes) {
-      if (change.gone) stars.remove(change.id);
-      else light(stars.put(change));
+    const news = JSON.parse(event.data);
+    told += news.stars.length + news.gone.length;
+    for (const star of take(sky, news)) {
+      fresh.add(star);
+      setTimeout(() => { if (fresh.delete(star)) soon(); }, FRESH_MS);
     }
-    told += changes.length;
-    status.textContent = `${said.shown} ${stars.shown} · ${said.told} ${told}`;
-    recolour();
+    if (told) status.textContent = `${said.shown} ${sky.stars.size} · ${said.told} ${told}`;
+    relight();
   });
   source.addEventListener("reset", load);
   source.addEventListener("failed", (event) => { status.textContent = JSON.parse(event.data); });
 }
 
-function light(star) {
-  fresh.add(star);
-  setTimeout(() => {
-    fresh.delete(star);
-    soon();
-  }, FRESH_MS);
-}
-
-// A question.
+// A question, and pointing at stars.
 
 function relight() {
-  lit = new Uint8Array(stars.count);
-  for (const { id } of list.hits ?? []) {
-    const star = stars.index.get(id);
-    if (star !== undefined) lit[star] = FOUND;
-  }
+  lit = found?.map(({ id }) => sky.stars.get(id)).filter(Boolean);
+  changed();
 }
 
-async function find() {
-  const question = search.elements.q.value.trim();
-  if (!question) return forget();
-  try {
-    const answer = await fetch(`${part.dataset.found}&q=${encodeURIComponent(question)}`);
-    if (!answer.ok) throw new Error(String(answer.status));
-    list.hits = await answer.json();
-  } catch {
-    status.textContent = said.failed;
-    return;
-  }
+function show(hits) {
+  found = hits;
+  status.textContent = !hits ? `${said.shown} ${sky.stars.size}` : hits.length ? `${said.found} ${hits.length}` : said["found.none"];
+  list.replaceChildren(...(hits ?? []).map((hit) => element("li", {}, linkTo(hit))));
   relight();
-  status.textContent = list.hits.length ? `${said.found} ${list.hits.length}` : said["found.none"];
-  list.replaceChildren(...list.hits.map((hit) => {
-    const item = document.createElement("li");
-    item.append(linkTo(hit));
-    return item;
-  }));
-  soon();
 }
 
-function forget() {
-  lit = null;
-  list.hits = [];
-  list.replaceChildren();
-  status.textContent = `${said.shown} ${stars.shown}`;
-  soon();
-}
-
-function linkTo({ href, title }) {
-  const anchor = document.createElement("a");
-  anchor.href = href;
-  anchor.textContent = title;
-  return anchor;
-}
-
-// Pointing at stars.
-
-const known = new Map();
-let timer = 0;
-
-async function about(id) {
-  if (!known.has(id)) {
-    const answer = await fetch(`${part.dataset.star}&id=${encodeURIComponent(id)}`);
-    if (!answer.ok) throw new Error(String(answer.status));
-    known.set(id, await answer.json());
-  }
-  return known.get(id);
-}
-
-function choose(star, pause) {
+async function choose(star, pause) {
   if (star === chosen) return;
   chosen = star;
   soon();
-  clearTimeout(timer);
-  if (star < 0) return;
-  timer = setTimeout(async () => {
-    try {
-      const one = await about(stars.ids[star]);
-      if (star === chosen) at.replaceChildren(linkTo(one), ` ${one.facts}`);
-    } catch {
-      at.textContent = said.failed;
-    }
-  }, pause);
+  await new Promise((done) => setTimeout(done, pause));
+  try {
+    if (!star || star !== chosen) return;
+    const one = await (await answered(`${part.dataset.star}&id=${encodeURIComponent(star.id)}`)).json();
+    if (star === chosen) at.replaceChildren(linkTo(one), ` ${one.facts}`);
+  } catch {
+    at.textContent = said.failed;
+  }
 }
 
-function scale() {
-  return (Math.min(canvas.clientWidth, canvas.clientHeight) / 2.45) * look.zoom;
-}
-
-function nearest(left, top, reach) {
-  const x = look.x + (left - canvas.clientWidth / 2) / scale();
-  const y = look.y - (top - canvas.clientHeight / 2) / scale();
-  return stars.nearest(x, y, reach / scale(), lit);
+// The star nearest to a place, at most so many pixels away; of those that are lit, if any are.
+function nearest([x, y], reach) {
+  let [best, least] = [null, reach / scale()];
+  for (const star of lit ?? sky.stars.values()) {
+    const apart = Math.hypot(star.x - x, star.y - y);
+    if (apart <= least) [best, least] = [star, apart];
+  }
+  return best;
 }
 
 // Moving about.
 
-function zoom(factor, left = canvas.clientWidth / 2, top = canvas.clientHeight / 2) {
-  const next = Math.min(Math.max(look.zoom * factor, 0.5), 400);
-  const kept = 1 / scale();
-  look.zoom = next;
-  const change = kept - 1 / scale();
-  look.x += (left - canvas.clientWidth / 2) * change;
-  look.y -= (top - canvas.clientHeight / 2) * change;
+function zoom(factor, ...point) {
+  const [x, y] = placeOf(...point);
+  look.zoom = Math.min(Math.max(look.zoom * factor, 0.5), 400);
+  const [nextX, nextY] = placeOf(...point);
+  Object.assign(look, { x: look.x + x - nextX, y: look.y + y - nextY });
   soon();
 }
 
@@ -224,99 +248,82 @@ function move(left, top) {
   soon();
 }
 
-function whole() {
-  Object.assign(look, { x: 0, y: 0, zoom: 1 });
-  soon();
+// The middle between the fingers, and how far two are apart.
+function grip() {
+  const [one, other = one] = pointers.values();
+  const [right, down] = [other.offsetX - one.offsetX, other.offsetY - one.offsetY];
+  return [one.offsetX + right / 2, one.offsetY + down / 2, Math.hypot(right, down)];
 }
 
-const ACTIONS = { in: () => zoom(1.5), out: () => zoom(1 / 1.5), whole };
-for (const button of document.querySelectorAll("button[data-map]")) {
-  button.addEventListener("click", ACTIONS[button.dataset.map]);
-}
-
-const STEP = 60;
 const KEYS = {
   ArrowLeft: () => move(STEP, 0),
   ArrowRight: () => move(-STEP, 0),
   ArrowUp: () => move(0, STEP),
   ArrowDown: () => move(0, -STEP),
-  "+": ACTIONS.in,
-  "=": ACTIONS.in,
-  "-": ACTIONS.out,
-  0: whole,
-  Home: whole,
-  Escape: forget,
-  Enter: () => choose(nearest(canvas.clientWidth / 2, canvas.clientHeight / 2, Infinity), 0),
+  "+": () => zoom(1.5),
+  "=": () => KEYS["+"](),
+  "-": () => zoom(1 / 1.5),
+  0: () => soon(Object.assign(look, { x: 0, y: 0, zoom: 1 })),
+  Home: () => KEYS[0](),
+  Escape: () => show(null),
+  Enter: () => choose(nearest(placeOf(), Infinity), 0),
 };
-canvas.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
-  event.preventDefault();
-  KEYS[event.key]();
-});
+for (const button of document.querySelectorAll("button[data-map]")) button.addEventListener("click", KEYS[button.dataset.map]);
 
-const pointers = new Map();
-let hasMoved = false;
-canvas.addEventListener("pointerdown", (event) => {
-  canvas.setPointerCapture(event.pointerId);
-  pointers.set(event.pointerId, event);
-  hasMoved = pointers.size > 1;
-});
-canvas.addEventListener("pointermove", (event) => {
-  const before = pointers.get(event.pointerId);
-  if (!before) {
-    if (event.pointerType === "mouse") {
-      const star = nearest(event.offsetX, event.offsetY, 8);
-      if (star >= 0) choose(star, POINT_MS);
+const HANDLERS = {
+  keydown(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
+    event.preventDefault();
+    KEYS[event.key]();
+  },
+  pointerdown(event) {
+    canvas.setPointerCapture(event.pointerId);
+    pointers.set(event.pointerId, event);
+    hasMoved = pointers.size > 1;
+  },
+  pointermove(event) {
+    if (pointers.has(event.pointerId)) {
+      const [left, top, apart] = grip();
+      pointers.set(event.pointerId, event);
+      const [nextLeft, nextTop, nextApart] = grip();
+      hasMoved ||= Math.hypot(nextLeft - left, nextTop - top) > 2;
+      move(nextLeft - left, nextTop - top);
+      if (apart) zoom(nextApart / apart, nextLeft, nextTop);
+    } else if (event.pointerType === "mouse") {
+      choose(nearest(placeOf(event.offsetX, event.offsetY), 8) ?? chosen, POINT_MS);
     }
-    return;
-  }
-  const apart = spread();
-  pointers.set(event.pointerId, event);
-  const [left, top] = [event.offsetX - before.offsetX, event.offsetY - before.offsetY];
-  hasMoved ||= Math.hypot(left, top) > 2;
-  move(left / pointers.size, top / pointers.size);
-  if (apart) zoom(spread() / apart, ...middle());
-});
-for (const name of ["pointerup", "pointercancel"]) {
-  canvas.addEventListener(name, (event) => {
+  },
+  pointerup(event) {
     pointers.delete(event.pointerId);
-    if (name === "pointerup" && !hasMoved && !pointers.size) {
-      choose(nearest(event.offsetX, event.offsetY, event.pointerType === "mouse" ? 10 : 24), 0);
-    }
-  });
-}
+    if (!hasMoved && !pointers.size) choose(nearest(placeOf(event.offsetX, event.offsetY), event.pointerType === "mouse" ? 10 : 24), 0);
+  },
+  pointercancel: (event) => pointers.delete(event.pointerId),
+  wheel(event) {
+    // Whoever scrolls the page past the map does not stand in it.
+    event.preventDefault();
+    zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), event.offsetX, event.offsetY);
+  },
+  focus: soon,
+  blur: soon,
+};
+for (const [name, handler] of Object.entries(HANDLERS)) canvas.addEventListener(name, handler, { passive: false });
 
-function spread() {
-  if (pointers.size !== 2) return 0;
-  const [one, other] = pointers.values();
-  return Math.hypot(one.offsetX - other.offsetX, one.offsetY - other.offsetY);
-}
-
-function middle() {
-  const [one, other] = pointers.values();
-  return [(one.offsetX + other.offsetX) / 2, (one.offsetY + other.offsetY) / 2];
-}
-
-canvas.addEventListener("wheel", (event) => {
-  // Whoever scrolls the page past the map does not stand in it.
+search.addEventListener("submit", async (event) => {
   event.preventDefault();
-  zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), event.offsetX, event.offsetY);
-}, { passive: false });
-
-colour.addEventListener("change", recolour);
-search.addEventListener("submit", (event) => {
-  event.preventDefault();
-  find();
+  const question = search.elements.q.value.trim();
+  try {
+    show(question ? await (await answered(`${part.dataset.found}&q=${encodeURIComponent(question)}`)).json() : null);
+  } catch {
+    status.textContent = said.failed;
+  }
 });
-search.addEventListener("input", () => { if (!search.elements.q.value && lit) forget(); });
-canvas.addEventListener("focus", soon);
-canvas.addEventListener("blur", soon);
+search.addEventListener("input", () => { if (!search.elements.q.value && lit) show(null); });
+colour.addEventListener("change", changed);
 new ResizeObserver(soon).observe(canvas);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  paints = null;
-  soon();
-});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
 window.addEventListener("pagehide", () => source?.close());
+// Nobody is told that vectors have come, so the map is loaded again while memories wait for them.
+setInterval(() => { if (!document.hidden && !loading && [...sky.stars.values()].some((star) => !star.placed)) load(); }, AGAIN_MS);
 
 part.hidden = false;
 load();
