@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Draft, LearnCommand, Learned, Lesson, Memory, MemoryKind, Origin, Payload
-from hummock.core.patience import ENDLESS, Patience
 from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn
@@ -49,7 +49,7 @@ class WordEmbedder:
         return False
 
     def embed_documents(
-        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+        self, documents: Sequence[Sequence[str]], deadline: Deadline = NO_DEADLINE, *, is_bulk: bool = False
     ) -> list[tuple[Embedding, ...]]:
         """Calls `before` once, so that a test can do something while a model would run."""
         before, self.before = self.before, lambda: None

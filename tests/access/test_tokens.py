@@ -1,4 +1,4 @@
-"""Tokens in their file, scopes, and what the door makes of them."""
+"""Tokens in their file, scopes, and what the authenticator makes of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.access.door import Door, Exposure
+from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile, TokenRefused, TokensUnreadable
 from hummock.core.access import LOCAL, Scope, ScopeMissing, TokenInvalid, Verb
 from tests.fakes import FakeClock
@@ -128,29 +128,29 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
 def test_a_token_is_known_from_the_next_call_on_until_it_is_revoked_or_expires(tmp_path: Path) -> None:
     """X11."""
     clock = FakeClock()
-    door = Door(tmp_path, Exposure.MACHINE, clock.now)
-    assert door.caller(None) == LOCAL
+    authenticator = Authenticator(tmp_path, Exposure.MACHINE, clock.now)
+    assert authenticator.caller(None) == LOCAL
     file = TokenFile(tmp_path)
     _, short = file.create("short", READ_SHOP, clock.now(), clock.now() + 60)
     _, text = file.create("long", READ_SHOP, clock.now())
-    assert door.caller(bearer(text)).name == "long"
-    assert door.caller(bearer(short)).name == "short"
+    assert authenticator.caller(bearer(text)).name == "long"
+    assert authenticator.caller(bearer(short)).name == "short"
     with pytest.raises(TokenInvalid, match="asks for a token"):
-        door.caller(None)
+        authenticator.caller(None)
     clock.move(60)
     with pytest.raises(TokenInvalid, match="token short expired at"):
-        door.caller(bearer(short))
+        authenticator.caller(bearer(short))
     file.revoke("long", clock.now())
     with pytest.raises(TokenInvalid, match="not known here, or was revoked"):
-        door.caller(bearer(text))
-    # The last one was revoked, and the door stays shut.
+        authenticator.caller(bearer(text))
+    # The last one was revoked, and the authenticator stays shut.
     with pytest.raises(TokenInvalid, match="asks for a token"):
-        door.caller(None)
+        authenticator.caller(None)
 
 
 def test_what_is_no_token_is_unknown(tmp_path: Path) -> None:
     made, text = TokenFile(tmp_path).create("a", READ_SHOP, now_s=1.0)
-    door = Door(tmp_path, Exposure.MACHINE)
+    authenticator = Authenticator(tmp_path, Exposure.MACHINE)
     for wrong in (
         "",
         "Bearer",
@@ -165,8 +165,8 @@ def test_what_is_no_token_is_unknown(tmp_path: Path) -> None:
         bearer(text.upper()),
     ):
         with pytest.raises(TokenInvalid, match="not known here"):
-            door.caller(wrong)
-    assert door.caller(f"bearer {text}").name == "a"
+            authenticator.caller(wrong)
+    assert authenticator.caller(f"bearer {text}").name == "a"
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ def test_what_is_no_token_is_unknown(tmp_path: Path) -> None:
 def test_where_a_token_is_asked_for(
     tmp_path: Path, exposure: Exposure, over_http: bool, without: bool, with_tokens: bool
 ) -> None:
-    door = Door(tmp_path, exposure)
+    authenticator = Authenticator(tmp_path, exposure)
 
     def is_let_in() -> bool:
         try:
-            return door.caller(None, is_over_http=over_http) == LOCAL
+            return authenticator.caller(None, is_over_http=over_http) == LOCAL
         except TokenInvalid:
             return False
 
@@ -196,15 +196,15 @@ def test_where_a_token_is_asked_for(
 
 def test_a_wrong_token_is_refused_where_none_would_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(TokenInvalid, match="not known here"):
-        Door(tmp_path, Exposure.OWNER).caller(bearer("hmk_00_x"))
+        Authenticator(tmp_path, Exposure.OWNER).caller(bearer("hmk_00_x"))
 
 
 @pytest.mark.parametrize("harm", ["damaged", "vanished", "open"])
 def test_a_file_that_is_harmed_lets_nobody_in(tmp_path: Path, harm: str) -> None:
     file = TokenFile(tmp_path)
     _, text = file.create("a", READ_SHOP, now_s=1.0)
-    door = Door(tmp_path, Exposure.MACHINE)
-    assert door.caller(bearer(text)).name == "a"
+    authenticator = Authenticator(tmp_path, Exposure.MACHINE)
+    assert authenticator.caller(bearer(text)).name == "a"
     kept = file.path.read_bytes()
     if harm == "vanished":
         file.path.unlink()
@@ -214,15 +214,15 @@ def test_a_file_that_is_harmed_lets_nobody_in(tmp_path: Path, harm: str) -> None
         file.path.write_bytes(kept[:-5])
     for sent in (None, bearer(text)):
         with pytest.raises(TokenInvalid):
-            door.caller(sent)
+            authenticator.caller(sent)
     file.path.write_bytes(kept)
     file.path.chmod(0o600)
-    assert door.caller(bearer(text)).name == "a"
+    assert authenticator.caller(bearer(text)).name == "a"
 
 
 def test_a_verb_allows_those_before_it_and_a_refusal_says_nothing_of_what_there_is(tmp_path: Path) -> None:
     _, text = TokenFile(tmp_path).create("a", [Scope.parse("shop:learn"), Scope.parse("docs-*:read")], now_s=1.0)
-    caller = Door(tmp_path, Exposure.MACHINE).caller(bearer(text))
+    caller = Authenticator(tmp_path, Exposure.MACHINE).caller(bearer(text))
     caller.require(Verb.READ, ["shop"])
     caller.require(Verb.LEARN, ["shop"])
     caller.require(Verb.READ, ["docs-a", "shop"])

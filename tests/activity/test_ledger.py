@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hummock.activity.ledger import BUCKETS, LEDGER_BYTES, OTHER, STEP_S, WINDOW_STEPS, Ledger, bucket_of, time_of
 from hummock.activity.summary import summed
 from hummock.core.activity import Activity, MethodActivity, ProcessLoad
-from hummock.rpc.gate import EndedCall
+from hummock.rpc.interceptor import EndedCall
 from hummock_client.v1 import recall_pb2
 
 RECALL = "/hummock.v1.ContextService/Recall"

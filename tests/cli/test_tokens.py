@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from hummock.access import chain
 from hummock.access.audit import AuditLog
-from hummock.access.door import Door, Exposure
+from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.cli.main import app
 from tests.cli.conftest import Run
@@ -22,11 +22,11 @@ def run_on(data: Path, *arguments: str) -> Result:
     return CliRunner().invoke(app, [*arguments, "--data", str(data)])
 
 
-def test_a_token_is_shown_once_and_known_by_the_door(tmp_path: Path) -> None:
+def test_a_token_is_shown_once_and_known_by_the_authenticator(tmp_path: Path) -> None:
     made = run_on(tmp_path, "tokens", "create", "ci", "--scope", "shop-*:learn", "--expires", "2999-01-01")
     assert made.exit_code == 0, made.stderr
     text = made.stdout.strip()
-    caller = Door(tmp_path, Exposure.MACHINE).caller(f"Bearer {text}")
+    caller = Authenticator(tmp_path, Exposure.MACHINE).caller(f"Bearer {text}")
     assert (caller.name, [str(scope) for scope in caller.scopes]) == ("ci", ["shop-*:learn"])
     listed = run_on(tmp_path, "tokens", "ls")
     assert text not in listed.stdout

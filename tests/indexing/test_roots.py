@@ -18,7 +18,7 @@ from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_tools.indexing.folder import Folder, Indexed, OtherIndex
 from hummock_tools.indexing.sync import SyncReport, bring, remove, sync
 from hummock_tools.indexing.walk import open_root
-from hummock_tools.indexing.watch import Follower, Told
+from hummock_tools.indexing.watch import Follower, WatchCallbacks
 from hummock_tools.indexing.wire import Changes
 from tests.indexing.test_walk import git, write
 from tests.service.conftest import model, models_dir, project, service
@@ -59,7 +59,7 @@ class Shop:
         return remove(quiet, self.project, self.stubs.channel, name=name, on_progress=lambda progress: None)
 
     def follower(self, folder: str) -> Follower:
-        told = Told(on_away=print, on_trouble=print, on_progress=lambda progress: None)
+        told = WatchCallbacks(on_away=print, on_trouble=print, on_progress=lambda progress: None)
         path = self.folders / folder
         followed = Folder(path, on_file=lambda files: None, on_skip=lambda path, reason: None)
         return Follower(followed, self.project, self.dial, told)

@@ -20,7 +20,7 @@ from hummock_tools.indexing import SourceFile
 from hummock_tools.indexing.folder import Folder, Indexed
 from hummock_tools.indexing.ignores import Rules
 from hummock_tools.indexing.walk import source_file
-from hummock_tools.indexing.watch import Batch, Dial, Follower, Told, Wait, changes_of
+from hummock_tools.indexing.watch import Batch, Dial, Follower, Wait, WatchCallbacks, changes_of
 from tests.indexing.test_walk import git, write
 from tests.service.conftest import model, models_dir, service
 from tests.service.running import Stubs
@@ -54,7 +54,7 @@ class Desk:
         return nullcontext(self.stubs.channel)
 
     def follower(self, dial: Dial | None = None, wait: Wait = forbidden) -> Follower:
-        told = Told(
+        told = WatchCallbacks(
             on_away=lambda error: self.absences.append(error.code()),
             on_trouble=lambda error: self.troubles.append(str(error)),
             on_progress=lambda progress: None,

@@ -151,9 +151,9 @@ def test_a_number_or_a_not_is_no_slip(text: str) -> None:
 
 
 def test_case_width_plural_and_spacing_do_not_count() -> None:
-    gate = entry("g", "API网关", "Salt Roads")
+    interceptor = entry("g", "API网关", "Salt Roads")
     for text in ("api 网关", "ＡＰＩ网关", "the SALT road", "salt   roads"):
-        assert found(text, gate) == {"g": 1.0}
+        assert found(text, interceptor) == {"g": 1.0}
 
 
 @pytest.mark.parametrize(("text", "expected"), [("Will knows", {"w"}), ("I will go", set()), ("will", set())])

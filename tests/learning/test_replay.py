@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hummock.core.deadline import Deadline
 from hummock.core.errors import DeadlinePassed, InvalidRequest
 from hummock.core.learning_requests import ForkedTurn, SettingsChanges
-from hummock.core.patience import Patience
 from tests.learning.workbench import Workbench, entry_id
 from tests.store.opening import opened
 
@@ -45,7 +45,7 @@ def test_a_replay_gives_the_state_and_touches_nothing(bench: Workbench) -> None:
 
 
 def test_a_replay_ends_once_nobody_waits_for_it(bench: Workbench) -> None:
-    nobody = Patience(until_s=0.0, monotonic=lambda: 1.0)
+    nobody = Deadline(until_s=0.0, monotonic=lambda: 1.0)
     with pytest.raises(DeadlinePassed):
         bench.learning.replay(bench.project, None, nobody)
 

@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
+from hummock.core.deadline import Deadline
 from hummock.core.errors import DeadlinePassed
 from hummock.core.memory import Filter, Origin
-from hummock.core.patience import Patience
 from hummock.memories.forget import Forget, ForgetCommand
 from hummock.memories.garden import DELETED_AT_ONCE
 from tests.workplace import Workplace, note
@@ -25,10 +25,10 @@ def large(work: Workplace) -> Workplace:
     return work
 
 
-def until_asked(times: int) -> Patience:
+def until_asked(times: int) -> Deadline:
     """A deadline that ends after this many looks at the clock, as for a caller who hangs up."""
     looks = count(1)
-    return Patience(until_s=times + 0.5, monotonic=lambda: float(next(looks)))
+    return Deadline(until_s=times + 0.5, monotonic=lambda: float(next(looks)))
 
 
 def test_a_project_is_forgotten_in_parts_that_say_what_is_left(large: Workplace) -> None:
@@ -62,6 +62,6 @@ def test_who_hangs_up_while_a_filter_is_looked_through_has_nothing_deleted(
     seq = large.store.generation("p").seq
     with pytest.raises(DeadlinePassed):
         large.garden.delete_where(
-            "p", "", ALL_USER_INPUTS.where, b"f", only_count=only_count, patience=until_asked(looks)
+            "p", "", ALL_USER_INPUTS.where, b"f", only_count=only_count, deadline=until_asked(looks)
         )
     assert large.store.generation("p").seq == seq

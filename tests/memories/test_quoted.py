@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from hummock.core.deadline import Deadline, NobodyWaits
 from hummock.core.memory import DomainKnowledge, Draft, LearningRecord, LearnStatus, MemoryKind, Payload
-from hummock.core.patience import NobodyWaits, Patience
 from hummock.core.session import CreateSession, LearnedTurn, LearnTurnCommand, TurnSide
 from hummock.memories.learn_turn import LearnTurn
 from hummock.memories.preparation import Preparation
@@ -169,8 +169,8 @@ def test_a_turn_reads_no_more_of_what_it_used_than_a_limit(talk: Talk, monkeypat
 
 def test_a_turn_for_which_nobody_waits_is_not_read_to_its_end(talk: Talk) -> None:
     """D2, V6 of the reliability notes."""
-    patience = Patience()
-    patience.end(NobodyWaits())
+    deadline = Deadline()
+    deadline.end(NobodyWaits())
     with pytest.raises(NobodyWaits):
-        Quoted(talk.place.store)("p", "s", FACTS[0], ["fact-0", "fact-1"], patience)
+        Quoted(talk.place.store)("p", "s", FACTS[0], ["fact-0", "fact-1"], deadline)
     assert talk.turn(FACTS[0], "fact-0").assistant.status is LearnStatus.QUOTED

@@ -12,9 +12,9 @@ from threading import Event, Lock, Semaphore
 import numpy as np
 import pytest
 
+from hummock.core.deadline import Deadline
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import Unavailable
-from hummock.core.patience import Patience
 from hummock.models import OnnxEmbedder
 from hummock.models.embedder import QUERIES_KEPT
 from hummock.models.text_lanes import TextLanes
@@ -275,10 +275,10 @@ def test_bulk_texts_get_their_share_however_many_others_wait() -> None:
 
 def test_nothing_is_embedded_for_whom_nobody_waits(model: HeldModel, callers: ThreadPoolExecutor) -> None:
     """D9, D2: what is bulk stops between texts."""
-    embedder, patience = OnnxEmbedder(model, slots=1), Patience()
-    gone = callers.submit(embedder.embed_documents, [[f"a{number}"] for number in range(20)], patience)
+    embedder, deadline = OnnxEmbedder(model, slots=1), Deadline()
+    gone = callers.submit(embedder.embed_documents, [[f"a{number}"] for number in range(20)], deadline)
     model.started.acquire()
-    patience.end(Unavailable("the service is stopping"))
+    deadline.end(Unavailable("the service is stopping"))
     model.may_end.release(20)
     with pytest.raises(Unavailable):
         gone.result()

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hummock.core.candidates import FoundBy, Gathered, GroupQuery
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.memory import Memory, MemoryKind, Origin
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.project import GivenNames
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
 from hummock.ports.models import QueryGloss
@@ -41,7 +41,7 @@ class Broken:
         return False
 
     def embed_documents(
-        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+        self, documents: Sequence[Sequence[str]], deadline: Deadline = NO_DEADLINE, *, is_bulk: bool = False
     ) -> list[tuple[Embedding, ...]]:
         raise RuntimeError(documents)
 

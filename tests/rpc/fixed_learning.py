@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.learning import (
     FeedbackGiven,
     Forgotten,
@@ -43,7 +44,6 @@ from hummock.core.learning_requests import (
     ScanProgress,
     SettingsChanges,
 )
-from hummock.core.patience import ENDLESS, Patience
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 
@@ -151,6 +151,6 @@ class FixedLearning(Learning):
         self.asked.append((command,))
         return LearningUpdated(seq=3, state=STATE, missed_turns=2)
 
-    def replay(self, project: str, fork: SettingsChanges | None, patience: Patience = ENDLESS) -> Replayed:
+    def replay(self, project: str, fork: SettingsChanges | None, deadline: Deadline = NO_DEADLINE) -> Replayed:
         self.asked.append((project, fork))
         return REPLAYED

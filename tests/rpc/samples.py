@@ -8,6 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
+from hummock.core.deadline import Deadline
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
 from hummock.core.learning import LoggedEvent, Switched
@@ -26,7 +27,6 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
-from hummock.core.patience import Patience
 from hummock.core.project import EmbeddingStatus, LearnerStatus, Project, ProjectInfo, ServiceStatus, StoreStatus
 from hummock.core.recall import (
     DecayMode,
@@ -41,7 +41,7 @@ from hummock.core.recall import (
     StageTime,
 )
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier
-from hummock.core.review import Held, HeldPage
+from hummock.core.review import Quarantined, QuarantinedPage
 from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
@@ -334,20 +334,22 @@ DELETED = Deleted(seq=10, deleted_count=1, missing_ids=("gone",))
 class Forgotten:
     """Forgets one memory, whatever it is asked."""
 
-    def __call__(self, _: forget.ForgetCommand, patience: Patience) -> tuple[forget.Receipt, int]:
-        del patience
+    def __call__(self, _: forget.ForgetCommand, deadline: Deadline) -> tuple[forget.Receipt, int]:
+        del deadline
         return forget.Receipt(memory_count=1, event_count=2, ids_digest="0" * 64), 11
 
-    def count(self, command: forget.ForgetCommand, patience: Patience) -> tuple[forget.Receipt, int]:
-        return self(command, patience)
+    def count(self, command: forget.ForgetCommand, deadline: Deadline) -> tuple[forget.Receipt, int]:
+        return self(command, deadline)
 
 
 class Reviewed:
     """Holds one memory, and decides as it is asked."""
 
-    def page(self, project: str, after: str, limit: int) -> HeldPage:
+    def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
         del project, limit
-        return HeldPage(held=(Held(memory=MEMORY, families=("override",), hold_time=7.0),) if not after else ())
+        return QuarantinedPage(
+            held=(Quarantined(memory=MEMORY, families=("override",), hold_time=7.0),) if not after else ()
+        )
 
     def approve(self, command: review.ReviewCommand) -> Written[review.Decided]:
         return Written(seq=12, reply=review.Decided(count=1, missing_ids=command.ids[1:]))

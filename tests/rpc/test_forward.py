@@ -13,7 +13,7 @@ from grpc import aio
 
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import TcpAddress
 from hummock.rpc.reader import serve_recalls
@@ -88,7 +88,7 @@ async def reading(service: Service | None) -> AsyncIterator[Any]:
                 Lanes(read=queue, write=queue, stream=queue),
                 TcpAddress(host="127.0.0.1", port=0),
                 f"127.0.0.1:{port}",
-                gate=Gate(),
+                interceptor=Interceptor(),
                 tls=None,
                 until=until,
                 on_listening=bound.set_result,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import structlog
 
-from hummock.access.door import Door, Exposure
-from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, EndedCall, Gate
+from hummock.access.authenticator import Authenticator, Exposure
+from hummock.rpc.interceptor import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, EndedCall, Interceptor
 from hummock.rpc.server import Access
 from tests.rpc.edge import edge
-from tests.rpc.test_gate import token_of
+from tests.rpc.test_interceptor import token_of
 
 _SETTINGS, _HEADERS, _DATA, _RST_STREAM, _GOAWAY = 4, 1, 0, 3, 7
 _END_STREAM, _END_HEADERS, _ACK = 1, 4, 1
@@ -62,7 +62,7 @@ def test_who_has_no_token_is_refused_before_a_message_of_his_comes(tmp_path: Pat
     unfinished = call(AUTHORIZATION, b"Bearer x").removesuffix(frame(_DATA, _END_STREAM, 1, bytes(5)))
 
     async def run() -> str:
-        async with edge(access=Access(gate=Gate(Door(tmp_path, Exposure.MACHINE)))) as serving:
+        async with edge(access=Access(interceptor=Interceptor(Authenticator(tmp_path, Exposure.MACHINE)))) as serving:
             return await ended(serving.server.address.port, unfinished)  # type: ignore[union-attr] # it is TCP
 
     assert asyncio.run(run()) == "trailers"
@@ -94,11 +94,11 @@ def test_metadata_with_a_byte_that_none_has_is_the_callers_fault(tmp_path: Path,
     if has_token:
         token_of(tmp_path, "shop:read")
     meter = Ended()
-    gate = Gate(Door(tmp_path, Exposure.MACHINE), meters=(meter,))
-    gate.reads_traces = True
+    interceptor = Interceptor(Authenticator(tmp_path, Exposure.MACHINE), meters=(meter,))
+    interceptor.reads_traces = True
 
     async def run() -> None:
-        async with edge(access=Access(gate=gate)) as serving:
+        async with edge(access=Access(interceptor=interceptor)) as serving:
             port = serving.server.address.port  # type: ignore[union-attr] # it is TCP
             assert await ended(port, call(name, b"plain")) == "trailers"
             for byte in ODD_BYTES:

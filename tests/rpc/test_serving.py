@@ -20,12 +20,12 @@ from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from hummock.access.door import Door, Exposure
+from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
 from hummock.core.errors import StartError
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.listening import TcpAddress, parse_address
 from hummock.rpc.server import Access, Server
 from hummock_client.v1.recall_pb2 import RecallRequest
@@ -300,8 +300,8 @@ def test_plaintext_for_other_machines_can_be_allowed(tmp_path: Path) -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
             TokenFile(tmp_path).create("a", [Scope.parse("*:read")], now_s=1)
-            gate = Gate(Door(tmp_path, Exposure.NETWORK))
-            access = Access(gate=gate, allow_remote_plaintext=True)
+            interceptor = Interceptor(Authenticator(tmp_path, Exposure.NETWORK))
+            access = Access(interceptor=interceptor, allow_remote_plaintext=True)
             server = await Server.start(use_cases(), one_worker(executor), "0.0.0.0:0", access=access)
             assert isinstance(server.address, TcpAddress)
             assert server.address.port > 0
@@ -324,7 +324,7 @@ def test_a_socket_path_that_cannot_be_used_is_refused(path: str) -> None:
 SCRIPT = """
 import asyncio, sys
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.server import serve
 from tests.rpc.edge import one_worker, use_cases
 
@@ -354,7 +354,7 @@ def test_a_signal_drains_and_ends_the_process_in_order(number: signal.Signals) -
 STUCK_SCRIPT = """
 import asyncio, threading
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.server import serve
 from tests.rpc.edge import one_worker, use_cases
 

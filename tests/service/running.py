@@ -19,7 +19,7 @@ import grpc
 
 from hummock.config import Settings, load_settings
 from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import Access, Server
 from hummock.wiring.activity import counting
@@ -103,7 +103,7 @@ def in_thread(chosen: Settings) -> Iterator[Stubs]:
                 use_cases,
                 lanes,
                 f"{chosen.host}:{chosen.port}",
-                access=Access(gate=Gate(meters=(ledgers.own,))),
+                access=Access(interceptor=Interceptor(meters=(ledgers.own,))),
                 activity=lambda: ledgers.activity(use_cases.load(), lanes.load(), 0),
             )
             await server.open()

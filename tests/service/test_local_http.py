@@ -14,10 +14,10 @@ import h11
 import pytest
 import uvicorn
 
-from hummock.access.door import Door, Exposure
+from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.listening import parse_address
 from tests.service.running import Stubs
 from tests.service.test_json_http import head, post
@@ -183,8 +183,8 @@ def test_a_body_that_comes_steadily_has_time_and_one_that_does_not_is_told(
 def test_the_token_is_looked_at_before_the_body(service: Stubs, tmp_path: Path) -> None:
     """X11: also where the body never comes."""
     _, text = TokenFile(tmp_path).create("t", [Scope.parse("*:read")], now_s=1.0)
-    gate = Gate(Door(tmp_path, Exposure.OWNER))
-    with closing(json_http.JsonHttp("127.0.0.1", 0, gate=gate)) as served:
+    interceptor = Interceptor(Authenticator(tmp_path, Exposure.OWNER))
+    with closing(json_http.JsonHttp("127.0.0.1", 0, interceptor=interceptor)) as served:
         served.start(parse_address(service.target))
         for token in (None, b"Bearer x", b"Bearer \xff", b"Basic x"):
             headers = {} if token is None else {"Authorization": token}

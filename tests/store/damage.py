@@ -31,7 +31,7 @@ from msgspec.structs import astuple, replace
 from hummock.core.errors import DataLoss, HummockError
 from hummock.core.learning import Injected, KeywordsSet, TurnObserved
 from hummock.core.memory import Filter
-from hummock.core.review import Held
+from hummock.core.review import Quarantined
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.learning.log import record
 from hummock.ports.learning import LearningReader
@@ -83,7 +83,7 @@ def talk(unit: UnitOfWork) -> None:
     for number in range(9):
         record(unit.learning, KeywordsSet(memory_id=f"m{number}", keywords=(f"harbour{number}",)))
     memory = entry(99).memory()
-    unit.review.put(Held(memory=replace(memory, chunk_count=0), families=("override",), hold_time=1.0))
+    unit.review.put(Quarantined(memory=replace(memory, chunk_count=0), families=("override",), hold_time=1.0))
 
 
 def answers(store: WritableStore) -> tuple[dict[str, str], set[str]]:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hummock.core.review import Held
+from hummock.core.review import Quarantined
 from hummock.ports.writes import UnitOfWork
 from hummock.store import WritableStore
 from hummock.store.errors import DirectoryInUse, DirectoryUnusable
 from hummock.store.lmdb.lock import DirectoryLock
-from hummock.store.moving import Copied, CopiedProject, Told, copy_between, moment, renumbered, windows
+from hummock.store.moving import Copied, CopiedProject, CopyCallbacks, copy_between, moment, renumbered, windows
 from hummock.store.moving.landing import Landing
 from hummock.store.moving.moment import Moment
 from hummock.store.moving.refusals import (
@@ -59,7 +59,7 @@ def put_rest(unit: UnitOfWork) -> None:
     entry = Entry(id="ends", words=("brief",))
     unit.put(replace(entry.memory(), expire_time=9e9), entry.key, entry.terms(), [embedding(1)])
     memory = replace(Entry(id="held", words=("held",)).memory(), chunk_count=0)
-    unit.review.put(Held(memory=memory, families=("override",), hold_time=1.0))
+    unit.review.put(Quarantined(memory=memory, families=("override",), hold_time=1.0))
 
 
 def made(store: WritableStore) -> None:
@@ -96,7 +96,9 @@ def held_in(data: Path) -> dict[str, ProjectDigest]:
         return held(store)
 
 
-def copied(source: Path | str, target: Path | str, *, replaces: bool = False, told: Told | None = None) -> Copied:
+def copied(
+    source: Path | str, target: Path | str, *, replaces: bool = False, told: CopyCallbacks | None = None
+) -> Copied:
     return copy_between(str(source), str(target), replaces=replaces, told=told, map_bytes=1 << 28)
 
 
@@ -104,9 +106,9 @@ def outcomes(found: Copied) -> dict[str, str]:
     return {one.name: one.outcome.value for one in found.projects}
 
 
-def after_each(act: Callable[[CopiedProject], object]) -> Told:
+def after_each(act: Callable[[CopiedProject], object]) -> CopyCallbacks:
     """Calls a function whenever a project is done."""
-    return Told(done=lambda project: (act(project), None)[1])
+    return CopyCallbacks(done=lambda project: (act(project), None)[1])
 
 
 def sound(data: Path) -> bool:

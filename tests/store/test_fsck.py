@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from hummock.core.errors import HummockError
-from hummock.core.review import Held
+from hummock.core.review import Quarantined
 from hummock.ports.writes import UnitOfWork
 from hummock.store.errors import DirectoryUnusable
 from hummock.store.tables import keys, record_codec, sealed
@@ -81,7 +81,7 @@ def put_ending(unit: UnitOfWork) -> None:
 
 def hold_one(unit: UnitOfWork) -> None:
     memory = replace(Entry(id="held", words=(SECRET,)).memory(), chunk_count=0)
-    unit.review.put(Held(memory=memory, families=("override",), hold_time=1.0))
+    unit.review.put(Quarantined(memory=memory, families=("override",), hold_time=1.0))
 
 
 @pytest.fixture

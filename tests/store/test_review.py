@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from hummock.core.review import Held
+from hummock.core.review import Quarantined
 from hummock.ports.writes import UnitOfWork
 from hummock.store.upkeep import check, compact
 from hummock.store.upkeep.digest import digests
@@ -16,9 +16,9 @@ from tests.store.opening import opened
 from tests.strategies import Entry, write_request
 
 
-def waiting(memory_id: str, text: str = "tide") -> Held:
+def waiting(memory_id: str, text: str = "tide") -> Quarantined:
     memory = replace(Entry(id=memory_id, words=(text,)).memory(), chunk_count=0)
-    return Held(memory=memory, families=("override", "encoded"), hold_time=3.5)
+    return Quarantined(memory=memory, families=("override", "encoded"), hold_time=3.5)
 
 
 def digest(directory: Path) -> str:

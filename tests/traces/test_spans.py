@@ -12,7 +12,7 @@ import grpc
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from hummock.rpc.gate import stage_name
+from hummock.rpc.interceptor import stage_name
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import ask, learn, recall_request

@@ -15,7 +15,7 @@ from math import log2
 from typing import Final, TypeAlias
 
 from hummock.core.activity import ProcessLoad
-from hummock.rpc.gate import EndedCall
+from hummock.rpc.interceptor import EndedCall
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.policy import name_of
 from hummock_client.v1 import errors_pb2, recall_pb2

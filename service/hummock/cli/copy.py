@@ -32,14 +32,14 @@ def copy(
     """
     with packages_of("server"):
         from hummock.config import load_settings
-        from hummock.store.moving import Told, copy_between, is_database, places_of
+        from hummock.store.moving import CopyCallbacks, copy_between, is_database, places_of
     if is_database(source) or is_database(target):
         with packages_of("postgresql"):
             require_packages("psycopg", "psycopg_pool")
     places = places_of(source, target)
     goes_on = "what is copied stays; the same command goes on with the rest"
     with files_are_said(goes_on), Meter() as meter:
-        told = Told(
+        told = CopyCallbacks(
             far=lambda name, done, total: meter.show("copying memories", done, total),
             done=lambda project: meter.say(_line(project)),
         )

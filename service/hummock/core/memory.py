@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.secrets import SecretsFound
 
 MAX_ID_BYTES = 256
@@ -295,7 +295,7 @@ class LearnCommand:
         fingerprint: Hash of the request without its request_id.
         is_deferred: Whether memories that come without a vector get theirs later.
         is_bulk: Whether it is one of many, and lets what others wait for go first.
-        patience: Whether anybody still waits for it.
+        deadline: Whether anybody still waits for it.
     """
 
     project: str
@@ -304,7 +304,7 @@ class LearnCommand:
     fingerprint: bytes
     is_deferred: bool = False
     is_bulk: bool = False
-    patience: Patience = ENDLESS
+    deadline: Deadline = NO_DEADLINE
 
 
 class LearnResult(Struct, frozen=True, kw_only=True):

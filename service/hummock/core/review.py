@@ -27,7 +27,7 @@ class ReviewPolicy(IntEnum):
     HOLD = 2
 
 
-class Held(Struct, array_like=True, frozen=True, kw_only=True):
+class Quarantined(Struct, array_like=True, frozen=True, kw_only=True):
     """A memory held for review under one id. It is stored as the array of its fields.
 
     Attributes:
@@ -42,10 +42,10 @@ class Held(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPage:
+class QuarantinedPage:
     """Some of what is held, by the bytes of their ids; `next_after` continues behind them, empty on the last page."""
 
-    held: tuple[Held, ...]
+    held: tuple[Quarantined, ...]
     next_after: str = ""
 
 

@@ -8,8 +8,8 @@ from enum import IntEnum
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.memory import LearnStatus
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.secrets import SecretsFound
 
 
@@ -213,7 +213,7 @@ class AppendMessage:
 class UpdateMessage:
     """New texts of a message, and whether all behind it are deleted; None keeps the old one.
 
-    `patience` says whether anybody still waits for it, `writer` is the name of the token that it came with.
+    `deadline` says whether anybody still waits for it, `writer` is the name of the token that it came with.
     """
 
     project: str
@@ -224,7 +224,7 @@ class UpdateMessage:
     content: str | None
     raw: str | None
     deletes_following: bool
-    patience: Patience = ENDLESS
+    deadline: Deadline = NO_DEADLINE
     writer: str = ""
 
 
@@ -314,7 +314,7 @@ class TurnSide:
 class LearnTurnCommand:
     """A finished turn to be stored; `fingerprint` is a hash of the request without its request_id.
 
-    `replaces_answer` says that it takes the place of the one that is there under its message's id. `patience` says
+    `replaces_answer` says that it takes the place of the one that is there under its message's id. `deadline` says
     whether anybody still waits for it, `writer` is the name of the token that it came with.
     """
 
@@ -326,7 +326,7 @@ class LearnTurnCommand:
     assistant: TurnSide
     used_memory_ids: tuple[str, ...]
     replaces_answer: bool = False
-    patience: Patience = ENDLESS
+    deadline: Deadline = NO_DEADLINE
     writer: str = ""
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from msgspec.structs import replace
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.core.learning import (
     KeywordsSet,
@@ -26,7 +27,6 @@ from hummock.core.learning_requests import (
     SettingsChanges,
 )
 from hummock.core.memory import MemoryKind
-from hummock.core.patience import ENDLESS, Patience
 from hummock.learning.inject import decide, idle, plain
 from hummock.learning.log import ForkedHistory, Rebuilt, digest, record, without_gaps
 from hummock.learning.references import ENTRIES, Entries
@@ -127,13 +127,13 @@ class Learning:
             cold_start_skipped=skipped,
         )
 
-    def replay(self, project: str, fork: SettingsChanges | None, patience: Patience = ENDLESS) -> Replayed:
+    def replay(self, project: str, fork: SettingsChanges | None, deadline: Deadline = NO_DEADLINE) -> Replayed:
         """Fold the log again, and compare. With a fork, decide every turn anew with these numbers beside it.
 
         Args:
             project: Whose log.
             fork: None means no fork.
-            patience: Asked before each slice of the log.
+            deadline: Asked before each slice of the log.
 
         Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time; EventDamaged;
             DeadlinePassed.
@@ -141,7 +141,7 @@ class Learning:
         count, live = self._store.read_learning(project, lambda learning: (learning.state().events, digest(learning)))
         rebuilt = Rebuilt()
         history = None if fork is None else ForkedHistory(_changing(fork, "fork."))
-        for logged in self._log(project, count, patience):
+        for logged in self._log(project, count, deadline):
             rebuilt.apply(logged.event)
             if history is not None:
                 history.apply(logged)
@@ -152,10 +152,10 @@ class Learning:
             fork=None if history is None else history.report(),
         )
 
-    def _log(self, project: str, count: int, patience: Patience) -> Iterator[LoggedEvent]:
+    def _log(self, project: str, count: int, deadline: Deadline) -> Iterator[LoggedEvent]:
         """The first events. They never change, so that they need not be read at one moment. Raises: EventDamaged."""
         for after in range(0, count, _EVENTS_AT_ONCE):
-            patience.check()
+            deadline.check()
             last = min(after + _EVENTS_AT_ONCE, count)
             yield from without_gaps(self.events(project, after, last - after), after, last)
 

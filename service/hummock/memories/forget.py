@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from hummock.core.claims import Claim
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.facets import passes
 from hummock.core.learning import Forgotten
 from hummock.core.memory import Filter, Memory
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.project import ids_digest
 from hummock.learning.log import record
 from hummock.learning.redact import Redaction
@@ -60,19 +60,19 @@ class Forget:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def __call__(self, command: ForgetCommand, patience: Patience = ENDLESS) -> tuple[Receipt, int]:
+    def __call__(self, command: ForgetCommand, deadline: Deadline = NO_DEADLINE) -> tuple[Receipt, int]:
         """Forgets DELETED_AT_ONCE memories at most, in one write; the receipt, and the project's seq.
 
         Args:
             command: What.
-            patience: Whether anybody waits for what is looked through before; what is written is written.
+            deadline: Whether anybody waits for what is looked through before; what is written is written.
 
         Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, behind which nothing was forgotten.
         """
-        chosen = self._chosen(command, patience)
+        chosen = self._chosen(command, deadline)
         taken = list(islice(chosen, DELETED_AT_ONCE))
         left = sum(1 for _ in chosen)
-        held, scopes = self._held(command, patience), _scopes(command)
+        held, scopes = self._held(command, deadline), _scopes(command)
 
         def apply(work: UnitOfWork) -> Receipt:
             # What was changed since is chosen no longer.
@@ -108,12 +108,12 @@ class Forget:
             clear_sessions(self._store, command.project)
         return written.reply, written.seq
 
-    def count(self, command: ForgetCommand, patience: Patience = ENDLESS) -> tuple[Receipt, int]:
+    def count(self, command: ForgetCommand, deadline: Deadline = NO_DEADLINE) -> tuple[Receipt, int]:
         """Number of memories that all calls with these conditions would forget, and the project's seq; nothing is done.
 
         Raises: DeadlinePassed.
         """
-        chosen = list(self._chosen(command, patience))
+        chosen = list(self._chosen(command, deadline))
         ids = {one.id for one in chosen} | (set(command.ids) if _asks_by_id_alone(command) else set())
         sessions = [one for one in self._store.sessions.all(command.project) if one.id in _scopes(command)]
         redaction = _redaction(chosen, ids, dict.fromkeys(_scopes(command), ""), command.contains)
@@ -124,23 +124,23 @@ class Forget:
                 session_count=len(sessions),
                 message_count=sum(session.message_count for session in sessions),
                 event_count=events,
-                held_count=len(self._held(command, patience)),
+                held_count=len(self._held(command, deadline)),
             ),
             self._store.generation(command.project).seq,
         )
 
-    def _held(self, command: ForgetCommand, patience: Patience) -> list[str]:
+    def _held(self, command: ForgetCommand, deadline: Deadline) -> list[str]:
         """The ids of what is held for review and meets the conditions."""
         found, after = [], ""
         while True:
-            patience.check()
+            deadline.check()
             page = self._store.review.page(command.project, after, _PAGE)
             found += [one.memory.id for one in page.held if _meets(one.memory, command)]
             after = page.next_after
             if not after:
                 return found
 
-    def _chosen(self, command: ForgetCommand, patience: Patience) -> Iterator[Memory]:
+    def _chosen(self, command: ForgetCommand, deadline: Deadline) -> Iterator[Memory]:
         """The memories that meet the conditions, whole, by their writes."""
         if command.ids and not command.contains:
             found = self._store.get(command.project, list(dict.fromkeys(command.ids)), 0, full=True)
@@ -148,7 +148,7 @@ class Forget:
             return
         after: int | None = 0
         while after is not None:
-            patience.check()
+            deadline.check()
             page = self._store.page(command.project, command.where, after, _PAGE, full=True, contains=command.contains)
             yield from (one for one in page.memories if not command.ids or one.id in command.ids)
             after = page.next_after

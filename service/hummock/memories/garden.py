@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest, MemoryNotFound, Unavailable
 from hummock.core.facets import passes
 from hummock.core.memory import (
@@ -24,7 +25,6 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.review import UNPROVEN_TRUST, ReviewPolicy
 from hummock.core.stars import Stars
 from hummock.memories.learn import require_future
@@ -154,16 +154,16 @@ class Garden:
         fingerprint: bytes,
         *,
         only_count: bool,
-        patience: Patience = ENDLESS,
+        deadline: Deadline = NO_DEADLINE,
     ) -> Deleted:
         """Remove the first memories that pass a filter, DELETED_AT_ONCE at most, or count all of them.
 
         Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, behind which nothing was removed.
         """
-        patience.check()
+        deadline.check()
         ids, count = self._store.first_passing(project, where, DELETED_AT_ONCE)
         # The project may have had to be loaded. What is written from here on is written.
-        patience.check()
+        deadline.check()
         if only_count:
             return Deleted(seq=self.seq(project), deleted_count=count)
 

@@ -11,7 +11,7 @@ from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.futures import then
 from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
-from hummock.core.review import Held, ReviewPolicy
+from hummock.core.review import Quarantined, ReviewPolicy
 from hummock.memories.policies import Policies, PoliciesSeen
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, sought_key, to_hold
 from hummock.memories.screening import families_of, unseen_in
@@ -109,8 +109,8 @@ class Learn:
     def _prepared(self, command: LearnCommand, policies: Policies, stored: _Stored) -> list[Prepared]:
         """Memories to store, and memories to hold for review, by these policies."""
         drafts = [lesson.draft for lesson in command.lessons]
-        prepared = self._preparation.prepare(command.project, drafts, policies.secrets, command.patience)
-        read_as = families_of([one.draft for one in prepared], policies.review, command.patience)
+        prepared = self._preparation.prepare(command.project, drafts, policies.secrets, command.deadline)
+        read_as = families_of([one.draft for one in prepared], policies.review, command.deadline)
         return _held(prepared, read_as, stored, policies.review) if any(read_as) else prepared
 
     def _embedded(
@@ -124,7 +124,7 @@ class Learn:
         vectors = list(given)
         missing = [place for place, vector in enumerate(given) if vector is None and not known[place]]
         wanted = [prepared[place] for place in missing]
-        embedded = self._preparation.embed(wanted, command.patience, is_bulk=command.is_bulk)
+        embedded = self._preparation.embed(wanted, command.deadline, is_bulk=command.is_bulk)
         for place, embeddings in zip(missing, embedded, strict=True):
             vectors[place] = embeddings
         return vectors
@@ -222,7 +222,7 @@ def hold(work: UnitOfWork, memory: Memory, families: tuple[str, ...], now: float
     """Holds a memory for review; nothing changes where the same is held already."""
     earlier = work.review.get(memory.id)
     if earlier is None or earlier.memory.fingerprint != memory.fingerprint:
-        work.review.put(Held(memory=memory, families=families, hold_time=now))
+        work.review.put(Quarantined(memory=memory, families=families, hold_time=now))
 
 
 def require_past(field: str, time: float | None, now: float) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from hummock.core.deadline import Deadline
 from hummock.core.embedding import Embedding
 from hummock.core.errors import MessageIdTaken
 from hummock.core.memory import Draft, LearnStatus, MemoryIndex, MemoryKind, Origin, Payload
-from hummock.core.patience import Patience
 from hummock.core.secrets import SecretsFound
 from hummock.core.session import (
     LearnedSide,
@@ -118,7 +118,7 @@ class LearnTurn:
         An answer that only quotes memories would come back from now on beside what it quotes (1.1-14).
         """
         is_quoted = self._is_quoted(
-            command.project, command.session_id, command.assistant.text, command.used_memory_ids, command.patience
+            command.project, command.session_id, command.assistant.text, command.used_memory_ids, command.deadline
         )
         given = (
             (command.user, PromptRole.USER, Origin.USER_INPUT, "user"),
@@ -128,14 +128,14 @@ class LearnTurn:
         settings = self._store.settings(command.project)
         policy = settings.secret_policy()
         stored = drafts[:1] if is_quoted else drafts
-        learnt = self._preparation.prepare(command.project, stored, policy, command.patience)
-        read_as = families_of([one.draft for one in learnt], settings.review_policy(), command.patience)
+        learnt = self._preparation.prepare(command.project, stored, policy, command.deadline)
+        read_as = families_of([one.draft for one in learnt], settings.review_policy(), command.deadline)
         ids = [side.message_id or self._make_id() for side, *_ in given]
         learnt = [
             to_hold(one, families, message_id) if families else one
             for one, families, message_id in zip(learnt, read_as, ids, strict=False)
         ]
-        contents = [*zip(learnt, self._vectors(learnt, command.patience), strict=True), (None, ())]
+        contents = [*zip(learnt, self._vectors(learnt, command.deadline), strict=True), (None, ())]
         screened = [screened_texts((side.text, side.raw), policy) for side, *_ in given]
         return [
             _Side(
@@ -150,9 +150,9 @@ class LearnTurn:
             )
         ]
 
-    def _vectors(self, learnt: Sequence[Prepared], patience: Patience) -> list[tuple[Embedding, ...]]:
+    def _vectors(self, learnt: Sequence[Prepared], deadline: Deadline) -> list[tuple[Embedding, ...]]:
         """Those of each; none of what is held."""
-        made = iter(self._preparation.embed([one for one in learnt if not one.held_for], patience))
+        made = iter(self._preparation.embed([one for one in learnt if not one.held_for], deadline))
         return [() if one.held_for else next(made) for one in learnt]
 
     def _tell(self, command: LearnTurnCommand, written: Written[TurnReply]) -> None:

@@ -130,11 +130,11 @@ class Messages:
         draft = replace(
             draft, payload=replace(draft.payload, content=after.content, raw=after.raw), writer=asked.writer
         )
-        (one,) = self._preparation.prepare(asked.project, [draft], settings.secret_policy(), asked.patience)
-        (families,) = families_of([one.draft], settings.review_policy(), asked.patience)
+        (one,) = self._preparation.prepare(asked.project, [draft], settings.secret_policy(), asked.deadline)
+        (families,) = families_of([one.draft], settings.review_policy(), asked.deadline)
         if families:
             return to_hold(one, families), ()
-        (vectors,) = self._preparation.embed([one], asked.patience)
+        (vectors,) = self._preparation.embed([one], asked.deadline)
         return one, vectors
 
     def _write(

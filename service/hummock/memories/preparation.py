@@ -9,9 +9,9 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import asdict
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.embedding import Embedding
 from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, MemoryKind, Origin
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.secrets import SecretPolicy, SecretsFound
 from hummock.memories.redaction import screened
 from hummock.memories.words import Analysis, Words
@@ -24,7 +24,7 @@ from hummock.text.template import pieces_of
 from hummock.text.tokens import EstimatedTokens
 
 _PREPARED_AT_ONCE = 32
-"""What a caller's patience is asked between, with texts as long as they may be: some seconds of work."""
+"""What a caller's deadline is asked between, with texts as long as they may be: some seconds of work."""
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -59,15 +59,15 @@ class Preparation:
         self._make_id = make_id
 
     def prepare(
-        self, project: str, given: Sequence[Draft], policy: SecretPolicy, patience: Patience = ENDLESS
+        self, project: str, given: Sequence[Draft], policy: SecretPolicy, deadline: Deadline = NO_DEADLINE
     ) -> list[Prepared]:
         """Everything but the vectors, of each as the policy has it; they are to be stored in this project.
 
-        Raises: what the patience raises, which is asked now and then.
+        Raises: what the deadline raises, which is asked now and then.
         """
         prepared: list[Prepared] = []
         for start in range(0, len(given), _PREPARED_AT_ONCE):
-            patience.check()
+            deadline.check()
             some = [screened(draft, policy) for draft in given[start : start + _PREPARED_AT_ONCE]]
             prepared += self._prepare(project, some)
         return prepared
@@ -86,14 +86,14 @@ class Preparation:
         return [self._prepared(*parts) for parts in zip(given, secrets, indexes, texts, words, strict=True)]
 
     def embed(
-        self, prepared: Sequence[Prepared], patience: Patience = ENDLESS, *, is_bulk: bool = False
+        self, prepared: Sequence[Prepared], deadline: Deadline = NO_DEADLINE, *, is_bulk: bool = False
     ) -> list[tuple[Embedding, ...]]:
         """The vectors of each, a chunk each, in order; see `Embedder.embed_documents`."""
         chunks: list[list[str]] = []
         for one in prepared:
-            patience.check()
+            deadline.check()
             chunks.append(chunks_of(self._embedder, one.draft))
-        return self._embedder.embed_documents(chunks, patience, is_bulk=is_bulk)
+        return self._embedder.embed_documents(chunks, deadline, is_bulk=is_bulk)
 
     def _prepared(
         self, draft: Draft, secrets: tuple[SecretsFound, ...], index: MemoryIndex, text: str, words: Words

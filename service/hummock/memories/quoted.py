@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Final
 
 from hummock.core.candidates import GroupQuery
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.memory import DomainKnowledge, Filter, LearningRecord, Memory, Origin
-from hummock.core.patience import ENDLESS, Patience
 from hummock.ports.store import Store
 from hummock.text.analyzer import query_terms
 from hummock.text.keywords import phrases
@@ -67,38 +67,38 @@ class Quoted:
         self._store = store
 
     def __call__(
-        self, project: str, session_id: str, text: str, used_ids: Sequence[str], patience: Patience = ENDLESS
+        self, project: str, session_id: str, text: str, used_ids: Sequence[str], deadline: Deadline = NO_DEADLINE
     ) -> bool:
         """Whether every sentence and block of code of the text repeats a memory (1.1-14).
 
         What the session itself has said before is no such memory, unless it was used: who says the same again says it
         again. What is new ends the search, so that an ordinary answer costs one look-up by words.
 
-        Raises: what the patience raises, which is asked between memories and passages.
+        Raises: what the deadline raises, which is asked between memories and passages.
         """
         said = tuple(passages(text))
         if not said:
             return False
-        sources = self._used(project, used_ids, patience)
+        sources = self._used(project, used_ids, deadline)
         unknown = [passage for passage in said if not sources.quote(passage)]
         return len(unknown) <= MOST_LOOKED_UP and all(
-            self._is_held(project, session_id, passage, sources, patience) for passage in unknown
+            self._is_held(project, session_id, passage, sources, deadline) for passage in unknown
         )
 
-    def _used(self, project: str, used_ids: Sequence[str], patience: Patience) -> Sources:
+    def _used(self, project: str, used_ids: Sequence[str], deadline: Deadline) -> Sources:
         """The first of the memories that were used, one by one: each may be large."""
         sources = Sources()
         for used_id in used_ids:
             if sources.characters >= MOST_SOURCE_CHARACTERS:
                 break
-            patience.check()
+            deadline.check()
             for memory in self._store.get(project, [used_id], 0, full=True):
                 for part in _texts(memory):
                     sources.add(part)
         return sources
 
-    def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources, patience: Patience) -> bool:
-        patience.check()
+    def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources, deadline: Deadline) -> bool:
+        deadline.check()
         if sources.quote(passage):
             return True  # by a memory that a passage before it has found
         if sources.characters >= _MOST_CHARACTERS_IN_ALL:

@@ -47,7 +47,7 @@ class Retention:
         self._sessions = sessions
         self._clock = clock
         self._claim: Claim | None = None
-        self._gate = Lock()
+        self._interceptor = Lock()
         self._written: set[str] = set()
         self._next_age_look_s = clock.monotonic()
         self._closing = Event()
@@ -78,7 +78,7 @@ class Retention:
         if self._claim is not None and now_s >= self._next_age_look_s:
             self._note_all()
             self._next_age_look_s = now_s + _AGE_LOOK_S
-        with self._gate:
+        with self._interceptor:
             written, self._written = self._written, set()
         if self._claim is None:
             return
@@ -100,7 +100,7 @@ class Retention:
     def note(self, project: str, seq: int) -> None:
         """Has a project looked at the next time; a follower of the store."""
         del seq
-        with self._gate:
+        with self._interceptor:
             self._written.add(project)
 
     def _note_all(self) -> None:

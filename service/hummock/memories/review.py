@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hummock.core.review import Held, HeldPage
+from hummock.core.review import Quarantined, QuarantinedPage
 from hummock.memories.learn import store_one
 from hummock.memories.preparation import Preparation
 from hummock.ports.models import Clock
@@ -40,7 +40,7 @@ class Review:
         self._preparation = preparation
         self._clock = clock
 
-    def page(self, project: str, after: str, limit: int) -> HeldPage:
+    def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
         """At most `limit` held memories after an id; empty is the beginning."""
         return self._store.review.page(project, after, limit)
 
@@ -75,7 +75,7 @@ class Review:
 
         return self._written(command, apply)
 
-    def _held(self, command: ReviewCommand) -> list[Held]:
+    def _held(self, command: ReviewCommand) -> list[Quarantined]:
         found = self._store.review.get(command.project, list(dict.fromkeys(command.ids)))
         return [one for one in found if one is not None]
 

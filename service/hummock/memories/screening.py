@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.memory import CodeFragment, Detail, DomainKnowledge, Draft, LearningRecord, Memory, Payload
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.review import ReviewPolicy, is_note_of_agent, is_of_no_hand
 from hummock.text.attacks.detect import families_in
 from hummock.text.attacks.families import FAMILIES
@@ -32,14 +32,16 @@ class Passage(NamedTuple):
         return next(alone, self.fields[-1][0])
 
 
-def families_of(drafts: Sequence[Draft], policy: ReviewPolicy, patience: Patience = ENDLESS) -> list[tuple[str, ...]]:
+def families_of(
+    drafts: Sequence[Draft], policy: ReviewPolicy, deadline: Deadline = NO_DEADLINE
+) -> list[tuple[str, ...]]:
     """What each draft is to be held for, as the policy has it; nothing of what people say.
 
-    Raises: what the patience raises, which is asked before each draft.
+    Raises: what the deadline raises, which is asked before each draft.
     """
     found = []
     for draft in drafts:
-        patience.check()
+        deadline.check()
         found.append(_families_of(draft, passages_of(draft)) if _is_read(draft, policy) else NOTHING)
     return found
 

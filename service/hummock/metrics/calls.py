@@ -6,7 +6,7 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from hummock.rpc.gate import EndedCall, stage_name
+from hummock.rpc.interceptor import EndedCall, stage_name
 from hummock_client.v1 import recall_pb2
 
 _CALL_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)

@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
-from hummock.core.patience import ENDLESS, Patience
 from hummock.models.basis import load_basis
 from hummock.models.bridge import load_bridge_map
 from hummock.models.calibrate import read_calibration
@@ -189,7 +189,7 @@ class OnnxEmbedder:
         return query is not None and query.future.done()
 
     def embed_documents(
-        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+        self, documents: Sequence[Sequence[str]], deadline: Deadline = NO_DEADLINE, *, is_bulk: bool = False
     ) -> list[tuple[Embedding, ...]]:
         """Embed the chunks of each document as they are, cut to the window; equal documents once.
 
@@ -197,7 +197,7 @@ class OnnxEmbedder:
         let others go first.
 
         Raises:
-            HummockError: What the patience raises: nobody waits any more.
+            HummockError: What the deadline raises: nobody waits any more.
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: A text holds a lone surrogate.
         """
@@ -211,8 +211,8 @@ class OnnxEmbedder:
         for first, chunk in wanted:
             if len(queued) > self._slots:
                 queued.popleft().result()
-            patience.check()
-            work = partial(self._chunk, chunk, begun.get((first, first)), patience)
+            deadline.check()
+            work = partial(self._chunk, chunk, begun.get((first, first)), deadline)
             begun[first, chunk] = self._texts.submit(work, is_bulk=is_bulk)
             queued.append(begun[first, chunk])
         return [tuple(begun[chunks[0], chunk].result() for chunk in chunks) for chunks in documents]
@@ -239,8 +239,8 @@ class OnnxEmbedder:
         """
         return self._model.split(header, body)
 
-    def _chunk(self, text: str, first: Future[Embedding] | None, patience: Patience) -> Embedding:
-        patience.check()
+    def _chunk(self, text: str, first: Future[Embedding] | None, deadline: Deadline) -> Embedding:
+        deadline.check()
         # The first one was queued before, so it has ended or is at work beside this one.
         return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.learning import KeywordUpdate, Learner
-from hummock.core.patience import ENDLESS, Patience
 
 
 class Clock(Protocol):
@@ -58,16 +58,16 @@ class Embedder(Protocol):
         """Whether a query's vector is there, so that embedding it again costs nothing."""
 
     def embed_documents(
-        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+        self, documents: Sequence[Sequence[str]], deadline: Deadline = NO_DEADLINE, *, is_bulk: bool = False
     ) -> list[tuple[Embedding, ...]]:
         """One embedding a chunk, in order. A document is the chunks that `split` made of a memory, in order.
 
         Args:
             documents: What is embedded.
-            patience: Asked between the texts whether anybody still waits for them.
+            deadline: Asked between the texts whether anybody still waits for them.
             is_bulk: Lets texts of other calls go first, as those of a call with many chunks do in any case.
 
-        Raises: what the patience raises.
+        Raises: what the deadline raises.
         """
 
     def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from hummock.core.deadline import Deadline, NobodyWaits
 from hummock.core.errors import DeadlinePassed, HummockError, Overloaded, Unavailable
-from hummock.core.patience import NobodyWaits, Patience
 from hummock.rpc.loop_executor import LoopExecutor
 from hummock.rpc.turns import Turns
 
@@ -51,7 +51,7 @@ class InFlight:
     def __init__(self) -> None:
         self._is_open = False
         self._last_came_s = -math.inf
-        self._calls: set[Patience] = set()
+        self._calls: set[Deadline] = set()
         self._none = asyncio.Event()
         self._none.set()
         self._untold = 0
@@ -66,7 +66,7 @@ class InFlight:
         self._is_open = False
 
     @contextmanager
-    def counted(self, until_s: float | None = None) -> Iterator[Patience]:
+    def counted(self, until_s: float | None = None) -> Iterator[Deadline]:
         """Counts a call for as long as a block runs; gives how long its caller waits, which ends with the block.
 
         Raises: Unavailable, while none is let in.
@@ -74,15 +74,15 @@ class InFlight:
         self._last_came_s = time.monotonic()
         if not self._is_open:
             raise Unavailable("the service is starting or stopping; try again")
-        patience = Patience(until_s)
-        self._calls.add(patience)
+        deadline = Deadline(until_s)
+        self._calls.add(deadline)
         self._none.clear()
         try:
-            yield patience
+            yield deadline
         finally:
             # What a worker still does for it need not be done.
-            patience.end(NobodyWaits())
-            self._calls.discard(patience)
+            deadline.end(NobodyWaits())
+            self._calls.discard(deadline)
             if not self._calls:
                 self._none.set()
 
@@ -114,8 +114,8 @@ class InFlight:
 
     def hurry(self, why: HummockError) -> None:
         """End the calls in flight that check their deadline, with this error."""
-        for patience in self._calls:
-            patience.end(why)
+        for deadline in self._calls:
+            deadline.end(why)
 
 
 class AdmissionQueue:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from hummock.core.access import LOCAL, Caller
-from hummock.core.patience import ENDLESS, Patience
+from hummock.core.deadline import NO_DEADLINE, Deadline
 
 Reply = TypeVar("Reply")
 
@@ -21,8 +21,8 @@ class CallContext:
 
     Attributes:
         caller: The authenticated caller, with its rights.
-        patience: The call's deadline, which ends early if the caller hangs up.
+        deadline: The call's deadline, which ends early if the caller hangs up.
     """
 
     caller: Caller = LOCAL
-    patience: Patience = ENDLESS
+    deadline: Deadline = NO_DEADLINE

@@ -52,7 +52,7 @@ class RecallServicer:
 
     def Recall(self, request: recall_pb2.RecallRequest, call: CallContext) -> SecondHalf[recall_pb2.RecallResponse]:
         """Finds the memories that bear on a query: at once where that takes a moment, else on a worker."""
-        query = recall_query(request, call.patience.until_s)
+        query = recall_query(request, call.deadline.until_s)
         recalled = self._recall.inline(query)
         return partial(self._on_worker, request, query) if recalled is None else _recalled(request, recalled)
 
@@ -83,7 +83,7 @@ class ContextServicer(RecallServicer):
 
     def Render(self, request: pb.RenderRequest, call: CallContext) -> pb.RenderResponse:
         """Writes a prompt section."""
-        query = render_query(request, call.patience.until_s)
+        query = render_query(request, call.deadline.until_s)
 
         def fresh() -> Rendered:
             project_read(request, self._require)
@@ -99,7 +99,7 @@ class ContextServicer(RecallServicer):
 
     def RenderTurn(self, request: pb.RenderTurnRequest, call: CallContext) -> SecondHalf[pb.RenderTurnResponse]:
         """Writes a turn's prompt; what counts it waits for the disk."""
-        query = turn_query(request, call.patience.until_s)
+        query = turn_query(request, call.deadline.until_s)
         if not request.render.allow_missing:
             self._require(query.project)
         count = self._use_cases.render.prepare(query)
@@ -107,11 +107,11 @@ class ContextServicer(RecallServicer):
 
     def Learn(self, request: pb.LearnRequest, call: CallContext) -> Future[pb.LearnResponse]:
         """Stores memories; no worker waits while they are written."""
-        return self._learn(memory_messages.learn_command(request, call.patience, call.caller.writer))
+        return self._learn(memory_messages.learn_command(request, call.deadline, call.caller.writer))
 
     def LearnTurn(self, request: pb.LearnTurnRequest, call: CallContext) -> pb.LearnTurnResponse:
         """Stores a turn."""
-        command = session_service.turn_command(request, call.patience, call.caller.writer)
+        command = session_service.turn_command(request, call.deadline, call.caller.writer)
         with inside(request.project, self._require):
             return session_service.turn_response(self._use_cases.learn_turn(command))
 
@@ -119,14 +119,14 @@ class ContextServicer(RecallServicer):
         """Stores a batch as Learn and LearnTurn do; its memories get their vectors later, unless it says otherwise."""
         if isinstance(batch, pb.LearnTurnRequest):
             return self.LearnTurn(batch, call)
-        return self._learn(memory_messages.learn_command(batch, call.patience, call.caller.writer, is_batch=True))
+        return self._learn(memory_messages.learn_command(batch, call.deadline, call.caller.writer, is_batch=True))
 
     def _learn(self, command: LearnCommand) -> Future[pb.LearnResponse]:
         return then(self._use_cases.learn(command), memory_messages.learn_response)
 
     def Search(self, request: pb.SearchRequest, call: CallContext) -> pb.SearchResponse:
         """Searches code and knowledge together."""
-        query = search_query(request, call.patience.until_s)
+        query = search_query(request, call.deadline.until_s)
 
         def fresh() -> Searched:
             project_read(request, self._require)
@@ -139,7 +139,7 @@ class ContextServicer(RecallServicer):
 
     def Explain(self, request: explain_pb2.ExplainRequest, call: CallContext) -> explain_pb2.ExplainResponse:
         """Says why a recall brings back a memory, or does not."""
-        query = explain_query(request, call.patience.until_s)
+        query = explain_query(request, call.deadline.until_s)
         if not request.recall.allow_missing:
             self._require(query.recall.project)
         return explain_response(request.recall, self._use_cases.explain(query))

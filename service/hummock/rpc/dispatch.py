@@ -13,10 +13,10 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
-from hummock.core.patience import Patience
+from hummock.core.deadline import Deadline
 from hummock.rpc.admission import AdmissionQueue, InFlight
 from hummock.rpc.call import CallContext
-from hummock.rpc.gate import CallRecord, Gate
+from hummock.rpc.interceptor import CallRecord, Interceptor
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learn_stream import LearnStream
 from hummock.rpc.policy import MethodPolicy, policy_of
@@ -46,9 +46,9 @@ class Call:
     def __init__(
         self,
         policy: MethodPolicy,
-        run: Callable[[Any, Context, CallRecord, Patience], Awaitable[bytes | None]],
+        run: Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]],
         in_flight: InFlight,
-        gate: Gate,
+        interceptor: Interceptor,
         *,
         is_stream: bool = False,
     ) -> None:
@@ -58,13 +58,13 @@ class Call:
             policy: The method's.
             run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
             in_flight: Counts the calls.
-            gate: Authenticates the callers.
+            interceptor: Authenticates the callers.
             is_stream: Whether calls last as long as the caller likes.
         """
         self._policy = policy
         self._run = run
         self._in_flight = in_flight
-        self._gate = gate
+        self._interceptor = interceptor
         self._is_stream = is_stream
 
     async def answer(self, request: Any, context: Context) -> bytes | None:
@@ -73,10 +73,10 @@ class Call:
         outcome, reason = _CANCELLED, _CANCELLED
         try:
             left_s = context.time_remaining()
-            with self._in_flight.counted(None if left_s is None else time.monotonic() + left_s) as patience:
+            with self._in_flight.counted(None if left_s is None else time.monotonic() + left_s) as deadline:
                 # Before anything of the request is read.
-                record = self._gate.record(self._policy, context, is_stream=self._is_stream)
-                reply = await self._run(request, context, record, patience)
+                record = self._interceptor.record(self._policy, context, is_stream=self._is_stream)
+                reply = await self._run(request, context, record, deadline)
                 outcome, reason = _OK, ""
                 return reply
         except Exception as error:
@@ -88,7 +88,7 @@ class Call:
             if record is not None:
                 record.leave(outcome, reason)
             else:
-                self._gate.turned_away(self._policy, outcome, reason)
+                self._interceptor.turned_away(self._policy, outcome, reason)
         # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
         del request, record
         with self._in_flight.telling():
@@ -118,22 +118,22 @@ class Unary:
         # A write is never refused, for what came before it has been computed.
         self._is_patient = policy.then is not None and not policy.then.is_read
 
-    async def run(self, data: bytes, _: Context, record: CallRecord, patience: Patience) -> bytes:
+    async def run(self, data: bytes, _: Context, record: CallRecord, deadline: Deadline) -> bytes:
         """The reply as bytes; raises what the method raises."""
         check_size(data)
-        project, until_s = self._project_of(data), patience.until_s
+        project, until_s = self._project_of(data), deadline.until_s
         queue = self._queue if len(data) <= _INLINE_BYTES else self._queue_of_large
-        reply = await queue.run(partial(self._begin, data, patience, record), project=project, until_s=until_s)
+        reply = await queue.run(partial(self._begin, data, deadline, record), project=project, until_s=until_s)
         if self._then is not None and callable(reply):
             finishing = partial(_finish, reply, record)
             return await self._then.run(finishing, project=project, until_s=until_s, is_patient=self._is_patient)
         return reply if isinstance(reply, bytes) else _seen(reply, record)
 
-    def _begin(self, data: bytes, patience: Patience, record: CallRecord) -> Any:
+    def _begin(self, data: bytes, deadline: Deadline, record: CallRecord) -> Any:
         """The reply as bytes, a future of the reply, or what makes it in the second half."""
         request: Any = parse(self._request_type, data)
         record.admit(request)
-        reply = self._answer(request, CallContext(record.caller, patience))
+        reply = self._answer(request, CallContext(record.caller, deadline))
         if not isinstance(reply, Message):
             return reply
         return _seen(reply, record, request.max_reply_bytes if self._has_max_reply else 0)
@@ -149,7 +149,12 @@ def _seen(reply: Message, record: CallRecord, most_bytes: int = 0) -> bytes:
 
 
 def handler(
-    descriptor: MethodDescriptor, answer: Answer, lanes: Lanes, in_flight: InFlight, feed: Feed, gate: Gate
+    descriptor: MethodDescriptor,
+    answer: Answer,
+    lanes: Lanes,
+    in_flight: InFlight,
+    feed: Feed,
+    interceptor: Interceptor,
 ) -> Handler:
     """The handler that gRPC calls for a method. It gets bytes, as it is registered without (de)serialisers.
 
@@ -159,57 +164,64 @@ def handler(
         lanes: The queues.
         in_flight: Counts calls.
         feed: Wakes streams of replies.
-        gate: Authenticates the callers.
+        interceptor: Authenticates the callers.
     """
     policy = policy_of(descriptor)
     if policy.lane.gives_stream:
-        return _stream_handler(descriptor, answer, lanes.queue_of(policy.lane), in_flight, feed, gate)
-    return unary_handler(descriptor, answer, lanes, in_flight, gate)
+        return _stream_handler(descriptor, answer, lanes.queue_of(policy.lane), in_flight, feed, interceptor)
+    return unary_handler(descriptor, answer, lanes, in_flight, interceptor)
 
 
 def unary_handler(
-    descriptor: MethodDescriptor, answer: Answer, lanes: Lanes, in_flight: InFlight, gate: Gate
+    descriptor: MethodDescriptor, answer: Answer, lanes: Lanes, in_flight: InFlight, interceptor: Interceptor
 ) -> Handler:
     """The handler that gRPC calls for a method with one reply; Args as for `handler`."""
     policy = policy_of(descriptor)
     unary = Unary(GetMessageClass(descriptor.input_type), policy, answer, lanes)
-    return grpc.unary_unary_rpc_method_handler(Call(policy, unary.run, in_flight, gate).answer)
+    return grpc.unary_unary_rpc_method_handler(Call(policy, unary.run, in_flight, interceptor).answer)
 
 
 def _stream_handler(
-    descriptor: MethodDescriptor, answer: Answer, queue: AdmissionQueue, in_flight: InFlight, feed: Feed, gate: Gate
+    descriptor: MethodDescriptor,
+    answer: Answer,
+    queue: AdmissionQueue,
+    in_flight: InFlight,
+    feed: Feed,
+    interceptor: Interceptor,
 ) -> Handler:
     policy, request_type = policy_of(descriptor), GetMessageClass(descriptor.input_type)
     project_of = ProjectName(request_type)
 
-    async def give_replies(data: bytes, context: Context, record: CallRecord, patience: Patience) -> None:
-        replies = ReplyStream(request_type, partial(_admitted, answer, record, patience), queue, feed)
+    async def give_replies(data: bytes, context: Context, record: CallRecord, deadline: Deadline) -> None:
+        replies = ReplyStream(request_type, partial(_admitted, answer, record, deadline), queue, feed)
         await replies.answer(data, _Guarded(context, record), caller_of(context))
 
-    async def answer_messages(_: object, context: Context, record: CallRecord, patience: Patience) -> None:
+    async def answer_messages(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
         # What answers the messages of one stream knows those before.
-        admitted = partial(_admitted, answer(), record, patience)
+        admitted = partial(_admitted, answer(), record, deadline)
         await answer_each(partial(_answer, request_type, admitted), project_of, queue, context, feed)
 
-    async def learn_batches(_: object, context: Context, record: CallRecord, patience: Patience) -> None:
-        admitted = partial(_admitted, answer, record, patience)
-        await LearnStream(admitted, queue, context, feed, patience, policy.method).run()
+    async def learn_batches(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
+        admitted = partial(_admitted, answer, record, deadline)
+        await LearnStream(admitted, queue, context, feed, deadline, policy.method).run()
 
     match policy.lane:
         case Lane.MESSAGES:
-            call = Call(policy, answer_messages, in_flight, gate, is_stream=True)
+            call = Call(policy, answer_messages, in_flight, interceptor, is_stream=True)
             return grpc.stream_stream_rpc_method_handler(call.answer)
         case Lane.BATCHES:
-            call = Call(policy, learn_batches, in_flight, gate, is_stream=True)
+            call = Call(policy, learn_batches, in_flight, interceptor, is_stream=True)
             return grpc.stream_stream_rpc_method_handler(call.answer)
-    return grpc.unary_stream_rpc_method_handler(Call(policy, give_replies, in_flight, gate, is_stream=True).answer)
+    return grpc.unary_stream_rpc_method_handler(
+        Call(policy, give_replies, in_flight, interceptor, is_stream=True).answer
+    )
 
 
-def _admitted(answer: Answer, record: CallRecord, patience: Patience, request: Message) -> Any:
+def _admitted(answer: Answer, record: CallRecord, deadline: Deadline, request: Message) -> Any:
     """Answer a message of a stream after checking the caller's token again, which may have been revoked meanwhile."""
     record.look_again()
     record.admit(request)
-    reply = answer(request, CallContext(record.caller, patience))
+    reply = answer(request, CallContext(record.caller, deadline))
     if isinstance(reply, Message):
         record.saw(reply)
     return reply

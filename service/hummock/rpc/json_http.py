@@ -31,7 +31,7 @@ from starlette.routing import Route
 from hummock.core.access import TokenInvalid
 from hummock.core.errors import StartError
 from hummock.local_http import Bodies, BodyRefused, BrokenOff, config_of, ends
-from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, Gate
+from hummock.rpc.interceptor import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, Interceptor
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, SERVICES, Address, UnixAddress
 from hummock.rpc.policy import name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_proto
@@ -77,7 +77,7 @@ class JsonHttp:
         *,
         also_named: Iterable[str] = (),
         tls: Tls | None = None,
-        gate: Gate | None = None,
+        interceptor: Interceptor | None = None,
     ) -> None:
         """Listens.
 
@@ -86,7 +86,7 @@ class JsonHttp:
             port: 0 takes a free one.
             also_named: Names besides localhost by which requests may call it, with a port or without.
             tls: Spoken there; None speaks plaintext.
-            gate: Knows callers by their tokens before their bodies are read; None leaves all to the service.
+            interceptor: Knows callers by their tokens before their bodies are read; None leaves all to the service.
 
         Raises:
             StartError: The address cannot be used.
@@ -94,7 +94,7 @@ class JsonHttp:
         self._listener = _listen(host, port)
         self._also_named = frozenset(name.lower() for name in also_named)
         self._tls = tls
-        self._gate = gate or Gate()
+        self._interceptor = interceptor or Interceptor()
         self._channel: grpc.Channel | None = None
         self._server: uvicorn.Server | None = None
         self._thread: Thread | None = None
@@ -123,7 +123,7 @@ class JsonHttp:
             ],
         )
         config = config_of(
-            app_of(self._channel, _names(self.port, self._also_named), self._gate, self._scheme),
+            app_of(self._channel, _names(self.port, self._also_named), self._interceptor, self._scheme),
             _DRAIN_S,
             ssl_context_factory=self._ssl_context if self._tls is not None else None,
             lifespan="off",
@@ -148,13 +148,13 @@ class JsonHttp:
         self._listener.close()
 
 
-def app_of(channel: grpc.Channel, names: frozenset[str], gate: Gate, scheme: str) -> Starlette:
+def app_of(channel: grpc.Channel, names: frozenset[str], interceptor: Interceptor, scheme: str) -> Starlette:
     """An application that answers each unary method of the contract.
 
     Args:
         channel: To the service.
         names: Allowed names in a request's Host. They keep out pages whose own name resolves to this machine.
-        gate: Authenticates callers by their tokens.
+        interceptor: Authenticates callers by their tokens.
         scheme: Scheme in the Origin of pages that this address itself serves.
     """
     methods = {name_of(method): method for service in SERVICES for method in service.methods}
@@ -165,7 +165,7 @@ def app_of(channel: grpc.Channel, names: frozenset[str], gate: Gate, scheme: str
         try:
             _check_caller(headers, names, scheme)
             method = _method(methods, request)
-            _check_token(gate, headers)
+            _check_token(interceptor, headers)
             async with bodies.whole(request.receive) as body:
                 is_read = True
                 sent = await run_in_threadpool(_parsed, method, body)
@@ -244,10 +244,10 @@ def _method(methods: Mapping[str, MethodDescriptor], request: Request) -> Method
     return method
 
 
-def _check_token(gate: Gate, headers: Headers) -> None:
+def _check_token(interceptor: Interceptor, headers: Headers) -> None:
     """Check the token before a body is read; the service checks it again. Raises: TokenInvalid."""
     tokens = headers.getlist(AUTHORIZATION)
-    gate.caller_of(tokens[0] if tokens else None, is_over_http=True)
+    interceptor.caller_of(tokens[0] if tokens else None, is_over_http=True)
 
 
 def _parsed(method: MethodDescriptor, body: bytes) -> Message:

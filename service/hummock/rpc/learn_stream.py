@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 from google.protobuf.message import Message
 
+from hummock.core.deadline import Deadline
 from hummock.core.errors import HummockError, InvalidRequest, Unavailable
-from hummock.core.patience import Patience
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import known, to_proto
 from hummock.rpc.streams import Feed, Messages, read_next
@@ -50,7 +50,7 @@ class LearnStream:
     """
 
     def __init__(
-        self, learn: Learn, queue: AdmissionQueue, wire: Messages, feed: Feed, patience: Patience, method: str
+        self, learn: Learn, queue: AdmissionQueue, wire: Messages, feed: Feed, deadline: Deadline, method: str
     ) -> None:
         """Answer a stream that has been opened.
 
@@ -59,14 +59,14 @@ class LearnStream:
             queue: The queue that it runs on.
             wire: The stream.
             feed: Signals that the service stops.
-            patience: How long the caller waits for what it has sent.
+            deadline: How long the caller waits for what it has sent.
             method: The method's name, for the log.
         """
         self._learn = learn
         self._queue = queue
         self._wire = wire
         self._feed = feed
-        self._patience = patience
+        self._deadline = deadline
         self._method = method
         self._places = asyncio.Semaphore(IN_FLIGHT)
         self._batches: asyncio.Queue[_Batch | None] = asyncio.Queue()
@@ -100,7 +100,7 @@ class LearnStream:
             data = await read_next(self._wire, self._feed)
         except Unavailable as stopping:
             # What is embedded now would keep everybody waiting; what waits for the disk is written.
-            self._patience.end(stopping)
+            self._deadline.end(stopping)
             self._broken = stopping
             return None
         return None if data is None else await self._begin(data, tasks)
@@ -135,7 +135,7 @@ class LearnStream:
             return await self._fail(error)
 
     def _store_now(self, request: pb.LearnStreamRequest) -> Any:
-        self._patience.check()
+        self._deadline.check()
         check(request)
         return self._learn(_batch(request))
 

@@ -101,7 +101,7 @@ class LearningServicer:
     def ReplayLearning(self, request: pb.ReplayLearningRequest, call: CallContext) -> pb.ReplayLearningResponse:
         """Rebuilds the state from the log."""
         project = project_read(request, self._require)
-        replayed = self._learning.replay(project, learning_messages.fork_of(request), call.patience)
+        replayed = self._learning.replay(project, learning_messages.fork_of(request), call.deadline)
         return learning_messages.replay_response(replayed)
 
     def ListLearningEvents(

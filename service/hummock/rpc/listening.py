@@ -14,7 +14,7 @@ from pathlib import Path
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
-from hummock.access.door import Exposure
+from hummock.access.authenticator import Exposure
 from hummock.core.errors import StartError, Unavailable
 from hummock.rpc.admission import InFlight
 from hummock.rpc.status import LARGEST_REPLY_BYTES

@@ -9,6 +9,7 @@ from dataclasses import replace
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from hummock.core.access import LOCAL, Caller, Verb
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import (
     Changes,
@@ -32,8 +33,7 @@ from hummock.core.memory import (
     QueryVector,
     Updated,
 )
-from hummock.core.patience import ENDLESS, Patience
-from hummock.core.review import Held
+from hummock.core.review import Quarantined
 from hummock.core.secrets import SecretsFound
 from hummock.memories.forget import ForgetCommand, Receipt
 from hummock.memories.review import ReviewCommand
@@ -57,7 +57,7 @@ _SENT_ORIGIN = {origin: memory_pb2.Origin.ValueType(origin) for origin in Origin
 
 def learn_command(
     request: context_service_pb2.LearnRequest,
-    patience: Patience = ENDLESS,
+    deadline: Deadline = NO_DEADLINE,
     writer: str = "",
     *,
     is_batch: bool = False,
@@ -72,7 +72,7 @@ def learn_command(
         fingerprint=values.fingerprint(request) if request.request_id else b"",
         is_deferred=(request.embedding or default) == context_service_pb2.EMBEDDING_MODE_DEFERRED,
         is_bulk=is_batch,
-        patience=patience,
+        deadline=deadline,
     )
 
 
@@ -174,7 +174,7 @@ def review_command(
     )
 
 
-def held_memory(held: Held) -> memory_service_pb2.HeldMemory:
+def held_memory(held: Quarantined) -> memory_service_pb2.HeldMemory:
     """A memory held for review, with all that it would become."""
     message = memory_service_pb2.HeldMemory(memory=memory(held.memory, with_raw=True), families=held.families)
     values.set_timestamp(message.hold_time, held.hold_time)

@@ -73,7 +73,7 @@ class MemoryServicer:
         # Decided in one look: who reads while others are written sees all of a batch or nothing.
         there = ids if len(ids) <= _READ_AT_ONCE else self._those_there(project, ids, request.min_seq)
         for start in range(0, len(ids), _READ_AT_ONCE):
-            call.patience.check()
+            call.deadline.check()
             some = ids[start : start + _READ_AT_ONCE]
             # Where there is no room any more, only whether they are there is of interest.
             found = self._garden.get(project, some, request.min_seq, full=full and left_bytes > 0)
@@ -146,7 +146,7 @@ class MemoryServicer:
             deleted = self._garden.delete(project, request_id, ids, fingerprint)
         else:
             deleted = self._garden.delete_where(
-                project, request_id, where, fingerprint, only_count=request.dry_run, patience=call.patience
+                project, request_id, where, fingerprint, only_count=request.dry_run, deadline=call.deadline
             )
         return memory_messages.delete_response(deleted)
 
@@ -155,7 +155,7 @@ class MemoryServicer:
         command = memory_messages.to_forget(request)
         self._require(command.project)
         forget = self._forget.count if request.dry_run else self._forget
-        receipt, seq = forget(command, call.patience)
+        receipt, seq = forget(command, call.deadline)
         return memory_messages.forget_response(receipt, seq)
 
     def ListReview(self, request: pb.ListReviewRequest, call: CallContext) -> pb.ListReviewResponse:

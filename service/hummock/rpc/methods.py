@@ -15,7 +15,7 @@ from hummock.rpc.admin_service import AdminServicer
 from hummock.rpc.admission import InFlight, Load
 from hummock.rpc.context_service import ContextServicer
 from hummock.rpc.dispatch import Call, Handler, handler
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.learning_service import LearningServicer
 from hummock.rpc.listening import SERVICES
@@ -54,7 +54,7 @@ def handlers(
     lanes: Lanes,
     in_flight: InFlight,
     feed: Feed,
-    gate: Gate,
+    interceptor: Interceptor,
     activity: Callable[[], Activity] | None = None,
 ) -> list[grpc.GenericRpcHandler]:
     """A handler of all methods; every request's rules are compiled. Raises: ValueError where the table is wrong."""
@@ -66,11 +66,11 @@ def handlers(
     for service in SERVICES:
         for descriptor in service.methods:
             policy, answer = policy_of(descriptor), getattr(answers[service.name], descriptor.name)
-            answering[policy.method] = handler(descriptor, answer, lanes, in_flight, feed, gate)
+            answering[policy.method] = handler(descriptor, answer, lanes, in_flight, feed, interceptor)
             refusing[policy.method] = grpc.stream_unary_rpc_method_handler(
-                Call(policy, _refuse, in_flight, gate).answer
+                Call(policy, _refuse, in_flight, interceptor).answer
             )
-    return [_TokenFirst(gate, answering, refusing)]
+    return [_TokenFirst(interceptor, answering, refusing)]
 
 
 class _TokenFirst(grpc.GenericRpcHandler):
@@ -79,14 +79,16 @@ class _TokenFirst(grpc.GenericRpcHandler):
     What refuses is of a method that takes a stream, for gRPC reads the one message of others before it calls them.
     """
 
-    def __init__(self, gate: Gate, answering: Mapping[str, Handler], refusing: Mapping[str, Handler]) -> None:
-        self._gate = gate
+    def __init__(
+        self, interceptor: Interceptor, answering: Mapping[str, Handler], refusing: Mapping[str, Handler]
+    ) -> None:
+        self._interceptor = interceptor
         self._answering = answering
         self._refusing = refusing
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
         """The handler of a call; None of an unknown method."""
-        is_known = self._gate.knows(handler_call_details.invocation_metadata or ())
+        is_known = self._interceptor.knows(handler_call_details.invocation_metadata or ())
         return (self._answering if is_known else self._refusing).get(handler_call_details.method)
 
 

@@ -18,7 +18,7 @@ from hummock.recall.cache import CachedRecall
 from hummock.rpc.admission import InFlight
 from hummock.rpc.context_service import RecallServicer
 from hummock.rpc.dispatch import Context, Handler, unary_handler
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, SERVICES, Address, bind, drain, server_options
 from hummock.rpc.policy import name_of
@@ -60,7 +60,7 @@ async def serve_recalls(
     address: Address,
     service: str,
     *,
-    gate: Gate,
+    interceptor: Interceptor,
     tls: Tls | None,
     until: asyncio.Event,
     on_listening: Callable[[Address], None],
@@ -72,7 +72,7 @@ async def serve_recalls(
         lanes: The queues on which they run; nothing is written here.
         address: To listen on, shared with other processes.
         service: The target that answers all other calls.
-        gate: Authenticates callers; all other calls pass that of the service.
+        interceptor: Authenticates callers; all other calls pass that of the service.
         tls: Spoken there, as the service does.
         until: Ends it.
         on_listening: Gets the address, with the port that was chosen, once calls are let in.
@@ -84,7 +84,7 @@ async def serve_recalls(
     in_flight, servicer = InFlight(), RecallServicer(recall)
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
         handlers = _Handlers(
-            unary_handler(_RECALL, servicer.Recall, lanes, in_flight, gate), Forward(channel, in_flight)
+            unary_handler(_RECALL, servicer.Recall, lanes, in_flight, interceptor), Forward(channel, in_flight)
         )
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True, has_inside=False))
         bound = bind(server, address, tls)

@@ -18,7 +18,7 @@ from grpc_reflection.v1alpha import reflection
 
 from hummock.core.activity import Activity
 from hummock.rpc.admission import InFlight
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import (
     DRAIN_S,
@@ -46,13 +46,13 @@ class Access:
     """Access control of a server.
 
     Attributes:
-        gate: Authenticates callers by their tokens.
+        interceptor: Authenticates callers by their tokens.
         tls: Spoken on ports; Unix sockets stay plain. None speaks plaintext.
         allow_remote_plaintext: Whether other machines may reach it without encryption.
         has_reflection: Whether any client may read the contract by reflection.
     """
 
-    gate: Gate = field(default_factory=Gate)
+    interceptor: Interceptor = field(default_factory=Interceptor)
     tls: Tls | None = None
     allow_remote_plaintext: bool = False
     has_reflection: bool = True
@@ -63,7 +63,7 @@ class Access:
             address,
             is_encrypted=self.tls is not None,
             allow_remote_plaintext=self.allow_remote_plaintext,
-            has_tokens=self.gate.has_tokens,
+            has_tokens=self.interceptor.has_tokens,
         )
 
 
@@ -125,7 +125,7 @@ class Server:
         in_flight, feed, checks = InFlight(), Feed(), health.aio.HealthServicer()
         use_cases.follow(feed.tell)
         server = aio.server(
-            handlers=handlers(use_cases, lanes, in_flight, feed, access.gate, activity),
+            handlers=handlers(use_cases, lanes, in_flight, feed, access.interceptor, activity),
             options=server_options(shares_port=shares_port, has_inside=inside is not None),
         )
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import LearnStatus
-from hummock.core.patience import ENDLESS, Patience
 from hummock.core.session import (
     AppendMessage,
     ChangeSession,
@@ -109,7 +109,7 @@ class SessionServicer:
     def UpdateMessage(self, request: pb.UpdateMessageRequest, call: CallContext) -> pb.UpdateMessageResponse:
         """Changes the named texts of a message, and the memory that it was learnt as."""
         with inside(request.project, self._require):
-            written = self._messages.update(update_message(request, call.patience, call.caller.writer))
+            written = self._messages.update(update_message(request, call.deadline, call.caller.writer))
         updated = written.reply
         return pb.UpdateMessageResponse(
             id=request.message.id,
@@ -226,7 +226,9 @@ def append_message(request: pb.AppendMessageRequest) -> AppendMessage:
     )
 
 
-def update_message(request: pb.UpdateMessageRequest, patience: Patience = ENDLESS, writer: str = "") -> UpdateMessage:
+def update_message(
+    request: pb.UpdateMessageRequest, deadline: Deadline = NO_DEADLINE, writer: str = ""
+) -> UpdateMessage:
     """The texts that the mask names, while somebody waits for it; `writer` is the name of its token."""
     named = frozenset(request.update_mask.paths)
     if not named or not named.issubset(_MESSAGE_FIELDS):
@@ -242,7 +244,7 @@ def update_message(request: pb.UpdateMessageRequest, patience: Patience = ENDLES
         content=request.message.content if "content" in named else None,
         raw=request.message.raw if "raw" in named else None,
         deletes_following=request.delete_following,
-        patience=patience,
+        deadline=deadline,
         writer=writer,
     )
 
@@ -289,7 +291,7 @@ def messages(stored: Iterable[SessionMessage]) -> list[session_pb2.ChatMessage]:
 
 
 def turn_command(
-    request: context_service_pb2.LearnTurnRequest, patience: Patience = ENDLESS, writer: str = ""
+    request: context_service_pb2.LearnTurnRequest, deadline: Deadline = NO_DEADLINE, writer: str = ""
 ) -> LearnTurnCommand:
     """A turn to be learnt, while somebody waits for it; `writer` is the name of its token."""
     user, assistant = _parse_side("user", request.user), _parse_side("assistant", request.assistant)
@@ -307,7 +309,7 @@ def turn_command(
         assistant=assistant,
         used_memory_ids=values.identifiers("used_memory_ids", request.used_memory_ids),
         replaces_answer=request.replace_answer,
-        patience=patience,
+        deadline=deadline,
         writer=writer,
     )
 

@@ -25,7 +25,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from hummock.rpc.gate import EndedCall, stage_name
+from hummock.rpc.interceptor import EndedCall, stage_name
 
 _SEND_S: Final = 3.0
 """Longest time, in seconds, to send a batch, with repeated attempts; the service waits for one when it stops."""

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from hummock.config import Settings
 from hummock.core.activity import Activity
-from hummock.rpc.gate import Meter
+from hummock.rpc.interceptor import Meter
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.use_cases import UseCases
 from hummock.wiring.parts import Say

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hummock import models
-from hummock.access.door import Door
+from hummock.access.authenticator import Authenticator
 from hummock.config import LlmSettings, Settings
 from hummock.core.recall import CrossEncoding, Degradation, IntentMode
 from hummock.ports.models import Clock, Embedder, Reranker
@@ -22,7 +22,7 @@ from hummock.recall.intent import AskIntent
 from hummock.recall.pipeline import Recall
 from hummock.recall.rerank import CrossEncode
 from hummock.recall.stale import stale_note
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.listening import exposure_of, parse_address
 from hummock.rpc.server import Access
 from hummock.rpc.tls import Tls, TlsFiles
@@ -75,7 +75,7 @@ def access_of(settings: Settings) -> Access:
         )
     exposure = exposure_of(parse_address(address_of(settings)))
     return Access(
-        gate=Gate(Door(settings.data_dir, exposure), slow_s=slow_s_of(settings)),
+        interceptor=Interceptor(Authenticator(settings.data_dir, exposure), slow_s=slow_s_of(settings)),
         tls=tls,
         allow_remote_plaintext=settings.allow_remote_plaintext,
         has_reflection=settings.reflection,

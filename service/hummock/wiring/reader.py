@@ -77,7 +77,7 @@ def _answer(
     storage, access = settings.storage, access_of(settings)
     ledger = ledger_of_reader(ledger_descriptor)
     with (
-        tracing(settings, access.gate, say) as traced,
+        tracing(settings, access.interceptor, say) as traced,
         closing(
             store.open_reads(
                 settings.data_dir,
@@ -92,7 +92,7 @@ def _answer(
     ):
         reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
         lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads, stream=reads)
-        access.gate.meters = (ledger, *meters_of_reader(settings), *traced)
+        access.interceptor.meters = (ledger, *meters_of_reader(settings), *traced)
         collect_garbage_seldom()
         beating: list[asyncio.Task[None]] = []
 
@@ -115,7 +115,7 @@ def _answer(
                 lanes,
                 parse_address(address),
                 service,
-                gate=access.gate,
+                interceptor=access.interceptor,
                 tls=access.tls,
                 until=ended,
                 on_listening=listening,

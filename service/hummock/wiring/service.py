@@ -112,7 +112,7 @@ def serve(
         """Takes what may change while it runs; tokens and files of TLS are looked at by themselves."""
         now = again()
         if now is not None:
-            access.gate.slow_s = slow_s_of(now)
+            access.interceptor.slow_s = slow_s_of(now)
 
     def listening(bound: Address) -> None:
         if http is not None:
@@ -132,7 +132,7 @@ def serve(
         console_beside(settings.console_port, say) as console,
         _run_readers(settings, inside, ledgers.readers) as readers,
         open_use_cases(settings, say) as use_cases,
-        _auditing(settings) as access.gate.audit,
+        _auditing(settings) as access.interceptor.audit,
         _lanes(settings) as lanes,
         ExitStack() as watching,
     ):
@@ -141,8 +141,8 @@ def serve(
             return ledgers.activity(use_cases.load(), lanes.load(), readers.processes.living() if readers else 0)
 
         metered = watching.enter_context(metering(settings, use_cases, lanes, activity, say))
-        traced = watching.enter_context(tracing(settings, access.gate, say))
-        access.gate.meters = (ledgers.own, *metered, *traced)
+        traced = watching.enter_context(tracing(settings, access.interceptor, say))
+        access.interceptor.meters = (ledgers.own, *metered, *traced)
         collect_garbage_seldom()
         asyncio.run(
             serve_calls(
@@ -181,7 +181,13 @@ def _json_http(settings: Settings, access: Access) -> Iterator[JsonHttp | None]:
     from hummock.rpc.json_http import JsonHttp
 
     with closing(
-        JsonHttp("127.0.0.1", settings.http_port, also_named=settings.http_hosts, tls=access.tls, gate=access.gate)
+        JsonHttp(
+            "127.0.0.1",
+            settings.http_port,
+            also_named=settings.http_hosts,
+            tls=access.tls,
+            interceptor=access.interceptor,
+        )
     ) as http:
         yield http
 

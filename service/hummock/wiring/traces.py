@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hummock.config import Settings
-from hummock.rpc.gate import Gate, Meter
+from hummock.rpc.interceptor import Interceptor, Meter
 from hummock.wiring.parts import Say
 
 
 @contextmanager
-def tracing(settings: Settings, gate: Gate, say: Say) -> Iterator[tuple[Meter, ...]]:
-    """What makes spans of the gate's calls, for as long as the block runs."""
+def tracing(settings: Settings, interceptor: Interceptor, say: Say) -> Iterator[tuple[Meter, ...]]:
+    """What makes spans of the interceptor's calls, for as long as the block runs."""
     if not settings.traces.endpoint:
         yield ()
         return
@@ -20,6 +20,6 @@ def tracing(settings: Settings, gate: Gate, say: Say) -> Iterator[tuple[Meter, .
     from hummock.traces.spans import spans_to
 
     with spans_to(settings.traces.endpoint, settings.traces.ratio) as spans:
-        gate.reads_traces = True
+        interceptor.reads_traces = True
         say(f"traces to {settings.traces.endpoint}")
         yield (spans,)

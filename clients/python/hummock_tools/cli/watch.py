@@ -75,7 +75,7 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
     from hummock_tools.indexing import MissingExtra
     from hummock_tools.indexing.folder import Folder
     from hummock_tools.indexing.sync import counting
-    from hummock_tools.indexing.watch import CannotWatch, Follower, Told, changes_of
+    from hummock_tools.indexing.watch import CannotWatch, Follower, WatchCallbacks, changes_of
 
     resolved = resolved_target(target)
     meter = Meter()
@@ -102,7 +102,7 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
             meter.say(f"left out: {printable(path)} ({reason})")
 
     try:
-        told = Told(on_away=away, on_trouble=trouble, on_progress=show)
+        told = WatchCallbacks(on_away=away, on_trouble=trouble, on_progress=show)
         folder = Folder(root, name, on_file=counting(show), on_skip=skip)
         follower = Follower(folder, project, dial, told)
         with meter:

@@ -27,7 +27,7 @@ _NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class StoredFragment:
     """A memory of the indexer at the service: its index by name, and its root, which older ones do not record."""
 
     id: str
@@ -52,7 +52,7 @@ class OtherIndex:
 class Indexed:
     """All indexer memories of a project."""
 
-    def __init__(self, held: Iterable[Held], path: str) -> None:
+    def __init__(self, held: Iterable[StoredFragment], path: str) -> None:
         """Read what is listed.
 
         Args:
@@ -88,18 +88,18 @@ class Indexed:
             raise ValueError(f"{path} has the indexes {', '.join(sorted(names))}: give the --name of one")
         return min(names, default=None)
 
-    def of(self, name: str, root: str) -> list[Held]:
+    def of(self, name: str, root: str) -> list[StoredFragment]:
         """Memories recorded for a root under a name."""
         return [each for each in self.held if (each.name, each.root) == (name, root)]
 
-    def others(self, mine: Collection[Held]) -> tuple[OtherIndex, ...]:
+    def others(self, mine: Collection[StoredFragment]) -> tuple[OtherIndex, ...]:
         """The indexes of what is not mine, by name and root."""
         ids = {each.id for each in mine}
         counts = Counter((each.name, each.root) for each in self.held if each.id not in ids)
         return tuple(OtherIndex(name=name, root=root, memories=count) for (name, root), count in sorted(counts.items()))
 
 
-def _share_ids(tree: Tree, other: Held) -> bool:
+def _share_ids(tree: Tree, other: StoredFragment) -> bool:
     """True if one of two indexes has no name and contains a folder with the other's name, so that ids may collide."""
     if not tree.name:
         return bool(other.name) and tree.lists(f"{other.name}/")
@@ -144,7 +144,7 @@ def _prefix(tree: Tree) -> str:
     return escaped(f"{tree.name}/{tree.part}" if tree.name else tree.part)
 
 
-def _has_half(tree: Tree, older: Sequence[Held]) -> bool:
+def _has_half(tree: Tree, older: Sequence[StoredFragment]) -> bool:
     """True if the tree has at least half of the memories that an index of the folder holds under another name."""
     local, prefix = tree.hashes(), _prefix(tree)
     moved = (each.id.removeprefix(escaped(f"{each.name}/")) if each.name else each.id for each in older)
@@ -292,7 +292,7 @@ class Folder:
         own.release()
         return own.counts.files > 0
 
-    def _mine(self, tree: Tree, indexed: Indexed) -> list[Held]:
+    def _mine(self, tree: Tree, indexed: Indexed) -> list[StoredFragment]:
         """Memories that the tree owns; those that it no longer contains are deleted."""
         answered = {root_of(tree.root), ""}
         if tree.name:

@@ -20,7 +20,7 @@ from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb
 from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
-from hummock_tools.indexing.folder import Folder, Held, Indexed, OtherIndex, made_names, root_of
+from hummock_tools.indexing.folder import Folder, Indexed, OtherIndex, StoredFragment, made_names, root_of
 from hummock_tools.indexing.project_info import MOST_NAMED, Made
 from hummock_tools.indexing.skips import OnSkip, SkipReason, WalkCounts
 from hummock_tools.indexing.tree import Guessed, OnFile, Tree, shown_root
@@ -243,7 +243,7 @@ class _Service:
         is_indexers = info is not None and info.path_origin == memory_pb2.ORIGIN_INDEXER
         return Indexed(held, info.path if info is not None and is_indexers else "")
 
-    def _listed(self) -> Iterator[Held]:
+    def _listed(self) -> Iterator[StoredFragment]:
         request = memory_service_pb2.ListMemoriesRequest(
             project=self.project,
             filter=memory_pb2.MemoryFilter(
@@ -258,7 +258,7 @@ class _Service:
         while True:
             page = self._memories.ListMemories(request, timeout=_UNARY_TIMEOUT_S)
             for memory in page.memories:
-                yield Held(
+                yield StoredFragment(
                     id=memory.id,
                     source_hash=memory.source_hash,
                     name=index_name(memory.tags),

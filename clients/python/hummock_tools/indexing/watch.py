@@ -41,7 +41,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class WatchCallbacks:
     """Callbacks for events between batches.
 
     Attributes:
@@ -62,7 +62,7 @@ class CannotWatch(Exception):
 class Follower:
     """Keeps a project of the service in step with one folder. Several may follow the same one, or a part of it."""
 
-    def __init__(self, folder: Folder, project: str, dial: Dial, told: Told, wait: Wait = time.sleep) -> None:
+    def __init__(self, folder: Folder, project: str, dial: Dial, told: WatchCallbacks, wait: Wait = time.sleep) -> None:
         """Prepares to follow a folder; nothing is read or sent yet.
 
         Args:

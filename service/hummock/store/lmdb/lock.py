@@ -19,17 +19,17 @@ _USED = b"used\n"
 """Follows the process, once the directory has a database."""
 
 
-class Held(Protocol):
+class LockFile(Protocol):
     """An open lock file, which keeps other processes out until it is closed."""
 
     def release(self) -> None:
         """Closes the file."""
 
 
-_held: WeakSet[Held] = WeakSet()
+_held: WeakSet[LockFile] = WeakSet()
 
 
-def let_go_in_child(held: Held) -> None:
+def let_go_in_child(held: LockFile) -> None:
     """Has a forked child close its copy, which would keep others out after its parent's end."""
     _held.add(held)
 

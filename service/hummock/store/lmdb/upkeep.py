@@ -22,7 +22,7 @@ HELD_S = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Held(NamedTuple):
+class OldestReader(NamedTuple):
     """The oldest transaction that reads: of which process, and what it sees."""
 
     pid: int
@@ -38,7 +38,7 @@ class Upkeep:
         self._clock = clock
         self._file_fault: HummockError | None = None
         self._looked_s = clock.monotonic()
-        self._held: Held | None = None
+        self._held: OldestReader | None = None
         self._held_since_s = self._looked_s
 
     @property
@@ -84,13 +84,13 @@ class Upkeep:
         if cleared:
             _log.warning("%d readers of the database had died without a word; what they held is free", cleared)
         oldest = self._environment.oldest_reader()
-        if oldest is None or Held(*oldest) != self._held:
-            self._held, self._held_since_s = oldest and Held(*oldest), now_s
+        if oldest is None or OldestReader(*oldest) != self._held:
+            self._held, self._held_since_s = oldest and OldestReader(*oldest), now_s
         elif now_s - self._held_since_s >= HELD_S:
-            self._warn(Held(*oldest), now_s - self._held_since_s)
+            self._warn(OldestReader(*oldest), now_s - self._held_since_s)
             self._held_since_s = now_s
 
-    def _warn(self, held: Held, held_s: float) -> None:
+    def _warn(self, held: OldestReader, held_s: float) -> None:
         _log.warning(
             "process %d%s has read from the database for %.0f s and %d writes; the file grows until it ends",
             held.pid,

@@ -1,6 +1,6 @@
 """Everything of one store in another one, of whichever engine: copied online, project by project."""
 
-from hummock.store.moving.copying import Copied, CopiedProject, Outcome, Told
+from hummock.store.moving.copying import Copied, CopiedProject, CopyCallbacks, Outcome
 from hummock.store.moving.ends import copy_between, is_database, places_of
 
-__all__ = ["Copied", "CopiedProject", "Outcome", "Told", "copy_between", "is_database", "places_of"]
+__all__ = ["Copied", "CopiedProject", "CopyCallbacks", "Outcome", "copy_between", "is_database", "places_of"]

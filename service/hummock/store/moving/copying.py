@@ -101,7 +101,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class CopyCallbacks:
     """Callbacks for the progress.
 
     Attributes:
@@ -113,10 +113,12 @@ class Told:
     done: Callable[[CopiedProject], None] = lambda project: None
 
 
-_NOBODY = Told()
+_NOBODY = CopyCallbacks()
 
 
-def copy(source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: Told = _NOBODY) -> Copied:
+def copy(
+    source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: CopyCallbacks = _NOBODY
+) -> Copied:
     """Copies all that a store has; what was copied before and has not changed is not copied again.
 
     Args:
@@ -134,7 +136,7 @@ def copy(source: Engine, target: Engine, claims: Claims, *, replaces: bool = Fal
 class _Copying:
     """One run."""
 
-    def __init__(self, source: Engine, target: Engine, claims: Claims, replaces: bool, told: Told) -> None:
+    def __init__(self, source: Engine, target: Engine, claims: Claims, replaces: bool, told: CopyCallbacks) -> None:
         self._source = source
         self._target = target
         self._replaces = replaces

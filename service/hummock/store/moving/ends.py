@@ -11,7 +11,7 @@ from hummock.ports.claims import Claims
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES
 from hummock.store.lmdb.claims import OnlyWriter
 from hummock.store.lmdb.environment import Environment, recorded_directory
-from hummock.store.moving.copying import Copied, Told, copy
+from hummock.store.moving.copying import Copied, CopyCallbacks, copy
 from hummock.store.moving.moment import Moment
 from hummock.store.moving.refusals import CopiedOntoItself, NotADatabase, NothingToCopy, SpacesDiffer, WordsOutdated
 from hummock.store.tables.engine import TABLE_NAMES, Engine
@@ -36,7 +36,7 @@ def copy_between(
     target: str,
     *,
     replaces: bool = False,
-    told: Told | None = None,
+    told: CopyCallbacks | None = None,
     map_bytes: int = MAP_BYTES,
     say: Say = lambda line: None,
 ) -> Copied:
@@ -62,7 +62,7 @@ def copy_between(
         _require_current(read, recorded)
         with _written(target, space, map_bytes) as (written, claims):
             reanalyse(written, claims, say)
-            return copy(read, written, claims, replaces=replaces, told=told or Told())
+            return copy(read, written, claims, replaces=replaces, told=told or CopyCallbacks())
 
 
 def places_of(source: str, target: str) -> tuple[str, str]:

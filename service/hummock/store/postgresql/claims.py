@@ -86,7 +86,7 @@ class LeasedClaims:
         """
         self._database = database
         self._lease_s = lease_s
-        self._gate = Lock()
+        self._interceptor = Lock()
         self._followers: tuple[Callable[[], None], ...] = ()
         self._id, self._fences = "", frozenset[int]()
         # Work of which the database may have a claim of this service that the service does not know of.
@@ -110,14 +110,14 @@ class LeasedClaims:
         if not rows:
             return None
         claim = Claim(work=work, project=project, fence=rows[0][0], holder=me)
-        with self._gate:
+        with self._interceptor:
             if me == self._id:
                 self._fences |= {claim.fence}
         return claim
 
     def release(self, claim: Claim) -> None:
         """Leaves the work; see `ports.Claims`. Where the database does not answer, the next renewal does it."""
-        with self._gate:
+        with self._interceptor:
             self._fences -= {claim.fence}
         key = keys.project_name_key(claim.project)
         try:
@@ -131,7 +131,7 @@ class LeasedClaims:
 
     def follow(self, follower: Callable[[], None]) -> None:
         """Tells of services that have died; see `ports.Claims`."""
-        with self._gate:
+        with self._interceptor:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class LeasedClaims:
             self._begin(connection)
         for work, project in self._doubtful:
             connection.execute(_DISCARD, (self._id, work, project, list(self._fences)))
-            with self._gate:
+            with self._interceptor:
                 self._doubtful -= {(work, project)}
         # Whoever does nothing for others leaves it to those who do.
         if self._followers and connection.execute(_BURY, (self._id,)).rowcount:
@@ -159,14 +159,14 @@ class LeasedClaims:
             connection.execute(_SWEEP)
 
     def _doubt(self, work: Work, project: str) -> None:
-        with self._gate:
+        with self._interceptor:
             self._doubtful |= {(work.value, keys.project_name_key(project))}
 
     def _begin(self, connection: PatientConnection) -> None:
         """Begins a lease. It has another name than the one before, whose claims are void for good."""
         begun = uuid4().hex
         connection.execute(_REGISTER, (begun, self._lease_s))
-        with self._gate:
+        with self._interceptor:
             self._id, self._fences = begun, frozenset()
 
     def _tell(self) -> None:

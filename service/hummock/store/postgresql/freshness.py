@@ -33,13 +33,13 @@ class FreshProjects(TableProjects):
     def __init__(self, database: Database, now: Callable[[], float], recent: RecentReads) -> None:
         super().__init__(database, now, recent)
         self._database = database
-        self._gate = Lock()
+        self._interceptor = Lock()
         self._running: dict[int, _Look] = {}
         self._next: dict[int, _Look] = {}
 
     def seq(self, number: int) -> int:
         """The writes that a project has accepted, of all services. Raises: ProjectGone, DatabaseUnreachable."""
-        with self._gate:
+        with self._interceptor:
             before = self._running.get(number)
             look = None if before is None else self._next.get(number)
             is_first = look is None
@@ -59,7 +59,7 @@ class FreshProjects(TableProjects):
     def _look(self, number: int, look: _Look, before: _Look | None) -> None:
         if before is not None:
             before.is_done.wait()
-            with self._gate:
+            with self._interceptor:
                 self._running[number] = self._next.pop(number)
         try:
             # Whoever waited for a look in vain has waited long enough. A failure tells nobody what is outdated.
@@ -69,7 +69,7 @@ class FreshProjects(TableProjects):
         except Exception as error:
             look.error = error
         finally:
-            with self._gate:
+            with self._interceptor:
                 if self._running.get(number) is look:
                     del self._running[number]
             look.is_done.set()

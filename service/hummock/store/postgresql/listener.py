@@ -33,7 +33,7 @@ class Listener:
         self._database = database
         self._seqs = seqs
         self._followers: tuple[Callable[[str, int], None], ...] = ()
-        self._gate = Lock()
+        self._interceptor = Lock()
         self._ending = Event()
         self._is_deaf = False
         self._thread = Thread(target=self._run, name="hummock-listener", daemon=True)
@@ -41,7 +41,7 @@ class Listener:
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Tells of every write from now on: its project, and the project's seq after it."""
-        with self._gate:
+        with self._interceptor:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:

@@ -137,7 +137,7 @@ class Tables:
         expiry: When a memory ends, and its doc, to nothing (`expiry.py`).
         pending: Doc to nothing, where the vectors of a memory are still to be made.
         settings: Project to ProjectSettings (`record_codec.py`).
-        review: Memory id to Held (`review.py`).
+        review: Memory id to Quarantined (`review.py`).
         ops: Seq and number to an operation (`op_log.py`).
         removed: Seq and number of an operation to the id of the memory that it removed.
         request: Request id to RequestRecord.

@@ -15,7 +15,7 @@ from msgspec.structs import astuple, fields
 from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.recall import DecayMode
-from hummock.core.review import Held, ReviewPolicy
+from hummock.core.review import Quarantined, ReviewPolicy
 from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.store.errors import EntryDamaged
@@ -168,7 +168,7 @@ decode_directory = msgspec.msgpack.Decoder(DirectoryRecord).decode
 decode_reanalysed = msgspec.msgpack.Decoder(Reanalysed).decode
 decode_project = msgspec.msgpack.Decoder(ProjectRecord).decode
 decode_payload = msgspec.msgpack.Decoder(Payload).decode
-decode_held = msgspec.msgpack.Decoder(Held).decode
+decode_held = msgspec.msgpack.Decoder(Quarantined).decode
 decode_request = msgspec.msgpack.Decoder(RequestRecord).decode
 
 _PAYLOAD = Memory.__struct_fields__.index("payload")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from hummock.core.review import Held, HeldPage
+from hummock.core.review import Quarantined, QuarantinedPage
 from hummock.store.tables import keys, sealed
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.tables.projects import project_number
@@ -26,13 +26,13 @@ class ReviewUnit:
         self.has_put = False
         self.has_removed = False
 
-    def get(self, memory_id: str) -> Held | None:
+    def get(self, memory_id: str) -> Quarantined | None:
         """What is held under an id."""
         key = keys.name_key(self._number, memory_id)
         value = self._txn.get(key, db=self._table)
         return None if value is None else sealed.decoded(_HELD, key, value, decode_held)
 
-    def put(self, held: Held) -> None:
+    def put(self, held: Quarantined) -> None:
         """Holds a memory; what was held under its id is replaced."""
         self._begin()
         key = keys.name_key(self._number, held.memory.id)
@@ -54,7 +54,7 @@ class ReviewReads:
         self._engine = engine
         self._table = engine.tables.review
 
-    def get(self, project: str, ids: Sequence[str]) -> list[Held | None]:
+    def get(self, project: str, ids: Sequence[str]) -> list[Quarantined | None]:
         """What is held under these ids, in order; see `ports.Review`."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
@@ -63,14 +63,14 @@ class ReviewReads:
             values = [(key, txn.get(key, db=self._table)) for key in keys.name_keys(number, ids)]
             return [None if value is None else sealed.decoded(_HELD, key, value, decode_held) for key, value in values]
 
-    def page(self, project: str, after: str, limit: int) -> HeldPage:
+    def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
         """At most `limit` of what is held behind an id; see `ports.Review`."""
         with self._engine.answering(project) as txn:
             found = list(islice(self._behind(txn, project, after), limit + 1))
         held = tuple(found[:limit])
-        return HeldPage(held=held, next_after=held[-1].memory.id if len(found) > limit else "")
+        return QuarantinedPage(held=held, next_after=held[-1].memory.id if len(found) > limit else "")
 
-    def _behind(self, txn: Transaction, project: str, after: str) -> Iterator[Held]:
+    def _behind(self, txn: Transaction, project: str, after: str) -> Iterator[Quarantined]:
         number = project_number(txn, self._engine, project)
         if number is None:
             return

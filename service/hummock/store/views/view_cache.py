@@ -311,7 +311,7 @@ class ViewCache:
                 self._small.put(entry.project, nbytes)
             else:
                 self._small.drop(entry.project)
-            # Held until the lock is released: large arrays take a while to be freed.
+            # Quarantined until the lock is released: large arrays take a while to be freed.
             given_up = []
             for some in (self._small, self._recent):
                 while (project := some.excess(keep=1)) is not None:

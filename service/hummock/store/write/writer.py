@@ -75,7 +75,7 @@ class Writer:
         self._submitted = 0
         self._sorted = 0
         self._followers: tuple[Callable[[str, int], None], ...] = ()
-        self._gate = Lock()
+        self._interceptor = Lock()
         self._why_closed: str | None = None
         self.stopped = ""
         self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
@@ -95,19 +95,19 @@ class Writer:
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Tells of every write from now on; see `ports.Store`."""
-        with self._gate:
+        with self._interceptor:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:
         """Finishes what is queued. Doing it again does nothing."""
-        with self._gate:
+        with self._interceptor:
             if self._why_closed is None:
                 self._why_closed = "the store is closed"
                 self._queue.put(None)
         self._thread.join()
 
     def _submit(self, job: Job) -> None:
-        with self._gate:
+        with self._interceptor:
             if self._why_closed is None:
                 self._submitted += not job.is_bulk
                 self._queue.put(job)
@@ -211,7 +211,7 @@ class Writer:
     def _fail(self, pending: list[Job], error: BaseException) -> None:
         """Tells everyone who waits or will come that there is no writer any more."""
         _log.critical("the writer stopped", exc_info=error)
-        with self._gate:
+        with self._interceptor:
             self._why_closed = self.stopped = "the store's writer stopped; restart the service"
         queued: list[Job] = [*pending, *self._queued()]
         for job in queued:

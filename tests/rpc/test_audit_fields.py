@@ -15,11 +15,11 @@ from structlog.testing import capture_logs
 
 from hummock.access import chain
 from hummock.access.audit import AuditFailed, AuditLog
-from hummock.access.door import Door, Exposure
+from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
 from hummock.core.project import DeletedProject
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.server import Access
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2, recall_pb2
@@ -41,7 +41,7 @@ def lines(directory: Path) -> list[dict[str, Any]]:
 def audited(directory: Path) -> Iterator[Access]:
     clock = FakeClock()
     with closing(AuditLog(directory)) as audit:
-        yield Access(gate=Gate(Door(directory, Exposure.MACHINE), audit, now=clock.now))
+        yield Access(interceptor=Interceptor(Authenticator(directory, Exposure.MACHINE), audit, now=clock.now))
 
 
 class Removing:
@@ -127,7 +127,7 @@ def test_what_administers_is_said_before_it_is_done_and_not_done_where_it_cannot
                 def full(*_: object, **__: object) -> None:
                     raise AuditFailed("No space left on device")
 
-                monkeypatch.setattr(access.gate.audit, "append", full)
+                monkeypatch.setattr(access.interceptor.audit, "append", full)
                 refusal = await refused(serving.raw("ProjectService/DeleteProject", data))
                 assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "AUDIT_FAILED")
                 # What does not administer goes on.
@@ -141,7 +141,7 @@ def test_what_administers_is_said_before_it_is_done_and_not_done_where_it_cannot
 def test_a_slow_call_is_logged_with_its_stages_and_without_content(slow_s: float | None, logged: int) -> None:
     async def run() -> list[Any]:
         with capture_logs() as logs:
-            async with edge(access=Access(gate=Gate(slow_s=slow_s))) as serving:
+            async with edge(access=Access(interceptor=Interceptor(slow_s=slow_s))) as serving:
                 request = recall_pb2.RecallRequest(project="shop", query_text=SECRET)
                 await serving.raw("ContextService/Recall", request.SerializeToString())
         return [each for each in logs if each["event"] == "slow_call"]

@@ -18,13 +18,13 @@ from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from hummock.access.door import Door, Exposure
+from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope, Verb
 from hummock.core.errors import StartError
 from hummock.core.memory import Draft, LearnCommand, Learned
 from hummock.core.project import Project
-from hummock.rpc.gate import Gate
+from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.policy import policy_of, projects_of
 from hummock.rpc.server import Access
@@ -49,7 +49,7 @@ def token_of(directory: Path, *scopes: str, name: str = "t") -> Metadata:
 
 @asynccontextmanager
 async def guarded(directory: Path, exposure: Exposure = Exposure.MACHINE, **more: Any) -> AsyncIterator[Edge]:
-    access = Access(gate=Gate(Door(directory, exposure)))
+    access = Access(interceptor=Interceptor(Authenticator(directory, exposure)))
     async with edge(access=access, **more) as serving:
         yield serving
 
@@ -281,7 +281,9 @@ def test_health_stays_open_and_reflection_is_a_setting(tmp_path: Path) -> None:
     async def run() -> None:
         token_of(tmp_path, "*:admin")
         for has_reflection in (True, False):
-            access = Access(gate=Gate(Door(tmp_path, Exposure.MACHINE)), has_reflection=has_reflection)
+            access = Access(
+                interceptor=Interceptor(Authenticator(tmp_path, Exposure.MACHINE)), has_reflection=has_reflection
+            )
             async with edge(access=access) as serving:
                 health = health_pb2_grpc.HealthStub(serving.channel)
                 assert (await health.Check(health_pb2.HealthCheckRequest())).status == 1
@@ -309,7 +311,7 @@ def test_other_machines_are_let_in_with_tokens_alone(host: str, tmp_path: Path) 
     """X11."""
 
     async def run() -> None:
-        access = Access(gate=Gate(Door(tmp_path, Exposure.NETWORK)), allow_remote_plaintext=True)
+        access = Access(interceptor=Interceptor(Authenticator(tmp_path, Exposure.NETWORK)), allow_remote_plaintext=True)
         with pytest.raises(StartError, match="hummock tokens create"):
             async with edge(access=access, address=f"{host}:0"):
                 pass

@@ -13,10 +13,10 @@ import structlog
 from google.protobuf.message import Message
 
 from hummock.access.audit import AuditFailed, AuditLog
-from hummock.access.door import Door
+from hummock.access.authenticator import Authenticator
 from hummock.core.access import LOCAL, Caller, TokenInvalid, Verb
+from hummock.rpc.audit_fields import MOST_IDS, AuditFields
 from hummock.rpc.claims import lower_claims
-from hummock.rpc.noted import MOST_IDS, Noted
 from hummock.rpc.policy import MethodPolicy, projects_of
 from hummock_client.v1 import recall_pb2
 
@@ -36,7 +36,7 @@ _log = structlog.get_logger("hummock.rpc")
 
 
 class Context(Protocol):
-    """The part of gRPC's call context that the gate reads."""
+    """The part of gRPC's call context that the interceptor reads."""
 
     def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
         """The metadata that the caller sent with the request."""
@@ -78,29 +78,29 @@ class Meter(Protocol):
         """Notes a call that is over; called on the event loop, so that it takes some microseconds."""
 
 
-class Gate:
-    """Lets calls pass, and notes them. Without a door all come from this machine's owner."""
+class Interceptor:
+    """Lets calls pass, and notes them. Without an authenticator all come from this machine's owner."""
 
     def __init__(
         self,
-        door: Door | None = None,
+        authenticator: Authenticator | None = None,
         audit: AuditLog | None = None,
         meters: tuple[Meter, ...] = (),
         slow_s: float | None = None,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Build a gate.
+        """Build an interceptor.
 
         Args:
-            door: Authenticates callers by their tokens.
+            authenticator: Authenticates callers by their tokens.
             audit: Records writes and administrative calls.
             meters: Receive every call that has ended.
             slow_s: Calls that take longer are logged, except streams; None logs none.
             now: Unix seconds.
             monotonic: Seconds from some start.
         """
-        self._door = door
+        self._authenticator = authenticator
         self.audit = audit
         self.meters = meters
         self.reads_traces = False
@@ -112,7 +112,7 @@ class Gate:
     @property
     def has_tokens(self) -> bool:
         """Whether there is a token by which callers are known."""
-        return self._door is not None and self._door.has_tokens
+        return self._authenticator is not None and self._authenticator.has_tokens
 
     def record(self, policy: MethodPolicy, context: Context, *, is_stream: bool = False) -> CallRecord:
         """Begins a call of a method. Raises: TokenInvalid."""
@@ -148,7 +148,7 @@ class Gate:
         return self._caller(context.invocation_metadata() or ())
 
     def _caller(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
-        if self._door is None:
+        if self._authenticator is None:
             return LOCAL
         said: str | None = None
         is_over_http = False
@@ -162,20 +162,20 @@ class Gate:
         return self.caller_of(said, is_over_http=is_over_http)
 
     def caller_of(self, authorization: str | None, *, is_over_http: bool) -> Caller:
-        """The caller with this Authorization header, as `Door.caller` reads it. Raises: TokenInvalid."""
-        if self._door is None:
+        """The caller with this Authorization header, as `Authenticator.caller` reads it. Raises: TokenInvalid."""
+        if self._authenticator is None:
             return LOCAL
         try:
-            return self._door.caller(authorization, is_over_http=is_over_http)
+            return self._authenticator.caller(authorization, is_over_http=is_over_http)
         finally:
-            if self._door.news and self.audit is not None:
-                self._note_tokens(self._door, self.audit)
+            if self._authenticator.news and self.audit is not None:
+                self._note_tokens(self._authenticator, self.audit)
 
-    def _note_tokens(self, door: Door, audit: AuditLog) -> None:
+    def _note_tokens(self, authenticator: Authenticator, audit: AuditLog) -> None:
         """Notes that the tokens are others, before what is done with them. They change in a file, not by a call."""
         # Another thread may take it meanwhile; where it cannot be noted, the log has said so.
         with suppress(IndexError, AuditFailed):
-            news = door.news.popleft()
+            news = authenticator.news.popleft()
             counts = {"live": news.live, "made": len(news.made), "revoked": len(news.revoked)}
             told = {"made": news.made[:MOST_IDS], "revoked": news.revoked[:MOST_IDS], "counts": counts}
             outcome = _KNOWN if news.is_first else _CHANGED
@@ -184,17 +184,19 @@ class Gate:
 
 
 class CallRecord:
-    """Record of one call, from the gate on."""
+    """Record of one call, from the interceptor on."""
 
-    def __init__(self, gate: Gate, policy: MethodPolicy, context: Context, caller: Caller, *, is_stream: bool) -> None:
-        self._gate = gate
+    def __init__(
+        self, interceptor: Interceptor, policy: MethodPolicy, context: Context, caller: Caller, *, is_stream: bool
+    ) -> None:
+        self._interceptor = interceptor
         self._policy = policy
         self._context = context
         self._caller = caller
         self._is_stream = is_stream
-        self._began_s = gate.monotonic()
+        self._began_s = interceptor.monotonic()
         self._admitted_s: float | None = None
-        self._noted = Noted() if gate.audit is not None and policy.verb is not Verb.READ else None
+        self._audit_fields = AuditFields() if interceptor.audit is not None and policy.verb is not Verb.READ else None
         self._projects: list[str] = []
         self._reply: Message | None = None
 
@@ -206,15 +208,15 @@ class CallRecord:
             AuditFailed: It administers, and the audit log cannot be written.
         """
         self._projects = projects_of(request)
-        if self._noted is not None:
-            self._noted.request(request, self._projects)
+        if self._audit_fields is not None:
+            self._audit_fields.request(request, self._projects)
         self._policy.check(self._caller, self._projects)
         lower_claims(request, self._caller)
         is_first = self._admitted_s is None
-        self._admitted_s = self._gate.monotonic()
-        if is_first and self._gate.audit is not None and self._policy.verb is Verb.ADMIN:
+        self._admitted_s = self._interceptor.monotonic()
+        if is_first and self._interceptor.audit is not None and self._policy.verb is Verb.ADMIN:
             # Before the effect, which nobody could miss otherwise.
-            self._gate.audit.append(self._line(_BEGUN), self._gate.now(), is_durable=True)
+            self._interceptor.audit.append(self._line(_BEGUN), self._interceptor.now(), is_durable=True)
 
     @property
     def caller(self) -> Caller:
@@ -223,26 +225,26 @@ class CallRecord:
 
     def look_again(self) -> None:
         """Looks whether the token still counts, in a call that lasts. Raises: TokenInvalid."""
-        self._caller = self._gate.caller(self._context)
+        self._caller = self._interceptor.caller(self._context)
 
     def saw(self, reply: Message) -> None:
         """Notes the reply."""
-        if self._noted is not None:
-            self._noted.reply(reply)
+        if self._audit_fields is not None:
+            self._audit_fields.reply(reply)
         self._reply = reply
 
     def leave(self, outcome: str, reason: str) -> None:
         """Ends the call: "OK", or the name of its status and the reason of its failure."""
-        if self._noted is not None and self._gate.audit is not None:
+        if self._audit_fields is not None and self._interceptor.audit is not None:
             # Where it fails, the log has said it; what was done is done, and the caller is to know how it went.
             with suppress(AuditFailed):
-                self._gate.audit.append(self._line(outcome), self._gate.now())
-        took_s = self._gate.monotonic() - self._began_s
-        if self._gate.meters:
+                self._interceptor.audit.append(self._line(outcome), self._interceptor.now())
+        took_s = self._interceptor.monotonic() - self._began_s
+        if self._interceptor.meters:
             call = self._ended(outcome, reason, took_s)
-            for meter in self._gate.meters:
+            for meter in self._interceptor.meters:
                 meter.ended(call)
-        slow_s = self._gate.slow_s
+        slow_s = self._interceptor.slow_s
         if slow_s is not None and not self._is_stream and took_s >= slow_s:
             self._log_slow(took_s, outcome)
 
@@ -256,13 +258,13 @@ class CallRecord:
             is_stream=self._is_stream,
             receipt=_receipt_of(self._reply),
             degraded=getattr(self._reply, "degraded", ()),
-            ended_at=self._gate.now(),
-            trace=_trace_of(self._context) if self._gate.reads_traces else {},
+            ended_at=self._interceptor.now(),
+            trace=_trace_of(self._context) if self._interceptor.reads_traces else {},
         )
 
     def _line(self, outcome: str) -> Mapping[str, Any]:
         said = {"who": self._caller.name, "method": self._policy.method, "outcome": outcome}
-        return said if self._noted is None else {**said, **self._noted.told()}
+        return said if self._audit_fields is None else {**said, **self._audit_fields.told()}
 
     def _log_slow(self, took_s: float, outcome: str) -> None:
         waited_s = took_s if self._admitted_s is None else self._admitted_s - self._began_s

@@ -1,4 +1,4 @@
-"""The door: who a caller is, by the token that he sends."""
+"""The authenticator: who a caller is, by the token that he sends."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TokenNews(NamedTuple):
     revoked: tuple[str, ...]
 
 
-class Door:
+class Authenticator:
     """Knows callers by their tokens. A token that is made or revoked counts from the next call on, in every process.
 
     From the network a token is always asked for; from the machine as soon as there is one; from the owner, who could
@@ -70,7 +70,7 @@ class Door:
     """
 
     def __init__(self, data_dir: Path, exposure: Exposure, now: Callable[[], float] = time.time) -> None:
-        """A door before the tokens of a data directory; `now` gives Unix seconds."""
+        """An authenticator before the tokens of a data directory; `now` gives Unix seconds."""
         self._file = TokenFile(data_dir)
         self._exposure = exposure
         self._now = now

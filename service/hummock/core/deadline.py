@@ -12,7 +12,7 @@ class NobodyWaits(HummockError):
     """The caller has hung up; the error reaches no one."""
 
 
-class Patience:
+class Deadline:
     """Deadline of a caller, which may also end early. Any thread may check it, and any may end it.
 
     Attributes:
@@ -39,5 +39,5 @@ class Patience:
             raise DeadlinePassed
 
 
-ENDLESS = Patience()
+NO_DEADLINE = Deadline()
 """No deadline, for work that is wanted however long it takes."""

@@ -16,7 +16,7 @@ _NO_IDS = frozenset({"request_id", "missing_ids", "unknown_ids"})
 _NUMBERS = (FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64)
 
 
-class Noted:
+class AuditFields:
     """Projects, ids and counts in the messages of a call."""
 
     def __init__(self) -> None:
