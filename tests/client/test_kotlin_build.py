@@ -49,6 +49,7 @@ def clients(tmp_path: Path) -> Clients:
     """Built once."""
     files = {
         "bin/mvn": _MAVEN,
+        "protos.sh": "# proto/ is there already",
         "proto/a.proto": "message A {}",
         "kotlin/pom.xml": "<project/>",
         "kotlin/client/pom.xml": "<project/>",
