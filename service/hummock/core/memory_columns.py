@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -68,7 +70,8 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
         return len(self.doc)
 
 
-def dtypes_of(columns: type[MemoryColumns]) -> dict[str, np.dtype[Any]]:
+@cache
+def dtypes_of(columns: type[MemoryColumns]) -> Mapping[str, np.dtype[Any]]:
     """The type of each field that is an array, in the order of the fields."""
     hints = get_type_hints(columns)
     arrays = {name: hints[name] for name in columns.__struct_fields__ if get_origin(hints[name]) is np.ndarray}
