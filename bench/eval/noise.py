@@ -47,7 +47,7 @@ def noise_slices(store: str, project: str, as_of: Timestamp | None = None) -> It
     )
     for way in _ways():
         if store != "code" or way.preset != "CHAT":
-            # As many hits as the preset gives.
+            # The number of hits that the preset gives.
             as_given = Way(preset=way.preset, paths=way.paths, is_shipped=True, top_k=None)
             yield Slice(set="noise", name=way.named(store), questions=questions, way=as_given)
 

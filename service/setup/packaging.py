@@ -10,7 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class ClientProtos(BuildHookInterface):  # type: ignore[type-arg] # its configuration is of no use here
+class ClientProtos(BuildHookInterface):  # type: ignore[type-arg] # the hook reads no configuration
     """Writes clients/proto before anything is packed."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

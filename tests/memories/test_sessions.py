@@ -127,7 +127,7 @@ def test_a_removal_that_was_cut_short_is_finished_by_the_next(tmp_path: Path) ->
         for name in ("s", "t"):
             sessions.create(creation(name))
         fill(store, "s", 5)
-        # As if the service had been killed after its first write.
+        # The state that a service killed after its first write leaves.
         store.write("p", write_request(lambda work: work.sessions.delete("s"))).result(timeout=30)
         with pytest.raises(SessionNotFound):
             sessions.get("p", "s")

@@ -33,7 +33,7 @@ class Fate(Enum):
     """The call reaches the server now, and once more some calls later."""
 
 
-# Of 100: 20 are lost, half of them before the server and half after it; 20 come twice.
+# In 100 calls, 20 are lost, half of them before the server and half after it; 20 come twice.
 _FATES = (
     *[Fate.STRAIGHT] * 60,
     *[Fate.LOST] * 5,

@@ -35,7 +35,7 @@ class AdminServicer:
         if self._activity is None:
             return status_response(self._status(), self._load())
         activity = self._activity()
-        # Of all processes: what the lanes of this one say is in it.
+        # Counts all processes, with the lanes of this one.
         load = Load(running=activity.load.running_calls, waiting=activity.load.waiting_calls)
         reply = status_response(self._status(), load)
         reply.activity.CopyFrom(activity_message(activity))

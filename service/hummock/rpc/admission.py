@@ -223,7 +223,10 @@ class AdmissionQueue:
                 raise DeadlinePassed
             return work()
         finally:
-            self._turns.charge(project, self._count(self._monotonic() - began_s))
+            took_s = self._monotonic() - began_s
+            with self._lock:
+                self._turns.charge(project, took_s)
+                self._average(took_s)
             loop.end_turn()
 
     async def _later(self, done: Future[Result]) -> Result:
@@ -309,14 +312,13 @@ class AdmissionQueue:
     def worked(self, whose: _Whose, took_s: float) -> None:
         """A worker is free again, after so long."""
         with self._lock:
-            expected_s = self._mean_s
-            self._turns.charge(whose.project, self._count(took_s) - expected_s, is_bulk=whose.is_bulk)
+            self._turns.charge(whose.project, took_s - self._mean_s, is_bulk=whose.is_bulk)
+            self._average(took_s)
 
-    def _count(self, took_s: float) -> float:
-        """Takes it into the mean, and returns it."""
+    def _average(self, took_s: float) -> None:
+        """Update the moving average of the time that work takes."""
         counted_s = min(took_s, _MOST_TIMES_THE_MEAN * self._mean_s)
         self._mean_s += _NEWEST_WEIGHT * (counted_s - self._mean_s)
-        return took_s
 
     def leave(self, job: _Job[Any]) -> None:
         """Count a job as finished."""

@@ -34,7 +34,7 @@ def map_memories(garden: Garden, project: str, ids: Sequence[str]) -> Steps:
                 y=stars.y,
                 is_placed=stars.is_placed,
                 kinds=stars.kinds,  # type: ignore[arg-type]  # the stubs want numbers of the enum's own type
-                origins=stars.origins,  # type: ignore[arg-type]  # likewise
+                origins=stars.origins,  # type: ignore[arg-type]  # they want the enum's type here too
                 update_unix_s=stars.update_times,
                 sessions=sessions,
                 session_ids=list(numbers)[known:],

@@ -78,7 +78,7 @@ _ROWS: Mapping[str, Mapping[str, tuple[Verb, Lane] | tuple[Verb, Lane, Lane]]] =
         "ListLearningEvents": (READ, Lane.READ),
     },
     "AdminService": {
-        # Of no project, and what clients ask to know whether the service is there.
+        # Concerns no project; clients call it to see whether the service is there.
         "GetStatus": (READ, Lane.READ),
     },
 }

@@ -62,7 +62,7 @@ class _Lines(Generic[Item]):
 
     def pop(self, expected_s: float) -> tuple[str, Item]:
         """Remove the next job and charge its project the expected time."""
-        # Of equal ones that which was served the longest time ago.
+        # Ties go to the project that was served the longest time ago.
         project = min(self._busy, key=lambda name: self._busy[name].had_s)
         line = self._busy.pop(project)
         self._now_s = line.had_s

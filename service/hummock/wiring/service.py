@@ -177,7 +177,7 @@ def _json_http(settings: Settings, access: Access) -> Iterator[JsonHttp | None]:
     if settings.http_port is None:
         yield None
         return
-    # Of an extra that few have.
+    # Its packages come with an extra that few install.
     from hummock.rpc.json_http import JsonHttp
 
     with closing(

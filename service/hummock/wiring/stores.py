@@ -56,7 +56,7 @@ def opened(
 def _database(
     settings: Settings, dsn: str, space: EmbeddingSpace, clock: Clock, readers: int, say: Say
 ) -> Iterator[store.WritableStore]:
-    # Of an extra that few have.
+    # Its packages come with an extra that few install.
     from hummock.store.postgresql.opening import open_shared_store
 
     # Tokens, the audit log and sockets still lie in the directory, which is one service's.

@@ -16,7 +16,7 @@ def tracing(settings: Settings, interceptor: Interceptor, say: Say) -> Iterator[
     if not settings.traces.endpoint:
         yield ()
         return
-    # Of an extra that few have.
+    # Its packages come with an extra that few install.
     from hummock.traces.spans import spans_to
 
     with spans_to(settings.traces.endpoint, settings.traces.ratio) as spans:
