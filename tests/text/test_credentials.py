@@ -64,6 +64,19 @@ def test_what_only_speaks_of_secrets_stays(line: str) -> None:
     assert redacted(line).text == line
 
 
+JWT = f"eyJ{'a1-' * 9}.eyJ{'b2_' * 9}.{'c3' * 9}"
+
+
+@pytest.mark.parametrize(
+    "before", ["", "eyJ-", "eyJ" + "-_" * 40 + " ", "eyJ-." * 9000, "tide\n" * 3276, "eyJ-" * 4096 + " "]
+)
+def test_a_token_is_found_behind_what_only_begins_like_one(before: str) -> None:
+    """Also across the pieces in which long texts are read; Chinese that follows without a space stays."""
+    found = redacted(f"{before}{JWT}是新的")
+    assert found.text.endswith("[redacted: jwt]是新的")
+    assert found.kinds == {"jwt": 1}
+
+
 def test_taking_out_twice_changes_nothing() -> None:
     for one in SAMPLES:
         once = redacted(one.text).text

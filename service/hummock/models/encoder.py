@@ -74,7 +74,12 @@ class Encoder:
         Raises:
             TypeError: The text holds a lone surrogate, which is no Unicode text.
         """
-        return self._tokenizer.encode(text, add_special_tokens=False)
+        return self._tokens_of(text, add_special_tokens=False)
+
+    def _tokens_of(self, text: str, *, add_special_tokens: bool = True) -> Encoding:
+        # As a batch: a single text of 256 KiB would hold the interpreter for half a second.
+        (encoding,) = self._tokenizer.encode_batch([text], add_special_tokens=add_special_tokens)
+        return encoding
 
     @property
     def special_tokens(self) -> int:
@@ -92,7 +97,7 @@ class Encoder:
         Raises:
             TypeError: The text holds a lone surrogate, which is no Unicode text.
         """
-        encoding = self._tokenizer.encode(text)
+        encoding = self._tokens_of(text)
         special = np.asarray(encoding.special_tokens_mask, dtype=np.bool_)
         window = self._model.max_tokens
         kept = kept_tokens(special, window if most_tokens is None else min(most_tokens, window))

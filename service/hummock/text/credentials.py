@@ -7,26 +7,32 @@ and is tried where letters that it needs were found, so that the time grows with
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from hummock.core.secrets import SecretPolicy
+from hummock.text.pieces import REACH, substituted
 
 
 class Detector(NamedTuple):
     """One kind of secret. The first group of `pattern` is what is taken out; without groups all of it.
 
     `triggers` are texts one of which every match holds; those of `pattern` that ignores case are in lower case.
+    A match has at most `reach` characters.
     """
 
     kind: str
     triggers: tuple[str, ...]
     pattern: re.Pattern[str]
+    reach: int = REACH
 
 
-def _key(kind: str, triggers: str, pattern: str) -> Detector:
-    return Detector(kind, tuple(triggers.split(" ")), re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
+def _key(kind: str, triggers: str, pattern: str, reach: int = REACH) -> Detector:
+    # ASCII: all of them are written so, and Chinese that follows a key without a space is not part of it.
+    bounded = re.compile(rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
+    return Detector(kind, tuple(triggers.split(" ")), bounded, reach)
 
 
 _PEM = re.compile(
@@ -35,8 +41,10 @@ _PEM = re.compile(
 )
 _ADDRESS = re.compile(r"://[^\s:/?#@'\"<>]{0,64}+:([^\s/@'\"<>]{1,128}+)@")
 
+_64: Final = "[A-Za-z0-9_-]"
+
 KEYS: Final = (
-    Detector("private key", ("PRIVATE KEY",), _PEM),
+    Detector("private key", ("PRIVATE KEY",), _PEM, sys.maxsize),
     _key("cloud key", "AKIA ASIA ABIA ACCA", r"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}"),
     _key("cloud key", "LTAI", r"LTAI[A-Za-z0-9]{12,24}"),
     _key("cloud key", "AKID", r"AKID[A-Za-z0-9]{32}"),
@@ -69,7 +77,8 @@ KEYS: Final = (
     _key("mail key", "key-", r"key-[0-9a-f]{32}"),
     _key("phone key", "SK", r"SK[0-9a-f]{32}"),
     _key("encryption key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    _key("jwt", "eyJ", r"eyJ[\w-]{8,2048}\.eyJ[\w-]{8,8192}\.[\w-]{10,2048}"),
+    # What begins like one and is none is passed over whole: it is not tried again from each `eyJ` within.
+    _key("jwt", "eyJ", rf"(eyJ{_64}{{8,2048}}+\.eyJ{_64}{{8,8192}}+\.{_64}{{10,2048}})|eyJ{_64}{{8,}}+", 1 << 14),
 )
 """Keys that are known by their form, wherever they stand."""
 
@@ -136,7 +145,9 @@ def as_stored(text: str, policy: SecretPolicy) -> str:
 
 def _without(text: str, detector: Detector, found: Counter[str]) -> str:
     group = min(detector.pattern.groups, 1)
-    return detector.pattern.sub(lambda match: _taken_out(match, group, detector.kind, found), text)
+    return substituted(
+        detector.pattern, lambda match: _taken_out(match, group, detector.kind, found), text, detector.reach
+    )
 
 
 def _in_place(match: re.Match[str], group: int, kind: str, found: Counter[str]) -> str:
@@ -144,8 +155,10 @@ def _in_place(match: re.Match[str], group: int, kind: str, found: Counter[str]) 
 
 
 def _taken_out(match: re.Match[str], group: int, kind: str, found: Counter[str]) -> str:
-    found[kind] += 1
     start, end = match.span(group)
+    if start < 0:
+        return match[0]
+    found[kind] += 1
     return f"{match.string[match.start() : start]}[redacted: {kind}]{match.string[end : match.end()]}"
 
 
@@ -153,10 +166,12 @@ def _without_passwords(line: str, triggers: Iterable[str], found: Counter[str]) 
     lowered = line.lower()
     if not any(trigger in lowered for trigger in triggers):
         return line
-    line = _BEARER.sub(lambda match: _if_key(match, 1, found), line)
-    line = _QUOTED.sub(lambda match: _if_value(match, match.lastindex or 2, found, is_quoted=True), line)
-    line = _BARE.sub(lambda match: _if_value(match, 2, found, is_quoted=False), line)
-    return _OPTION.sub(lambda match: _if_value(match, 2, found, is_quoted=False), line) if "--" in line else line
+    line = substituted(_BEARER, lambda match: _if_key(match, 1, found), line)
+    line = substituted(_QUOTED, lambda match: _if_value(match, match.lastindex or 2, found, is_quoted=True), line)
+    line = substituted(_BARE, lambda match: _if_value(match, 2, found, is_quoted=False), line)
+    if "--" not in line:
+        return line
+    return substituted(_OPTION, lambda match: _if_value(match, 2, found, is_quoted=False), line)
 
 
 def _if_key(match: re.Match[str], group: int, found: Counter[str]) -> str:

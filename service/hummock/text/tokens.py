@@ -203,7 +203,8 @@ class TokenizerTokens:
 
     def count(self, text: str) -> int:
         """The number of tokens."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        (count,) = self.counts([text])
+        return count
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text; on all cores."""
