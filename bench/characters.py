@@ -1,7 +1,7 @@
 """`python -m bench.characters TARGET`: the tables of Chinese characters that are shipped, out of two libraries.
 
 It needs OpenCC 1.4.2 and pypinyin 0.55.0 (`pip install`), which nothing else here does. Another content needs another
-version in `text/simplified.py` or `text/pinyin.py`, and the former's a new version of the analyzer.
+version in `text/normalise.py` or `text/spelling.py`, and the former's a new version of the analyzer.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from hummock.text.pinyin import PINYIN_VERSION
-from hummock.text.simplified import SIMPLIFIED_VERSION
+from hummock.text.normalise import SIMPLIFIED_VERSION
+from hummock.text.spelling import PINYIN_VERSION
 
 _IDEOGRAPHS = "".join(map(chr, (*range(0x3400, 0x4DC0), *range(0x4E00, 0xA000))))
 _KNOWN = frozenset(_IDEOGRAPHS)

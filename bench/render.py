@@ -11,10 +11,9 @@ from bench.command import Options, run_parts
 from bench.corpus import NOW_S, Corpus
 from bench.report import Findings, Row
 from bench.stores import SEED
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, SecretPolicy
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderForm
-from hummock.core.secrets import SecretPolicy
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.ports.models import Embedder
 from hummock.render.compose import FORMS, compose, marked

@@ -25,12 +25,12 @@ from hummock.core.memory import (
     MemoryKind,
     Origin,
     Payload,
+    SecretPolicy,
     Terms,
 )
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
 from hummock.core.review import ReviewPolicy
-from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import (
     FormBudgets,
     HistorySettings,

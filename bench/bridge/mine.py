@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.text.analyzer import stem
-from hummock.text.gloss_words import GLOSS_STOP_WORDS
-from hummock.text.glossary import MAX_WORDS
+from hummock.text.glossary import GLOSS_STOP_WORDS, MAX_WORDS
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 ROUNDS = 6

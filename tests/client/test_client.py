@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
 from hummock.core.memory import EventPage, Filter, LearnCommand, Learned, MemoryEvent, MemoryEventType
 from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery
-from hummock.core.render import Rendered, RenderQuery
-from hummock.core.search import Searched, SearchQuery
+from hummock.core.render import Rendered, RenderQuery, Searched, SearchQuery
 from hummock.ports.store import Page
 from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector
 from hummock_client.requests import RecallOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.estimate import Estimate
+from hummock.core.deadline import Estimate
 
 TIMES = st.lists(st.floats(1e-5, 1.0), min_size=1, max_size=40)
 

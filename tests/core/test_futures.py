@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError, Future
 
 import pytest
 
-from hummock.core.futures import then
+from hummock.core.deadline import then
 
 
 def test_it_is_made_when_the_other_is_done() -> None:

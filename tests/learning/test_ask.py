@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate
-from hummock.learning.keywords import MAX_NEW_KEYWORDS, checked
-from hummock.learning.llm_keywords import MAX_ENTRY_CHARACTERS, MAX_TEXTS_CHARACTERS, AskKeywords
+from hummock.learning.entry_keywords import (
+    MAX_ENTRY_CHARACTERS,
+    MAX_NEW_KEYWORDS,
+    MAX_TEXTS_CHARACTERS,
+    AskKeywords,
+    checked,
+)
 from hummock.ports.models import EntryText, KeywordQuestion, LearnerFailed, LlmFailed, LlmQuestion
 from tests.fakes import FakeClock
 

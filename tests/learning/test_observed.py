@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.learning import MAX_KEYWORD_CHARACTERS
-from hummock.learning.keywords import MAX_NEW_KEYWORDS
+from hummock.learning.entry_keywords import MAX_NEW_KEYWORDS
 from hummock.learning.offline import MOST_CHARACTERS, Observed
 from hummock.ports.models import EntryText
 from hummock.text.analyzer import query_terms

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.learning import LearningSettings, Profile
-from hummock.learning.keywords import priority, select
+from hummock.learning.entry_keywords import priority, select
 
 SETTINGS = LearningSettings()
 profiles = st.builds(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.memory import Terms
-from hummock.memories.words import Analysis, Words
+from hummock.memories.preparation import Analysis, Words
 from hummock.text.terms import Piece, terms_of
 from hummock.text.tokens import EstimatedTokens
 from hummock_kernels.analyzer import BODY, TITLE

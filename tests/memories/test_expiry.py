@@ -13,7 +13,7 @@ from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.core.memory import Changes, Draft, Filter, LearnStatus, MemoryEventType, MemoryKind, Payload
 from hummock.core.recall import RecallQuery
 from hummock.learning.references import Entries
-from hummock.memories.expiry import Expiry
+from hummock.memories.retention import Expiry
 from hummock.ports.writes import ProjectRemoval
 from tests.ports.asking import ask, ids
 from tests.recall.test_cached_recall import Counted

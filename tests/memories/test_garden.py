@@ -21,8 +21,8 @@ from hummock.core.memory import (
     MemoryKind,
     Origin,
     Payload,
+    SecretPolicy,
 )
-from hummock.core.secrets import SecretPolicy
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.ports.writes import Reply, WriteRequest, Written
 from hummock.text.analyzer import document_terms

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hummock.core.memory import Changes, Filter, LearnStatus, Payload
 from hummock.store import DEFAULT_LIMITS
-from hummock.text.identity import written
+from hummock.text.likeness import written
 from hummock.text.template import as_draft
 from tests.fakes import FakeClock
 from tests.memories.pairs import lost

@@ -24,8 +24,9 @@ from hummock.core.memory import (
     Origin,
     Payload,
     QueryVector,
+    SecretPolicy,
+    SecretsFound,
 )
-from hummock.core.secrets import SecretPolicy, SecretsFound
 from hummock.core.settings import ProjectSettings, SecretSettings
 from hummock.text.analyzer import document_terms
 from tests.ports.asking import ask, ids

@@ -24,10 +24,10 @@ from hummock.core.session import (
 )
 from hummock.core.settings import ProjectSettings, ReviewSettings
 from hummock.learning.log import record
+from hummock.memories.garden import Review, ReviewCommand
 from hummock.memories.learn_turn import LearnTurn
 from hummock.memories.messages import MOST_FOLLOWING, Messages
 from hummock.memories.preparation import Preparation
-from hummock.memories.review import Review, ReviewCommand
 from hummock.memories.sessions import Sessions
 from hummock.ports.writes import UnitOfWork
 from hummock.store.lmdb.room import DiskRoom

@@ -16,8 +16,7 @@ from hummock.core.deadline import Deadline
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.models import OnnxEmbedder
-from hummock.models.embedder import QUERIES_KEPT
-from hummock.models.text_lanes import TextLanes
+from hummock.models.embedder import QUERIES_KEPT, TextLanes
 from hummock.ports.models import EmbeddingLate, QueryGloss
 from tests.fakes import FakeClock
 from tests.strategies import SPACE

@@ -15,9 +15,17 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import load_basis
-from hummock.models.bridge import BRIDGES_SHA256, BridgeMap, load_bridge_map
 from hummock.models.errors import ModelGraphUnsupported
-from hummock.models.pair import MAPPED, Cores, PairModel, marked_bases, weights
+from hummock.models.pair import (
+    BRIDGES_SHA256,
+    MAPPED,
+    BridgeMap,
+    Cores,
+    PairModel,
+    load_bridge_map,
+    marked_bases,
+    weights,
+)
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
 from hummock.ports.models import Embedder, QueryGloss

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hummock.text.attacks.detect import ENCODED, families_in
-from hummock.text.attacks.families import FAMILIES
+from hummock.text.attacks import ENCODED, FAMILIES, families_in
 from tests.poisoning.corpus import ATTACKS, BENIGN, Sample
 
 FEWEST = 200

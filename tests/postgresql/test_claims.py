@@ -13,13 +13,12 @@ import psycopg
 import pytest
 from msgspec import structs
 
-from hummock.core.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.core.learning_requests import ScanScope
 from hummock.core.settings import ProjectSettings, RetentionSettings
-from hummock.memories.expiry import Expiry
 from hummock.memories.forget import Forget
-from hummock.memories.retention import Retention
+from hummock.memories.retention import Expiry, Retention
 from hummock.memories.sessions import Sessions
+from hummock.ports.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.ports.writes import ProjectRemoval, WriteRequest
 from hummock.store.postgresql.connections import DatabaseUnreachable
 from hummock.store.postgresql.database import Database

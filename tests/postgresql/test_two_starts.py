@@ -10,9 +10,9 @@ import msgspec
 import psycopg
 import pytest
 
-from hummock.core.claims import ClaimLost
 from hummock.core.errors import StartError
 from hummock.core.memory import Terms
+from hummock.ports.claims import ClaimLost
 from hummock.store.tables import record_codec
 from hummock.store.tables.projects import DIRECTORY_KEY
 from hummock.store.write import reanalyse

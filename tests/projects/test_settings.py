@@ -8,10 +8,9 @@ from types import FrameType
 import pytest
 
 from hummock.core.errors import ProjectNotFound
-from hummock.core.memory import Origin
+from hummock.core.memory import Origin, SecretPolicy
 from hummock.core.recall import Preset, Recalled, RecallQuery
 from hummock.core.render import Quotas, RenderForm
-from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import NO_SETTINGS, SETTING_PATHS, PresetSettings, ProjectSettings, SettingOrigin
 from hummock.projects.projects import Settings
 from hummock.recall.cache import CachedRecall

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates, FoundBy, TokenVectors
+from hummock.core.candidates import Candidates, FoundBy, TokenVectors, dtypes_of
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.memory_columns import dtypes_of
 from hummock.core.recall import (
     CAPPED,
     Decay,

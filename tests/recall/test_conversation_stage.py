@@ -13,7 +13,7 @@ from hummock.core.recall import Decay, DecayMode, Wanted
 from hummock.recall.conversation import favoured, named_speaker
 from hummock.recall.fuse import Fused
 from hummock.store.views.row_codec import speaker_hash
-from hummock.text.traits import Trait
+from hummock.text.questions import Trait
 from tests.recall.candidates import Row, candidates, features, plan, ranked
 
 PEOPLE = np.array([speaker_hash(name) for name in ("Mia", "José  Ángel", "小明", "")], np.uint32)

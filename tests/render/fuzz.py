@@ -14,14 +14,12 @@ from msgspec.structs import replace
 
 from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin
 from hummock.core.project import ProjectInfo
-from hummock.core.render import LITERAL_QUOTAS, Locale, Quotas, Tier
-from hummock.core.search import SearchResult
+from hummock.core.render import LITERAL_QUOTAS, Locale, Quotas, SearchResult, Tier
 from hummock.render.context import render_context
 from hummock.render.escape import clean, inline
-from hummock.render.listing import render_index, render_memories
+from hummock.render.listing import body_of, render_index, render_memories
 from hummock.render.search import text_of
 from hummock.render.section import Frame, Section, Selected, wording_of
-from hummock.render.tagged import body_of
 from hummock.render.waterfall import render_waterfall
 from hummock.text.tokens import EstimatedTokens
 from tests.render import reader

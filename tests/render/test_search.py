@@ -8,7 +8,7 @@ import pytest
 
 from hummock.core.memory import Filter, MemoryKind
 from hummock.core.recall import Intent, Preset, RecallQuery
-from hummock.core.search import Searched, SearchQuery, SearchScope
+from hummock.core.render import Searched, SearchQuery, SearchScope
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.recall.plan import make_plan, tuned
 from hummock.render.search import Search, SearchTrails

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery
-from hummock.core.search import Searched, SearchQuery
+from hummock.core.render import Searched, SearchQuery
 from hummock.render.search import MAX_CHARACTERS, MAX_IDS, MAX_SESSIONS, MAX_STEPS, TTL_S, Search, SearchTrails
 from tests.fakes import FakeClock
 from tests.render.samples import note

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import RecallPath, RecallQuery
-from hummock.core.search import SearchQuery, SearchScope
+from hummock.core.render import SearchQuery, SearchScope
 from hummock.models import OnnxEmbedder
 from hummock.ports.models import Embedder, QueryGloss
 from hummock.ports.store import Store

@@ -8,7 +8,7 @@ from msgspec import structs
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Memory
 from hummock.core.recall import Hit
-from hummock.render.worth import drawbacks
+from hummock.render.passage import drawbacks
 from tests.render.samples import note
 from tests.render.test_render import hit
 

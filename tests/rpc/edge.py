@@ -17,12 +17,12 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
 from hummock.core.activity import ProcessLoad
+from hummock.core.facets import Stars
 from hummock.core.memory import Changes, Deleted, EventPage, Filter, LearnCommand, Learned, Memory, Origin, Updated
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
-from hummock.core.stars import Stars
 from hummock.memories.garden import Garden
 from hummock.ports.store import Page
 from hummock.rpc.admission import AdmissionQueue

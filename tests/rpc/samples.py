@@ -40,14 +40,22 @@ from hummock.core.recall import (
     Receipt,
     StageTime,
 )
-from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier
+from hummock.core.render import (
+    MemoryMark,
+    Rendered,
+    RenderedMemory,
+    RenderQuery,
+    Searched,
+    SearchQuery,
+    SearchResult,
+    Tier,
+)
 from hummock.core.review import Quarantined, QuarantinedPage
-from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
 from hummock.core.tools import ToolDefinition
 from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenEvent, GivenMemory, GivenMessage, Imported
-from hummock.memories import forget, review
+from hummock.memories import forget, garden
 from hummock.ports.writes import Written
 
 SPACE = EmbeddingSpace(
@@ -351,10 +359,10 @@ class Reviewed:
             held=(Quarantined(memory=MEMORY, families=("override",), hold_time=7.0),) if not after else ()
         )
 
-    def approve(self, command: review.ReviewCommand) -> Written[review.Decided]:
-        return Written(seq=12, reply=review.Decided(count=1, missing_ids=command.ids[1:]))
+    def approve(self, command: garden.ReviewCommand) -> Written[garden.Decided]:
+        return Written(seq=12, reply=garden.Decided(count=1, missing_ids=command.ids[1:]))
 
-    def reject(self, command: review.ReviewCommand) -> Written[review.Decided]:
+    def reject(self, command: garden.ReviewCommand) -> Written[garden.Decided]:
         return self.approve(command)
 
 

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from hummock.core.deadline import then
 from hummock.core.errors import DeadlinePassed, Overloaded
-from hummock.core.futures import then
 from hummock.rpc import admission
 from hummock.rpc.admission import ALWAYS_WAIT, LONGEST_WAIT_S, AdmissionQueue, Load, _Whose
 

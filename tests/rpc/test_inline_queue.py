@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
+from hummock.core.deadline import then
 from hummock.core.errors import DeadlinePassed, Overloaded
-from hummock.core.futures import then
 from hummock.rpc.admission import Load
 from hummock.rpc.lanes import inline_queue
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Changes, DomainKnowledge, Draft, Filter, LearningRecord, MemoryIndex, MemoryKind, Origin
 from hummock.core.recall import CrossEncoding, DecayMode, Preset, RecallPath, RecallQuery
-from hummock.core.render import Locale, RenderForm
-from hummock.core.search import SearchScope
+from hummock.core.render import Locale, RenderForm, SearchScope
 from hummock.rpc import memory_messages, recall_messages, render_messages
 from hummock.rpc import values as parse_values
 from hummock.rpc.tokens import page_position, page_token

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Detail, DomainKnowledge, LearningRecord, MemoryKind, Payload
 from hummock.core.recall import RecallQuery
-from hummock.core.render import RenderQuery
-from hummock.core.search import SearchQuery
+from hummock.core.render import RenderQuery, SearchQuery
 from hummock.rpc import admin_service, memory_messages, project_service, recall_messages, render_messages, values
 from hummock.rpc.admission import Load
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2

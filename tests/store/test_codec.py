@@ -33,8 +33,8 @@ from hummock.store.views import forward_lists, row_codec
 from hummock.store.views.columns import Columns
 from hummock.store.views.forward_lists import TermDictionary
 from hummock.text.analyzer import document_terms
+from hummock.text.questions import Trait
 from hummock.text.terms import terms_of
-from hummock.text.traits import Trait
 from hummock_kernels.analyzer import BODY
 from tests.strategies import IDS, Entry, domain, embedding, entries, exact_terms, fragment, record
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 from hypothesis import given
 
-from hummock.core.memory import Origin
+from hummock.core.memory import Origin, SecretPolicy
 from hummock.core.recall import DecayMode
 from hummock.core.review import ReviewPolicy
-from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import (
     NO_SETTINGS,
     HistorySettings,

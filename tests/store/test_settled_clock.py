@@ -16,9 +16,8 @@ from hummock.core.memory import Filter
 from hummock.core.project import ProjectInfo
 from hummock.core.session import CreateSession
 from hummock.core.settings import ProjectSettings, RetentionSettings
-from hummock.memories.expiry import Expiry
 from hummock.memories.forget import Forget
-from hummock.memories.retention import Retention
+from hummock.memories.retention import Expiry, Retention
 from hummock.memories.sessions import Sessions
 from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.store.lmdb.data_file import DATA_FILE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hummock.text.analyzer import query_terms
-from hummock.text.content_words import COMMON_WEIGHT, content_weights
+from hummock.text.keywords import COMMON_WEIGHT, content_weights
 
 
 def weights(text: str) -> dict[str, float]:

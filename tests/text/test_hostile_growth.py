@@ -21,13 +21,13 @@ from hummock.recall.query_features import echo_hashes, exact_name, is_name
 from hummock.render import escape
 from hummock.render.passage import passage_of, words_of
 from hummock.render.search import leans_back
-from hummock.text import analyzer, clean, credentials, identity, likeness, markers, normalise, orders, template, traits
-from hummock.text.attacks.detect import families_in
+from hummock.text import analyzer, attacks, credentials, likeness, markers, normalise, questions, template
+from hummock.text.attacks import families_in
 from hummock.text.glossary import gloss
 from hummock.text.inverse_glossary import inverse_gloss
 from hummock.text.keywords import keywords, phrases, stretches
+from hummock.text.normalise import simplified
 from hummock.text.questions import names_nothing, wanted_by
-from hummock.text.simplified import simplified
 from hummock.text.spelling import may_be_misspelt
 from hummock.text.terms import terms_of
 from hummock.text.time_words import time_intervals
@@ -39,9 +39,9 @@ from hummock_tools.indexing.chunker import fragments
 from hummock_tools.indexing.content import content_reason
 from hummock_tools.indexing.decoding import decoded
 from hummock_tools.indexing.fragment import SourceFile
-from hummock_tools.indexing.ignores import Rules
 from hummock_tools.indexing.markdown import domain_entries
 from hummock_tools.indexing.project_info import Manifests
+from hummock_tools.indexing.skips import Rules
 from hummock_tools.mcp import jsonc
 from tests.growth import Shape, grows_with_its_length_alone, shapes
 
@@ -89,13 +89,13 @@ ENTRIES = [Entry(memory_id="m", title="the tide table", keywords=("还款",))]
 Work = Callable[[str], Any]
 
 OF_MEMORIES: dict[str, Work] = {
-    "clean": clean.clean,
-    "one line": clean.one_line,
+    "clean": normalise.clean,
+    "one line": normalise.one_line,
     "prose": normalise.prose,
     "code": normalise.code,
     "simplified": simplified,
     "known share": lambda text: normalise.known_share(text, frozenset({"han"})),
-    "written": identity.written,
+    "written": likeness.written,
     "likeness": lambda text: likeness.likeness(text, (), is_code=False),
     "inert": markers.inert,
     "unspoken": markers.unspoken,
@@ -115,12 +115,12 @@ OF_MEMORIES: dict[str, Work] = {
     "passage by tokens": lambda text: passage_of(text, words_of("tide"), 400, EstimatedTokens().count),
     "secrets": credentials.redacted,
     "attacks": lambda text: families_in([text]),
-    "orders": lambda text: orders.reading_as_orders([text], [False]),
+    "orders": lambda text: attacks.reading_as_orders([text], [False]),
     "analysis": lambda text: terms_of([[(text, BODY)]]),
     "terms": analyzer.document_terms,
     "exact names": analyzer.exact_names,
     "tokens": EstimatedTokens().count,
-    "traits": traits.traits_of,
+    "traits": questions.traits_of,
     "pieces": lambda text: template.pieces_of(draft(text)),
     "index": lambda text: template.derived_index(draft(text)),
     "embedded": lambda text: template.embedded(MemoryIndex(title=text[:256]), Payload(content=text)),

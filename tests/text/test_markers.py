@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.text.chat_templates import TEMPLATES
-from hummock.text.clean import clean
-from hummock.text.markers import inert, is_spoken, speaks, unspoken
+from hummock.text.markers import TEMPLATES, inert, is_spoken, speaks, unspoken
+from hummock.text.normalise import clean
 from tests.render.reader import uninert
 
 FULL_WIDTH = str.maketrans({code: code + 0xFEE0 for code in range(0x21, 0x7F)})

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hummock.text.glossary import gloss, glossary
-from hummock.text.inverse_glossary import inverse_gloss
-from hummock.text.own_terms import MAX_TERMS, NO_OWN_TERMS, own_terms
+from hummock.text.inverse_glossary import MAX_TERMS, NO_OWN_TERMS, inverse_gloss, own_terms
 
 LEDGER = ("Ledgerline", "账脉", "ledger line")
 

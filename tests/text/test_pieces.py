@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from hummock.text import markers, normalise
-from hummock.text.attacks.detect import families_in
+from hummock.text.attacks import families_in
 from hummock.text.credentials import redacted
-from hummock.text.pieces import PIECE, REACH, matches, substituted
+from hummock.text.normalise import PIECE, REACH, matches, substituted
 from tests.growth import longest_step, run
 
 PATTERNS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.text.pinyin import characters_by_syllable, readings_of, syllables_of
+from hummock.text.spelling import characters_by_syllable, readings_of, syllables_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.text.traits import asks
+from hummock.text.questions import asks
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.text.analyzer import document_terms, query_terms, query_words
-from hummock.text.content_words import content_weights
 from hummock.text.glossary import gloss
-from hummock.text.keywords import keywords
-from hummock.text.normalise import text_hash
+from hummock.text.keywords import content_weights, keywords
+from hummock.text.normalise import simplified, simplified_forms, text_hash
 from hummock.text.questions import wanted_by
-from hummock.text.simplified import simplified, simplified_forms
 from hummock.text.time_words import time_intervals
 
 HAN = st.text(st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))

@@ -405,7 +405,7 @@ TIME_CHARACTERS = (
 def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
     for rules in (CHINESE, ENGLISH):
         if rules.compiled.joint.search(text):
-            assert rules._hint.search(text.lower()) or any(hint in text.lower() for hint in rules._hints)
+            assert rules._hint.search(text.lower())
 
 
 @pytest.mark.parametrize("text", ["国庆节前0天做了什么", "国庆节前00周"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hummock.core.memory import CodeFragment, Draft, LearningRecord, Memory, MemoryIndex, MemoryKind, Origin, Payload
+from hummock.text.likeness import name_of
 from hummock.text.template import derived_index
-from hummock.text.versions import name_of
 
 LONG = "The service is deployed in three steps.\nFirst the schema, then the readers, then the writers."
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hummock.core.recall import Wanted
-from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
+from hummock.text.questions import Trait, is_only_of_times, is_small_talk, traits_of, wanted_by
 from hummock.text.time_words import time_intervals
-from hummock.text.traits import Trait, traits_of
 
 NOON = 1_684_319_400.0
 

@@ -15,7 +15,23 @@ from numpy.typing import NDArray
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest
-from hummock.core.secrets import SecretsFound
+
+
+class SecretPolicy(IntEnum):
+    """OFF looks for none, WARN says what it found and stores all as given, REDACT replaces what it found."""
+
+    OFF = 1
+    WARN = 2
+    REDACT = 3
+
+
+class SecretsFound(Struct, frozen=True, kw_only=True):
+    """Number of secrets of one kind, at least 1, and whether they were replaced; never their text."""
+
+    kind: str
+    count: int
+    redacted: bool
+
 
 MAX_ID_BYTES = 256
 _MOST_BYTES = 4

@@ -1,7 +1,8 @@
-"""Requests and results of renderings, as values."""
+"""Requests and results of renderings and of the search that a model asks for, as values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -10,7 +11,7 @@ from msgspec.structs import asdict
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import TurnDecision
-from hummock.core.memory import MemoryKind, Origin
+from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
 from hummock.core.session import HistoryQuery, PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.tools import ToolDefinition
@@ -265,3 +266,64 @@ class Rendered:
     render_elapsed_s: float
     seq: int
     decision: TurnDecision | None = None
+
+
+class SearchScope(IntEnum):
+    """Kinds of data that a search covers."""
+
+    CODE = 1
+    KNOWLEDGE = 2
+    BOTH = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A search as it was asked for.
+
+    Attributes:
+        top_k: None means what the project says of the agent's preset, or else what that says.
+        as_of: Unix seconds; None means the clock's.
+        until_s: As in a recall.
+        session_id: The conversation that it is a part of; empty means none.
+        time_zone: As in a recall.
+        unseen_first: Whether what this conversation has shown already stands behind the rest.
+    """
+
+    project: str
+    text: str
+    top_k: int | None = None
+    scope: SearchScope = SearchScope.BOTH
+    filter: Filter = field(default_factory=Filter)
+    min_seq: int = 0
+    as_of: float | None = None
+    until_s: float | None = field(default=None, compare=False)
+    session_id: str = ""
+    unseen_first: bool = False
+    time_zone: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """One result: `type` is "code" or "knowledge", `content` is cut, `metadata` holds plain JSON values."""
+
+    type: str
+    memory_id: str
+    title: str
+    content: str
+    score: float
+    metadata: Mapping[str, object]
+    seen_before: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """The answer to a search, best first, and the same as text for a model.
+
+    `together_with` are the earlier questions that it was read with, newest first.
+    """
+
+    results: tuple[SearchResult, ...]
+    text: str
+    receipt: Receipt
+    degraded: tuple[Degradation, ...]
+    together_with: tuple[str, ...] = ()

@@ -9,8 +9,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
-from hummock.core.memory import LearnStatus
-from hummock.core.secrets import SecretsFound
+from hummock.core.memory import LearnStatus, SecretsFound
 
 
 class PromptRole(IntEnum):

@@ -13,11 +13,10 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hummock.core.memory import Origin
+from hummock.core.memory import Origin, SecretPolicy
 from hummock.core.recall import DecayMode, Preset
 from hummock.core.render import PartialQuotas, RenderForm
 from hummock.core.review import ReviewPolicy
-from hummock.core.secrets import SecretPolicy
 
 Value: TypeAlias = int | float | str | frozenset[Origin] | DecayMode | SecretPolicy | ReviewPolicy | None
 """A value of a setting; None leaves it open."""

@@ -10,8 +10,6 @@ from zoneinfo import ZoneInfo
 
 from hummock.core.errors import InvalidRequest
 
-MAX_ZONE_CHARACTERS: Final = 64
-
 _OFFSET: Final = re.compile(r"([+-])(\d\d):([0-5]\d)", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Condition, Thread
 
-from hummock.core.claims import Claim, ClaimLost, Work
 from hummock.core.errors import places_of
 from hummock.core.learning import Learner
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.learning.learn_keywords import LearnKeywords
-from hummock.ports.claims import Claims
+from hummock.ports.claims import Claim, ClaimLost, Claims, Work
 from hummock.ports.models import Clock, LearnerFailed
 
 MAX_WAITING_PROJECTS = 256

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hummock.core.claims import Claim
 from hummock.core.errors import ProjectNotFound
 from hummock.core.learning import (
     LEARNER_RULE,
@@ -19,10 +18,10 @@ from hummock.core.learning import (
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recalled, RecallQuery
-from hummock.learning.keywords import checked, select
+from hummock.learning.entry_keywords import checked, select
 from hummock.learning.log import record
-from hummock.learning.references import NO_PROFILE, Entries
-from hummock.ports.learning import FindReferences
+from hummock.learning.references import NO_PROFILE, Entries, ProjectReferences
+from hummock.ports.claims import Claim
 from hummock.ports.models import EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
@@ -52,7 +51,7 @@ class LearnKeywords:
         store: Store,
         entries: Entries,
         recall: Callable[[RecallQuery], Recalled],
-        find_references: FindReferences,
+        find_references: ProjectReferences,
         learner: KeywordLearner | None,
     ) -> None:
         """Build the learner's use case; `learner` is None if there is none."""

@@ -19,7 +19,7 @@ from hummock.core.learning import (
     LoggedEvent,
     TurnObserved,
 )
-from hummock.learning.keywords import MAX_NEW_KEYWORDS
+from hummock.learning.entry_keywords import MAX_NEW_KEYWORDS
 from hummock.learning.recurring import Said, log_likelihood_ratio, recurring
 from hummock.ports.models import EntryText, KeywordQuestion
 from hummock.ports.store import Store

@@ -13,8 +13,7 @@ from functools import lru_cache
 
 from hummock.text.glossary import glossary
 from hummock.text.keywords import is_word_at
-from hummock.text.normalise import CJK, nfkc
-from hummock.text.simplified import simplified
+from hummock.text.normalise import CJK, nfkc, simplified
 from hummock.text.word_lists import (
     CHINESE_COMMON_WORDS,
     ENGLISH_COMMON_WORDS,

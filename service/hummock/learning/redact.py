@@ -7,9 +7,8 @@ forgotten by the same event. Counts (of turns, of verdicts, of events) stay what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -20,11 +19,11 @@ from hummock.core.learning import (
     KeywordsLearned,
     KeywordsSet,
     LearningEvent,
-    LearningState,
     LoggedEvent,
     TurnObserved,
 )
 from hummock.learning.log import without_gaps
+from hummock.ports.learning import LearningReader, LearningUnit
 from hummock.text.normalise import prose
 
 _EVENTS_AT_ONCE = 1024
@@ -32,17 +31,7 @@ _FEWEST_CHARACTERS = 8
 """Shortest text that was said, in characters, that counts as a part of a memory's text."""
 
 
-class Log(Protocol):
-    """The events of a project."""
-
-    def state(self) -> LearningState:
-        """Where it has come to."""
-
-    def events(self, after: int, limit: int) -> Sequence[LoggedEvent]:
-        """The events behind the one of number `after`, up to `limit` further, but those that are damaged."""
-
-
-def whole(log: Log) -> Iterator[LoggedEvent]:
+def whole(log: LearningReader | LearningUnit) -> Iterator[LoggedEvent]:
     """All events, oldest first. Raises: EventDamaged."""
     count = log.state().events
     for after in range(0, count, _EVENTS_AT_ONCE):
@@ -64,7 +53,7 @@ class Redaction:
     scopes: Mapping[str, str]
     texts: tuple[str, ...]
 
-    def changed(self, log: Log) -> Iterator[tuple[int, LearningEvent]]:
+    def changed(self, log: LearningReader | LearningUnit) -> Iterator[tuple[int, LearningEvent]]:
         """The events that become others, with their numbers. Raises: EventDamaged: it may quote what is forgotten."""
         for logged in whole(log):
             event = self.event(logged.event)

@@ -133,14 +133,17 @@ class _Match:
 
 
 class ProjectReferences:
-    """`ports.FindReferences` that caches the names of the projects that were asked about last."""
+    """Finds references; caches the names of the projects that were asked about last. Safe to call from threads."""
 
     def __init__(self) -> None:
         self._cache: OrderedDict[str, _ProjectNames] = OrderedDict()
         self._lock = Lock()
 
     def __call__(self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /) -> list[Reference]:
-        """The entries that a text refers to, the most similar first, equal ones by id; each once."""
+        """The entries that a text refers to, the most similar first, equal ones by id; each once.
+
+        As long as a project's entries stay what they are, it is given the very same sequence of them.
+        """
         with self._lock:
             names = self._cache.setdefault(project, _ProjectNames())
             self._cache.move_to_end(project)

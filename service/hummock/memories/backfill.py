@@ -14,12 +14,12 @@ from hashlib import blake2b
 
 from msgspec.structs import replace
 
-from hummock.core.claims import Claim, ClaimLost, Work
 from hummock.core.embedding import DIGEST_BYTES, Embedding
 from hummock.core.errors import ProjectNotFound, places_of
 from hummock.core.memory import Memory, Origin
 from hummock.core.project import EmbeddingStatus
 from hummock.memories.preparation import chunks_of
+from hummock.ports.claims import Claim, ClaimLost, Work
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest

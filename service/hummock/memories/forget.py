@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from hummock.core.claims import Claim
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.facets import passes
 from hummock.core.learning import Forgotten
@@ -16,6 +15,7 @@ from hummock.learning.log import record
 from hummock.learning.redact import Redaction
 from hummock.memories.garden import DELETED_AT_ONCE
 from hummock.memories.sessions import clear_sessions
+from hummock.ports.claims import Claim
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.text.normalise import prose

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from hummock.core.deadline import Deadline
 from hummock.core.embedding import Embedding
 from hummock.core.errors import MessageIdTaken
-from hummock.core.memory import Draft, LearnStatus, MemoryIndex, MemoryKind, Origin, Payload
-from hummock.core.secrets import SecretsFound
+from hummock.core.memory import Draft, LearnStatus, MemoryIndex, MemoryKind, Origin, Payload, SecretsFound
 from hummock.core.session import (
     LearnedSide,
     LearnedTurn,
@@ -22,9 +21,8 @@ from hummock.core.session import (
     TurnSide,
 )
 from hummock.memories.messages import change, memory_of, relearn, there
-from hummock.memories.preparation import Preparation, Prepared, to_hold
+from hummock.memories.preparation import Preparation, Prepared, screened_texts, to_hold
 from hummock.memories.quoted import Quoted
-from hummock.memories.redaction import screened_texts
 from hummock.memories.screening import families_of
 from hummock.memories.sessions import place, present
 from hummock.ports.models import Clock

@@ -1,27 +1,188 @@
-"""Prepares drafts for the store: everything that can be computed before the write."""
+"""Prepares drafts for the store, everything that can be computed before the write: secrets taken out, and words."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.embedding import Embedding
-from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, MemoryKind, Origin
-from hummock.core.secrets import SecretPolicy, SecretsFound
-from hummock.memories.redaction import screened
-from hummock.memories.words import Analysis, Words
+from hummock.core.memory import (
+    CodeFragment,
+    Detail,
+    DomainKnowledge,
+    Draft,
+    LearningRecord,
+    Memory,
+    MemoryIndex,
+    MemoryKind,
+    Origin,
+    SecretPolicy,
+    SecretsFound,
+    Terms,
+)
 from hummock.ports.models import Embedder
 from hummock.ports.writes import Lookups, TextKey
 from hummock.text import template
-from hummock.text.identity import identity
+from hummock.text.credentials import redacted
+from hummock.text.likeness import identity
 from hummock.text.normalise import text_hash
 from hummock.text.template import pieces_of
+from hummock.text.terms import Piece, terms_of
 from hummock.text.tokens import EstimatedTokens
+
+
+def screened(draft: Draft, policy: SecretPolicy) -> tuple[Draft, tuple[SecretsFound, ...]]:
+    """The draft to store, and the secrets that it has as it is given.
+
+    Where they are redacted, a mark stands in the place of each, in every text that reaches the disk or the model. Ids,
+    paths and names of files stay: they are asked for as they are.
+    """
+    if policy is SecretPolicy.OFF:
+        return draft, ()
+    search = _Search()
+    without = search.draft(draft)
+    return (without if policy is SecretPolicy.REDACT else draft), _said(search.found, policy)
+
+
+def screened_texts(texts: Sequence[str], policy: SecretPolicy) -> tuple[list[str], tuple[SecretsFound, ...]]:
+    """The texts to store, in their order, and the secrets found in them; redacted as by `screened`."""
+    if policy is SecretPolicy.OFF:
+        return list(texts), ()
+    search = _Search()
+    without = [search.text(text) for text in texts]
+    return (without if policy is SecretPolicy.REDACT else list(texts)), _said(search.found, policy)
+
+
+class _Search:
+    """Takes the secrets out of texts, and counts them by kind."""
+
+    def __init__(self) -> None:
+        self.found: Counter[str] = Counter()
+
+    def draft(self, draft: Draft) -> Draft:
+        index, payload = draft.index, draft.payload
+        return replace(
+            draft,
+            index=replace(
+                index,
+                title=self.text(index.title),
+                summary=self.text(index.summary),
+                tags=tuple(map(self.text, index.tags)),
+            ),
+            payload=replace(
+                payload,
+                content=self.text(payload.content),
+                raw=self.text(payload.raw),
+                detail=self._detail(payload.detail),
+            ),
+            metadata=tuple((name, self._value(name, value)) for name, value in draft.metadata),
+        )
+
+    def text(self, text: str) -> str:
+        without = redacted(text)
+        self.found.update(without.kinds)
+        return without.text
+
+    def _value(self, name: str, value: str) -> str:
+        """A value by itself, and as what its name says that it is."""
+        before = f"{name}="
+        return self.text(before + self.text(value)).removeprefix(before)
+
+    def _detail(self, detail: Detail) -> Detail:
+        match detail:
+            case LearningRecord():
+                return replace(detail, question=self.text(detail.question), answer=self.text(detail.answer))
+            case DomainKnowledge():
+                return replace(detail, summary=self.text(detail.summary))
+            case CodeFragment():
+                return replace(detail, symbol=self.text(detail.symbol))
+        return detail
+
+
+def _said(found: Mapping[str, int], policy: SecretPolicy) -> tuple[SecretsFound, ...]:
+    is_redacted = policy is SecretPolicy.REDACT
+    return tuple(SecretsFound(kind=kind, count=count, redacted=is_redacted) for kind, count in sorted(found.items()))
+
+
+_WAITING_MEMORIES = 256
+_SMALL_CHARACTERS = 4096
+"""Largest request, in characters, that is analysed at once: its terms take a few MiB."""
+
+
+class Analysed(NamedTuple):
+    """The terms and facets of a memory, and the estimate of its tokens when it is rendered in full."""
+
+    terms: Terms
+    token_count: int
+
+
+class Words:
+    """Words by which a memory is searched, and its full text in a prompt."""
+
+    __slots__ = ("_analysis", "found", "pieces", "project", "shown")
+
+    def __init__(self, analysis: Analysis, project: str, pieces: Sequence[Piece], shown: str) -> None:
+        self._analysis = analysis
+        self.project = project
+        self.pieces = pieces
+        self.shown = shown
+        self.found: Analysed | None = None
+
+    def analysed(self) -> Analysed:
+        """What analysing them gives. Unless that has happened, it happens now, to all that wait with them."""
+        return self.found or self._analysis.analyse_with_waiting(self)
+
+
+class Analysis:
+    """Analyses the words of a large request at once, and those of small ones when the first of them is needed.
+
+    It is needed by the writer, so that all small requests that wait for it share what NumPy and compiled code take for
+    a call. Safe to call from several threads.
+    """
+
+    def __init__(self, counter: EstimatedTokens) -> None:
+        self._counter = counter
+        # Those that are never asked for, since their request was answered before, fall out.
+        self._waiting: deque[Words] = deque(maxlen=_WAITING_MEMORIES)
+
+    def begin(self, project: str, memories: Iterable[tuple[Sequence[Piece], str]]) -> list[Words]:
+        """The words of the memories of one request, each by its pieces and by what of it is shown."""
+        words = [Words(self, project, pieces, shown) for pieces, shown in memories]
+        if sum(len(text) for one in words for text, _ in one.pieces) > _SMALL_CHARACTERS:
+            self._analyse(words)
+        else:
+            self._waiting.extend(words)
+        return words
+
+    def analyse_with_waiting(self, wanted: Words) -> Analysed:
+        """Analyses these words, and with them all that wait, whosever they are."""
+        several = {wanted: None}
+        with suppress(IndexError):
+            while True:
+                several[self._waiting.popleft()] = None
+        try:
+            # What is stored together lies together.
+            return self._analyse(sorted(several, key=lambda one: one.project))[wanted]
+        except Exception:
+            # The others are analysed when they are needed, so that the one at fault fails alone.
+            return self._analyse([wanted])[wanted]
+
+    def _analyse(self, words: Sequence[Words]) -> dict[Words, Analysed]:
+        terms = terms_of([one.pieces for one in words])
+        counts = self._counter.counts([one.shown for one in words])
+        several = dict(zip(words, map(Analysed, terms, counts), strict=True))
+        for one, found in several.items():
+            one.found = found
+        return several
+
 
 _PREPARED_AT_ONCE = 32
 """What a caller's deadline is asked between, with texts as long as they may be: some seconds of work."""

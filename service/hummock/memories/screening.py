@@ -8,8 +8,7 @@ from typing import NamedTuple
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.memory import CodeFragment, Detail, DomainKnowledge, Draft, LearningRecord, Memory, Payload
 from hummock.core.review import ReviewPolicy, is_note_of_agent, is_of_no_hand
-from hummock.text.attacks.detect import families_in
-from hummock.text.attacks.families import FAMILIES
+from hummock.text.attacks import FAMILIES, families_in
 
 NOTHING: tuple[str, ...] = ()
 

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hummock.core.claims import Claim
 from hummock.core.errors import MessageIdTaken, SessionExists, SessionNotFound
 from hummock.core.session import (
     Active,
@@ -26,6 +25,7 @@ from hummock.core.session import (
     SessionPage,
     WrittenSession,
 )
+from hummock.ports.claims import Claim
 from hummock.ports.models import Clock
 from hummock.ports.sessions import SessionWork
 from hummock.ports.store import Store

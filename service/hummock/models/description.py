@@ -182,7 +182,7 @@ class PairDescription:
     """Weight of the first model's cosine for a Chinese query; a mixed one has a weight between the two."""
     calibration: Calibration
     bridge: str = ""
-    """Name of the map from the first model's query vectors to the second one's (`bridge.py`); empty for none."""
+    """Name of the map from the first model's query vectors to the second one's (`pair.py`); empty for none."""
 
     def __post_init__(self) -> None:
         for weight in (self.first_weight_latin, self.first_weight_han):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
-from hummock.core.estimate import Estimate
+from hummock.core.deadline import Estimate
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, Pooling
 from hummock.models.errors import ModelGraphUnsupported
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 from hummock.core.learning import (
-    Entry,
     LearningChanges,
     LearningEvent,
     LearningState,
     LoggedEvent,
     Profile,
-    Reference,
     Usage,
 )
 
@@ -79,15 +77,3 @@ class LearningUnit(LearningRows, Protocol):
 
     def drop_scope(self, scope: str) -> None:
         """Removes the turn and the usage of a scope that no event names any more."""
-
-
-class FindReferences(Protocol):
-    """Finds the entries of a project that a text refers to. Safe to call from several threads."""
-
-    def __call__(
-        self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /
-    ) -> Sequence[Reference]:
-        """Those that are at least so similar, the most similar first, equal ones by id; each once.
-
-        As long as a project's entries stay what they are, it is given the very same sequence of them.
-        """

@@ -10,16 +10,15 @@ from typing import Protocol, TypeVar
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding
 from hummock.core.errors import StoreUnreachable
+from hummock.core.facets import Stars
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import DeletedProject, GivenNames, Project, StoreStatus
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
-from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
 from hummock.ports.claims import Claims
 from hummock.ports.learning import LearningReader
-from hummock.ports.review import Review
 from hummock.ports.sessions import Sessions
-from hummock.ports.writes import ProjectRemoval, Reply, TextKey, WriteRequest, Written
+from hummock.ports.writes import ProjectRemoval, Reply, Review, TextKey, WriteRequest, Written
 
 Read = TypeVar("Read")
 

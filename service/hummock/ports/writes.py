@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from hummock.core.claims import Claim
 from hummock.core.embedding import Embedding
 from hummock.core.learning import Profile
 from hummock.core.memory import Memory, MemoryKind, Origin, Terms
 from hummock.core.project import ProjectInfo
+from hummock.core.review import Quarantined, QuarantinedPage
 from hummock.core.settings import ProjectSettings
+from hummock.ports.claims import Claim
 from hummock.ports.learning import LearningUnit
-from hummock.ports.review import ReviewWork
 from hummock.ports.sessions import SessionWork
 
 Reply = TypeVar("Reply")
@@ -26,7 +26,7 @@ class TextKey:
     Attributes:
         kind: Its kind.
         origin: Its origin.
-        identity: `text.identity` of it, 16 bytes.
+        identity: `text.likeness.identity` of it, 16 bytes.
         earlier: Hashes under which older versions have stored it. What is found by them has to have that identity.
         create_time: In Unix seconds, where only a memory of that time is the same; else None.
     """
@@ -163,3 +163,26 @@ class Written(Generic[Reply]):
     seq: int
     reply: Reply
     is_repeat: bool = False
+
+
+class Review(Protocol):
+    """Reads of what is held for review. Each sees every write that was acknowledged before it began."""
+
+    def get(self, project: str, ids: Sequence[str], /) -> list[Quarantined | None]:
+        """What is held under these ids, in order; None where nothing is."""
+
+    def page(self, project: str, after: str, limit: int, /) -> QuarantinedPage:
+        """At most `limit` of what is held behind an id (empty: the beginning), by the bytes of their ids."""
+
+
+class ReviewWork(Protocol):
+    """The changes that a write makes to what is held for review, and what it sees of it."""
+
+    def get(self, memory_id: str, /) -> Quarantined | None:
+        """What is held under an id."""
+
+    def put(self, held: Quarantined, /) -> None:
+        """Holds a memory; what was held under its id is replaced. No read of memories finds it."""
+
+    def delete(self, memory_id: str, /) -> bool:
+        """Removes what is held under an id. False where nothing is."""

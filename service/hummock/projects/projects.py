@@ -32,7 +32,7 @@ from hummock.ports.store import Store
 from hummock.ports.writes import ProjectRemoval, UnitOfWork, WriteRequest
 from hummock.recall.plan import PRESETS
 from hummock.render.compose import FORMS
-from hummock.text.attacks.detect import families_in
+from hummock.text.attacks import families_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import InvalidRequest, SessionNotFound, Unavailable
 from hummock.core.learning import FeedbackGiven, LoggedEvent, TurnObserved
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, SecretPolicy
 from hummock.core.project import Project
-from hummock.core.secrets import SecretPolicy
 from hummock.core.session import Session
 from hummock.core.transfer import (
     ExportPage,

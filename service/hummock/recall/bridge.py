@@ -27,8 +27,8 @@ from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
 from hummock.recall.rerank import late_scores
 from hummock.text.analyzer import query_terms
 from hummock.text.glossary import Gloss
+from hummock.text.inverse_glossary import NO_OWN_TERMS, OwnTerms, own_terms
 from hummock.text.normalise import is_han, known_share
-from hummock.text.own_terms import NO_OWN_TERMS, OwnTerms, own_terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from hummock.core.memory import Origin
 from hummock.core.recall import Plan, Wanted
 from hummock.recall.fuse import Fused
 from hummock.text.normalise import CJK, prose
-from hummock.text.traits import Trait
+from hummock.text.questions import Trait
 
 SPEAKER_GAIN = 1.12
 """Factor of the relevance of what was said by the one speaker that a question names."""

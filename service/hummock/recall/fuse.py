@@ -20,7 +20,7 @@ from hummock.recall.plan import CODE as GROUP_OF_CODE
 from hummock.recall.plan import KEEPS_ALL, ONLY_TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.verdicts import verdict_factors
-from hummock.text.traits import Trait
+from hummock.text.questions import Trait
 from hummock_kernels.pool import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Weights
 from hummock_kernels.rank import rank
 

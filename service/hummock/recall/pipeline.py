@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hummock.core.candidates import Candidates, Gathered
+from hummock.core.deadline import Estimate
 from hummock.core.embedding import Embedding, EmbeddingSpace, given_embedding
-from hummock.core.estimate import Estimate
 from hummock.core.recall import (
     CrossEncoding,
     Degradation,

@@ -15,8 +15,8 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import CAPPED, GroupPlan, Intent, Plan, RecallPath, RecallQuery
 from hummock.recall.plan import ALL_KINDS, DOMAINS, KEEPS_ALL
 from hummock.text.analyzer import query_terms, query_words
-from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
+from hummock.text.keywords import content_weights
 from hummock.text.likeness import forms, without_tail
 from hummock.text.normalise import CJK, code, is_han, known_share, normal_hash, prose, short_hash
 from hummock.text.signs import NAMED, has_sign

@@ -18,12 +18,20 @@ from hummock.core.recall import Correction
 from hummock.ports.store import Recallable
 from hummock.recall.query_features import MAX_TERMS, Meant, QueryFeatures
 from hummock.text.analyzer import TOKEN, first_terms, query_terms
-from hummock.text.content_words import content_weights
-from hummock.text.keywords import pieces
-from hummock.text.normalise import is_han, nfkc
-from hummock.text.pinyin import MOST_SYLLABLES, characters_by_syllable, readings_of, syllables_of
-from hummock.text.simplified import simplified
-from hummock.text.spelling import LEAST_FOR_ALL, SHARED_PREFIX, exchanged, may_be_misspelt, one_slip_away, respelt
+from hummock.text.keywords import content_weights, pieces
+from hummock.text.normalise import is_han, nfkc, simplified
+from hummock.text.spelling import (
+    LEAST_FOR_ALL,
+    MOST_SYLLABLES,
+    SHARED_PREFIX,
+    characters_by_syllable,
+    exchanged,
+    may_be_misspelt,
+    one_slip_away,
+    readings_of,
+    respelt,
+    syllables_of,
+)
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 WEIGHT = 0.7

@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict, defaultdict
 from threading import Lock
 
-from hummock.core.estimate import Estimate
+from hummock.core.deadline import Estimate
 from hummock.core.recall import Degradation, StageTime
 from hummock.ports.models import Clock
 

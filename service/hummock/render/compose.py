@@ -10,11 +10,18 @@ from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import MemoryMark, RenderedMemory, RenderForm, Tier
 from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
 from hummock.render.escape import marks_of
-from hummock.render.listing import LIST_BUDGET_TOKENS, render_index, render_memories
+from hummock.render.listing import (
+    CLOSING,
+    LIST_BUDGET_TOKENS,
+    body_of,
+    full_entry,
+    opening,
+    render_index,
+    render_memories,
+)
 from hummock.render.section import Form, Frame, Section, Selected
-from hummock.render.tagged import CLOSING, body_of, full_entry, opening
 from hummock.render.waterfall import WATERFALL_BUDGET_TOKENS, render_waterfall
-from hummock.text.orders import reading_as_orders
+from hummock.text.attacks import reading_as_orders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

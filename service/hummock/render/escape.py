@@ -11,10 +11,10 @@ from typing import Final
 from hummock.core.memory import Memory, MemoryKind, Origin
 from hummock.core.render import MemoryMark
 from hummock.render.section import ALL_LABELS
-from hummock.text.clean import JOINERS, SELECTORS, STRAY, UNSEEN
-from hummock.text.clean import clean as clean
-from hummock.text.clean import one_line as one_line
 from hummock.text.markers import COLONS, has_marker, inert, is_spoken, unspoken, with_backslash
+from hummock.text.normalise import JOINERS, SELECTORS, STRAY, UNSEEN
+from hummock.text.normalise import clean as clean
+from hummock.text.normalise import one_line as one_line
 
 ENVELOPE: Final = "recalled_memories"
 ENTRY: Final = "recalled_memory"

@@ -23,7 +23,7 @@ from hummock.core.recall import (
     Receipt,
     StageTime,
 )
-from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
+from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.render.escape import bracketed_id, clean, disarmed, inline
 from hummock.render.excerpt import domain_texts
 from hummock.render.passage import passage_of, words_of

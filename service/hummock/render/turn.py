@@ -14,8 +14,7 @@ from hummock.core.recall import Degradation, Hit, Intent, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
 from hummock.learning.inject import decide, injected_ids
 from hummock.learning.log import record
-from hummock.learning.references import Entries
-from hummock.ports.learning import FindReferences
+from hummock.learning.references import Entries, ProjectReferences
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.render.section import Selected
@@ -98,7 +97,7 @@ class _Draft:
 class RenderTurn:
     """Decides on entries, and counts what was decided. Safe to call from several threads."""
 
-    def __init__(self, store: Store, entries: Entries, find_references: FindReferences) -> None:
+    def __init__(self, store: Store, entries: Entries, find_references: ProjectReferences) -> None:
         self._store = store
         self._entries = entries
         self._find_references = find_references

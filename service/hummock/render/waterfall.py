@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hummock.core.render import Tier
-from hummock.render.section import Frame, Section, Selected, read_memory
-from hummock.render.tagged import (
+from hummock.render.listing import (
     CLOSING,
     INDEX_CLOSING,
     full_entry,
@@ -18,6 +17,7 @@ from hummock.render.tagged import (
     numbered,
     opening,
 )
+from hummock.render.section import Frame, Section, Selected, read_memory
 
 WATERFALL_BUDGET_TOKENS: Final = 2000
 

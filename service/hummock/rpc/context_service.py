@@ -6,15 +6,14 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hummock.core.deadline import then
 from hummock.core.errors import InvalidRequest, ProjectNotFound
 from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
-from hummock.core.futures import then
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.core.render import Rendered
-from hummock.core.search import Searched
+from hummock.core.render import Rendered, Searched
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.call import CallContext, SecondHalf
 from hummock.rpc.reading import inside, project_read

@@ -31,12 +31,12 @@ from hummock.core.memory import (
     Origin,
     Payload,
     QueryVector,
+    SecretsFound,
     Updated,
 )
 from hummock.core.review import Quarantined
-from hummock.core.secrets import SecretsFound
 from hummock.memories.forget import ForgetCommand, Receipt
-from hummock.memories.review import ReviewCommand
+from hummock.memories.garden import ReviewCommand
 from hummock.rpc import values
 from hummock.rpc.validation import check
 from hummock.text.template import told

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hummock.core.errors import AlreadyExists, InvalidRequest, MemoryNotFound
 from hummock.core.memory import EventPage
 from hummock.memories.forget import Forget
-from hummock.memories.garden import Garden
-from hummock.memories.review import Review
+from hummock.memories.garden import Garden, Review
 from hummock.rpc import memory_messages, values
 from hummock.rpc.call import CallContext
 from hummock.rpc.mapping import map_memories

@@ -28,7 +28,7 @@ from hummock.core.recall import (
     Receipt,
     TimeInterval,
 )
-from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
+from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
 from hummock.rpc.status import MAX_REPLY_BYTES

@@ -8,11 +8,10 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import Origin
+from hummock.core.memory import Origin, SecretPolicy
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
 from hummock.core.review import ReviewPolicy
-from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import (
     SETTING_PATHS,
     FormBudgets,

@@ -12,11 +12,10 @@ from hummock.learning.background import Scan
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.state import Learning
 from hummock.memories.forget import Forget
-from hummock.memories.garden import Garden
+from hummock.memories.garden import Garden, Review
 from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
 from hummock.memories.messages import Messages
-from hummock.memories.review import Review
 from hummock.memories.sessions import Sessions
 from hummock.projects.projects import Projects, Settings, Status
 from hummock.projects.transfer import Export, Import

@@ -12,10 +12,10 @@ import numpy as np
 from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
+from hummock.core.facets import Stars
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import NO_NAMES, GivenNames, Project
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
-from hummock.core.stars import Stars
 from hummock.core.transfer import ExportPage
 from hummock.ports.learning import LearningReader
 from hummock.ports.store import Generation, Neighbours, Page

@@ -15,9 +15,8 @@ from typing import Final
 
 import Stemmer
 
-from hummock.text.normalise import nfkc
+from hummock.text.normalise import nfkc, simplified
 from hummock.text.signs import MARKS, PAIRED, SIGN, plain, without_skin_tones
-from hummock.text.simplified import simplified
 from hummock_kernels.analyzer import (
     MAX_NAME_CHARACTERS,
     MAX_STEM_CHARACTERS,

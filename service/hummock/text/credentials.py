@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from hummock.core.secrets import SecretPolicy
-from hummock.text.pieces import REACH, substituted
+from hummock.core.memory import SecretPolicy
+from hummock.text.normalise import REACH, substituted
 
 
 class Detector(NamedTuple):
@@ -82,6 +82,9 @@ KEYS: Final = (
 )
 """Keys that are known by their form, wherever they stand."""
 
+# Most texts have none of the triggers, which one search says.
+_MAY_BE_KEY: Final = re.compile("|".join(re.escape(trigger) for detector in KEYS for trigger in detector.triggers))
+
 _URL_KIND: Final = "password in an address"
 _SAID_KIND: Final = "password"
 
@@ -91,7 +94,7 @@ _NAME: Final = (
     r"|private[_-]?key|account[_-]?key|credential|密码|口令|密钥|令牌)"
     r"(?:[_.-]?(?:access|secret|key|base|token|value|string|plain|prod|dev|test|\d{1,2})){0,3}"
 )
-_TRIGGERS: Final = ("pass", "pwd", "secret", "token", "key", "credential", "密", "口令", "令牌", "bearer", "basic")
+_MAY_BE_SAID: Final = re.compile("pass|pwd|secret|token|key|credential|密|口令|令牌|bearer|basic")
 _SETS: Final = r"[\"'`\]]{0,2}(?:[ \t]{0,8}(?::=|=>|[:=：＝]|是|为|\bis\b:?)[ \t]{0,8}|(?<=[码令钥牌])[ \t]{1,4})"
 _QUOTED = re.compile(
     rf"(?i)({_NAME}){_SETS}[rbuf]{{0,2}}(?:\"([^\"\s]{{4,256}}+)\"|'([^'\s]{{4,256}}+)'|`([^`\s]{{4,256}}+)`)"
@@ -126,15 +129,14 @@ class Redacted(NamedTuple):
 def redacted(text: str) -> Redacted:
     """The text with `[redacted: kind]` for each secret. Doing so twice changes nothing."""
     found: Counter[str] = Counter()
-    for detector in KEYS:
-        if any(trigger in text for trigger in detector.triggers):
-            text = _without(text, detector, found)
+    if _MAY_BE_KEY.search(text):
+        for detector in KEYS:
+            if any(trigger in text for trigger in detector.triggers):
+                text = _without(text, detector, found)
     if "://" in text:
         text = _ADDRESS.sub(lambda match: _in_place(match, 1, _URL_KIND, found), text)
-    lowered = text.lower()
-    triggers = [trigger for trigger in _TRIGGERS if trigger in lowered]
-    if triggers:
-        text = "\n".join(_without_passwords(line, triggers, found) for line in text.split("\n"))
+    if _MAY_BE_SAID.search(text.lower()):
+        text = "\n".join(_without_passwords(line, found) for line in text.split("\n"))
     return Redacted(text, dict(found))
 
 
@@ -162,9 +164,8 @@ def _taken_out(match: re.Match[str], group: int, kind: str, found: Counter[str])
     return f"{match.string[match.start() : start]}[redacted: {kind}]{match.string[end : match.end()]}"
 
 
-def _without_passwords(line: str, triggers: Iterable[str], found: Counter[str]) -> str:
-    lowered = line.lower()
-    if not any(trigger in lowered for trigger in triggers):
+def _without_passwords(line: str, found: Counter[str]) -> str:
+    if not _MAY_BE_SAID.search(line.lower()):
         return line
     line = substituted(_BEARER, lambda match: _if_key(match, 1, found), line)
     line = substituted(_QUOTED, lambda match: _if_value(match, match.lastindex or 2, found, is_quoted=True), line)

@@ -1,13 +1,137 @@
-"""Texts that count as repeats of each other or of a question without being equal (`identity.py`)."""
+"""Texts that are the same, versions of one thing, or repeats of each other or of a question.
+
+Two tellings are one memory where every field is equal, texts as they are written: `identity` is one definition, for all
+callers and stores. What a text is found, ranked and shown by folds more, and has no say there.
+
+Texts that differ by little may be versions of one thing, of which a reader wants the best, or siblings, of which it
+wants all: four environments' addresses, the rows of a table, functions of one family. Their vectors do not tell
+which; a name does (`name_of`).
+"""
 
 from __future__ import annotations
 
 import re
+import struct
 import zlib
+from hashlib import blake2b
+from pathlib import PurePosixPath
 from typing import Final
 
-from hummock.text.identity import written
+import msgspec
+from msgspec.structs import astuple
+
+from hummock.core.memory import CodeFragment, Draft, LearningRecord, Memory, MemoryIndex
 from hummock.text.normalise import CJK, code, nfkc, normal_hash, prose, short_hash
+
+_FLOAT = struct.Struct("<f")
+
+
+def identity(told: Draft | Memory, index: MemoryIndex) -> bytes:
+    """16 bytes that are equal for what is the same memory of one kind and one origin.
+
+    An id is not part of it, for the server makes one where none is given. Neither is the time at which it was learnt:
+    whoever gives one asks for a memory of that time (`ports.TextKey`).
+
+    Args:
+        told: With its payload.
+        index: Its complete index, with what is derived where nothing was given.
+    """
+    payload = told.payload
+    if payload is None:
+        raise ValueError("the memory was read without its payload")
+    said = (
+        written(payload.content),
+        written(payload.raw),
+        () if payload.detail is None else [_written(part) for part in astuple(payload.detail)],
+        written(index.title),
+        written(index.summary),
+        sorted(index.tags),
+        told.session_id,
+        told.speaker,
+        told.writer,
+        told.metadata,
+        told.event_time,
+        told.expire_time,
+        told.emotion_label,
+        # What came over the wire has this precision.
+        _FLOAT.pack(told.trust),
+        sorted(told.supersedes),
+        told.source_hash,
+    )
+    return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()
+
+
+def written(text: str) -> str:
+    """The text with LF for line ends and without outer white space.
+
+    The first line of several keeps its indentation, which says how far the others are indented.
+    """
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
+    if "\n" not in plain.lstrip():
+        return plain.lstrip()
+    first = len(plain) - len(plain.lstrip())
+    return plain[plain.rfind("\n", 0, first) + 1 :]
+
+
+def _written(part: str | int | tuple[str, ...]) -> str | int | tuple[str, ...]:
+    return written(part) if isinstance(part, str) else part
+
+
+LONGER_THAN_A_ROW: Final = 160
+"""Characters. What is shorter and stands on one line may be a row under a title that all of its table share."""
+
+_MARK = re.compile(
+    r"(?i:[\s_.\-]*(?:\((?:v|version\s*)?\d+(?:\.\d+)*\)|(?<![a-z])(?:v|version[\s_\-]?)\d+(?:\.\d+)*)(?![a-z0-9]))"
+    r"|(?<=[a-z])V\d+(?![A-Za-z0-9])|[_.\-](?:old|new|legacy|copy|backup|bak|orig|draft|final)(?![A-Za-z0-9])"
+    r"|\s*第[\d一二三四五六七八九十]+版",
+    re.ASCII,
+)
+
+
+def name_of(memory: Memory) -> str:
+    """The name, normalised, without marks of version (`_v2`, "(3)", 第二版); empty for what has none.
+
+    It is the path and the symbol of code, the question of a learning record, else the title that the caller gave,
+    unless the text is so short that it may be a row of a table. What has neither is called as its file or its id is, if
+    that bears a mark.
+    """
+    payload = memory.payload
+    if payload is None:
+        return ""
+    match payload.detail:
+        case CodeFragment(path=path, symbol=symbol) if symbol.strip():
+            # Of one symbol in two files both may be wanted: the blocking and the asynchronous form of a call.
+            return f"{prose(_MARK.sub('', path))} {_unmarked(symbol)}"
+        case CodeFragment(path=path):
+            return _if_marked(path)
+        case LearningRecord(question=question):
+            return prose(question)
+        case _:
+            title = memory.index.title
+            if title and _is_own(title, payload.content) and _says_enough(payload.content):
+                return _unmarked(title)
+            return _if_marked(memory.id)
+
+
+def _is_own(title: str, content: str) -> bool:
+    """Whether a title was given, and not taken from the first line of the text."""
+    return not " ".join(content.split()).startswith(title.removesuffix("…"))
+
+
+def _says_enough(content: str) -> bool:
+    text = content.strip()
+    return len(text) > LONGER_THAN_A_ROW or "\n" in text
+
+
+def _unmarked(name: str) -> str:
+    return prose(_MARK.sub("", name)) or prose(name)
+
+
+def _if_marked(path: str) -> str:
+    """The last part of a path without its marks; empty where it has none, or is one."""
+    last = PurePosixPath(path).name
+    return prose(_MARK.sub("", last)) if _MARK.search(last) else ""
+
 
 MOST_FOLDED: Final = 2048
 """Characters. A longer text is shown once, and is an echo, only as it is written."""

@@ -1,4 +1,11 @@
-"""Normal forms of texts, by which they are found and compared, and in which script they are."""
+"""Normal forms of texts, by which they are found and compared, and in which script they are.
+
+`clean` gives a text as a person sees it; `matches` and `substituted` run patterns over long texts piece by piece. The
+table of simplified characters is a versioned data file of the package (`characters/`): a line a simplified character,
+with those that are written for it elsewhere. It was made of OpenCC's (`NOTICE`, `bench/characters.py`). A character
+is changed by itself, whatever the word: where two traditional ones share a simplified one (後 and 后), all three are
+one to a search.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +13,132 @@ import hashlib
 import re
 import sys
 import unicodedata
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib import resources
 from itertools import pairwise
 from typing import Final
 
-from hummock.text.pieces import substituted
+# Everything that some reader takes for the end of a line.
+_LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+# Beside controls what is drawn as nothing: marks of direction, spaces without width, tag characters. A person does not
+# see them, a model does, and a pattern that looks for the beginning of a line finds them in front of it.
+UNSEEN: Final = (
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb"
+    "\u17b4\u17b5\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+_CONTROLS = re.compile(f"[{UNSEEN}]")
+# Scripts and emoji need what joins letters and what selects their shape. Behind ASCII, its styled forms, white
+# space or nothing it does nothing but hide a marker, a keycap excepted; behind a Chinese character it hides a label of
+# ours, unless it selects the variant of an ideograph (U+E0100 and up), as names need it.
+JOINERS: Final = "\u034f\u200c\u200d"
+SELECTORS: Final = "\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_STYLED: Final = "\u2100-\u214f\u2460-\u24ff\ufe30-\ufe6f\uff00-\uffef\U0001d400-\U0001d7ff\U0001f100-\U0001f189"
+STRAY: Final = re.compile(
+    rf"(?:^|(?<=[\x00-\x7f\s{_STYLED}]))[{JOINERS}{SELECTORS}]+(?!\u20e3)|(?<=[\u3400-\u9fff])[{JOINERS}\ufe00-\ufe0f]+"
+)
+# Letters and patterns that are drawn as a space; in Braille a space looks the same.
+_BLANK: Final = "\u2800\u3164\uffa0"
+_BLANKS = re.compile(f"[{_BLANK}]")
+# What stands for a missing part of a Korean syllable, where no other part is beside it.
+_FILLER: Final = "\u115f\u1160"
+_JAMO: Final = "\u1100-\u115e\u1161-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
+_FILLERS = re.compile(f"(?<![{_JAMO}])[{_FILLER}](?![{_JAMO}])")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Most texts have none of these, which one search says.
+_UNCLEAN = re.compile(f"[\r\v\f\u2028\u2029\ud800-\udfff{_BLANK}{_FILLER}{UNSEEN}{JOINERS}{SELECTORS}]")
+
+
+def clean(text: str) -> str:
+    """The text without what cannot be seen.
+
+    A letter that is drawn blank is a space, every kind of line end a newline, a lone surrogate U+FFFD.
+    """
+    if not _UNCLEAN.search(text):
+        return text
+    seen = _FILLERS.sub("", _CONTROLS.sub("", _BLANKS.sub(" ", _LINE_ENDS.sub("\n", text))))
+    return _SURROGATES.sub("\ufffd", STRAY.sub("", seen))
+
+
+def one_line(text: str) -> str:
+    """The cleaned text with each run of white space one space."""
+    return " ".join(clean(text).split())
+
+
+PIECE: Final = 1 << 14
+"""Characters in which a match begins; what is made to be slow takes some ten milliseconds for them."""
+
+REACH: Final = 1 << 12
+"""Characters behind a piece in which a match that begins in it may end, with what it looks ahead for."""
+
+
+def matches(pattern: re.Pattern[str], text: str, reach: int = REACH) -> Iterator[re.Match[str]]:
+    """What `finditer` finds, for patterns whose matches reach no farther than `reach` characters."""
+    at = 0
+    while at < len(text):
+        until = at + PIECE
+        for found in pattern.finditer(text, at, min(until + reach, len(text))):
+            if found.start() >= until:
+                break
+            yield found
+            at = found.end()
+        at = max(at, until)
+
+
+def substituted(
+    pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str], text: str, reach: int = REACH
+) -> str:
+    """What `sub` gives, for the same patterns."""
+    if len(text) <= PIECE:
+        return pattern.sub(replacement, text)
+    parts, end = [], 0
+    for found in matches(pattern, text, reach):
+        parts += [text[end : found.start()], replacement(found)]
+        end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+SIMPLIFIED_VERSION: Final = "simplified.v1"
+SIMPLIFIED_SHA256: Final = "78338bd7c640fadc0c3b759c26453664a2229c1210f8b247b4006309dbf770e9"
+
+
+class CharactersDamaged(Exception):
+    """A data file is not the one that this version was made with."""
+
+
+def simplified(text: str) -> str:
+    """The text with every traditional character in its simplified form; as long as it was.
+
+    Applying it twice changes nothing.
+    """
+    return text if text.isascii() else text.translate(simplified_forms())
+
+
+@cache
+def simplified_forms() -> Mapping[int, int]:
+    """The simplified form of each traditional character, both as code points below 0x10000; read on first use.
+
+    Raises:
+        CharactersDamaged: The file is not the one that this version was made with.
+    """
+    rows = table(SIMPLIFIED_VERSION, SIMPLIFIED_SHA256)
+    return {ord(source): ord(form) for form, sources in rows.items() for source in sources}
+
+
+def table(version: str, sha256: str) -> dict[str, str]:
+    """The rows of a data file: what stands before the tab of each line, and the characters behind it.
+
+    Raises:
+        CharactersDamaged: The file is not the one that this version was made with.
+    """
+    content = resources.files("hummock.text").joinpath("characters", f"{version}.tsv").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
+        raise CharactersDamaged(f"the characters {version} have the SHA-256 {digest}, not {sha256}")
+    lines = content.decode("utf-8").splitlines()[1:]
+    rows = (line.partition("\t") for line in lines)
+    return {key: characters for key, _, characters in rows}
+
 
 CJK: Final = (
     "\u3005-\u3007\u303b"  # iteration and closing marks, ideographic zero

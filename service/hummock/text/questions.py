@@ -1,4 +1,4 @@
-"""What kind of answer a question wants, told from its words: a time, what the assistant said.
+"""What kind of answer a question wants (a time, what the assistant said), and whether a text asks or tells one.
 
 Tables of words, one a language, as for times: what is not understood changes nothing.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import IntFlag
 from typing import Final
 
 from hummock.core.recall import Wanted
 from hummock.text.likeness import without_faces
-from hummock.text.normalise import CJK, is_han, nfkc
+from hummock.text.normalise import CJK, is_han, nfkc, simplified
 from hummock.text.signs import has_sign
-from hummock.text.simplified import simplified
+from hummock.text.time_words import speaks_of_a_time
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 MAX_CHARACTERS: Final = 512
@@ -155,3 +156,31 @@ def names_nothing(text: str) -> bool:
     return characters < _LEAST_CHINESE and all(
         unit[0] >= _FIRST_CJK or unit.casefold() in _SAY_LITTLE for unit in units
     )
+
+
+_END = re.compile(r"[?？][\s\"'”’」』)）]*\Z")
+_END_CHARACTERS = 16
+_WITHIN = re.compile(r"(?<=\w)(?:？|\?(?![A-Za-z0-9_=.:/&-]))")
+"""A question mark of prose: behind a word, and not in the midst of a name, an address or a pattern."""
+
+
+class Trait(IntFlag):
+    """Traits of a text: ASKS ends in a question, ASKS_WITHIN has one in its last line, TELLS_TIME tells a time."""
+
+    ASKS = 1
+    ASKS_WITHIN = 2
+    TELLS_TIME = 4
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends in a question, so that its answer is to be expected in what is said next."""
+    return _END.search(text, max(0, len(text) - _END_CHARACTERS)) is not None
+
+
+def traits_of(text: str) -> Trait:
+    """The traits of a text of a conversation."""
+    found = Trait.ASKS if asks(text) else Trait(0)
+    last_line = text.rstrip().rpartition("\n")[2]
+    if _WITHIN.search(last_line):
+        found |= Trait.ASKS_WITHIN
+    return found | Trait.TELLS_TIME if speaks_of_a_time(text) else found

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from hummock.core import facets
 from hummock.core.memory import TermBatch, Terms
 from hummock.text.analyzer import TOKEN, bounded, document_terms, exact_names, stem
+from hummock.text.normalise import simplified, simplified_forms
 from hummock.text.signs import NEVER_ALONE, PAIRED, SIGNS, plain
-from hummock.text.simplified import simplified, simplified_forms
 from hummock_kernels.analyzer import (
     APOSTROPHE,
     DIGIT,

@@ -225,8 +225,7 @@ class Rules:
             lean: Looks for what counts from a match.
         """
         self._rules = rules
-        self._hints = hints
-        self._hint = re.compile(hint)
+        self._hint = re.compile("|".join([*map(re.escape, hints), hint]))
         self._before = before
         self._after = after
         self._lean = lean
@@ -245,8 +244,7 @@ class Rules:
 
     def find(self, text: str, now: datetime) -> Iterator[Said]:
         """Words that mean a span, in the order of the text, without overlaps."""
-        small = text.lower()
-        if not any(hint in small for hint in self._hints) and not self._hint.search(small):
+        if not self._hint.search(text.lower()):
             return
         compiled = self.compiled
         read = 0

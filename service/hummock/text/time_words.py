@@ -13,8 +13,7 @@ from typing import Final
 
 from hummock.core.recall import TimeInterval
 from hummock.core.time_zone import unix_seconds, wall_clock
-from hummock.text.normalise import CJK, nfkc
-from hummock.text.simplified import simplified
+from hummock.text.normalise import CJK, nfkc, simplified
 from hummock.text.time_rules import (
     NOT_BEFORE_A_NAME,
     NOT_INSIDE_A_NAME,

@@ -15,9 +15,8 @@ from typing import Final, NamedTuple
 from hummock.core.recall import TimeInterval
 from hummock.core.time_zone import unix_seconds, wall_clock
 from hummock.text import time_parts, time_rules, time_words_en, time_words_zh
-from hummock.text.normalise import nfkc
+from hummock.text.normalise import nfkc, simplified
 from hummock.text.questions import names_nothing
-from hummock.text.simplified import simplified
 from hummock.text.time_rules import Span, Unit, any_of
 from hummock.text.time_words import MAX_CHARACTERS
 

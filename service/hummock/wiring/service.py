@@ -25,22 +25,20 @@ from hummock.core.activity import Activity
 from hummock.core.errors import StartError
 from hummock.core.project import LearnerStatus
 from hummock.learning.background import BackgroundLearner
+from hummock.learning.entry_keywords import AskKeywords
 from hummock.learning.learn_keywords import LearnKeywords
-from hummock.learning.llm_keywords import AskKeywords
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.offline import LearnOffline
 from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
 from hummock.memories.backfill import Backfill
-from hummock.memories.expiry import Expiry
 from hummock.memories.forget import Forget
-from hummock.memories.garden import Garden
+from hummock.memories.garden import Garden, Review
 from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
 from hummock.memories.messages import Messages
 from hummock.memories.preparation import Preparation
-from hummock.memories.retention import Retention
-from hummock.memories.review import Review
+from hummock.memories.retention import Expiry, Retention
 from hummock.memories.sessions import Sessions
 from hummock.ports.models import Clock, KeywordLearner, LlmUsage
 from hummock.projects.projects import Projects, Status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hummock.core.claims import Claim, Work
+from hummock.ports.claims import Claim, Work
 
 
 class OnlyWriter:

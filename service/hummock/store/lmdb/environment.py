@@ -13,9 +13,9 @@ from typing import cast
 import lmdb
 import msgspec
 
-from hummock.core.claims import Claim
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
+from hummock.ports.claims import Claim
 from hummock.store.errors import (
     AnalyzerTooNew,
     DatabaseDamaged,

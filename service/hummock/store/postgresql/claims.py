@@ -14,8 +14,8 @@ from uuid import uuid4
 
 import psycopg
 
-from hummock.core.claims import Claim, Work
 from hummock.core.errors import HummockError
+from hummock.ports.claims import Claim, Work
 from hummock.store.postgresql.connections import PatientConnection
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.schema import SchemaOutgrown

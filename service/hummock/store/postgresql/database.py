@@ -10,9 +10,9 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from hummock.core.claims import Claim, ClaimLost
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
+from hummock.ports.claims import Claim, ClaimLost
 from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (

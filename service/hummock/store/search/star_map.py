@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.stars import Stars
+from hummock.core.facets import Stars
 from hummock.store.views.stored import Outdated, StoredProject
 from hummock.store.views.view import ProjectView
 

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, Self, TypeAlias, overload
 
-from hummock.core.claims import Claim
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
+from hummock.ports.claims import Claim
 from hummock.store.tables.damage import Damage
 
 Table: TypeAlias = Any

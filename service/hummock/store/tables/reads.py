@@ -28,7 +28,7 @@ from hummock.store.views import forward_lists
 from hummock.store.views.growing import Growing
 from hummock.store.views.row_codec import ROW, unpack_rows
 from hummock.store.views.stored import Changes, Listed, Progress, Records, StoredMemories
-from hummock.text.identity import identity
+from hummock.text.likeness import identity
 
 _log = logging.getLogger(__name__)
 

@@ -12,11 +12,10 @@ from typing import Any, Generic, TypeGuard, TypeVar
 import msgspec
 from msgspec.structs import astuple, fields
 
-from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
+from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload, SecretPolicy
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.recall import DecayMode
 from hummock.core.review import Quarantined, ReviewPolicy
-from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.store.errors import EntryDamaged
 from hummock.store.tables import keys, sealed

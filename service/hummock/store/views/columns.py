@@ -11,11 +11,11 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 
+from hummock.core.candidates import MemoryColumns, dtypes_of
 from hummock.core.memory import MemoryKind, Origin
-from hummock.core.memory_columns import MemoryColumns, dtypes_of
 from hummock.store.views.growing import Growing
 from hummock.store.views.row_codec import TokenSign
-from hummock.text.traits import Trait
+from hummock.text.questions import Trait
 from hummock_kernels.turns import FREE, add_turns, neighbours
 
 _FEWEST_SLOTS = 64

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.core.candidates import MemoryColumns, dtypes_of
 from hummock.core.embedding import Embedding
 from hummock.core.memory import CodeFragment, Memory, MemoryKind
-from hummock.core.memory_columns import MemoryColumns, dtypes_of
 from hummock.core.review import is_of_no_hand
 from hummock.text import template
-from hummock.text.likeness import likeness
+from hummock.text.likeness import likeness, name_of
 from hummock.text.normalise import prose
-from hummock.text.traits import traits_of
-from hummock.text.versions import name_of
+from hummock.text.questions import traits_of
 
 _ON_DISK: dict[str, np.dtype[Any]] = {"length": np.dtype("<u4"), "chunk_count": np.dtype("<u2")}
 """What takes less room than in memory."""

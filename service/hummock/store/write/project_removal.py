@@ -15,9 +15,8 @@ from itertools import islice
 
 import msgspec
 
-from hummock.core.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.core.project import DeletedProject, ids_digest
-from hummock.ports.claims import Claims
+from hummock.ports.claims import ALL_PROJECTS, Claim, ClaimLost, Claims, Work
 from hummock.store.tables import keys, record_codec, sealed, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.tables.sessions import clock_key, sessions_of

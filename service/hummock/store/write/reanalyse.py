@@ -17,9 +17,8 @@ from itertools import islice
 
 import msgspec
 
-from hummock.core.claims import ALL_PROJECTS, Claim, Work
 from hummock.core.memory import Memory
-from hummock.ports.claims import Claims
+from hummock.ports.claims import ALL_PROJECTS, Claim, Claims, Work
 from hummock.store.tables import checksums, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import StoredRows

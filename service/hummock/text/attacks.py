@@ -1,0 +1,192 @@
+"""Instructions to a model in stored text. No list is complete: people check what is found, and all text stays data.
+
+`families_in` looks by the table in `attacks.toml` through what is learnt; `reading_as_orders` by a short list through
+what is rendered.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import unicodedata
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import resources
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+from hummock.text.markers import has_marker, speaks
+from hummock.text.normalise import clean, matches, simplified
+
+ENCODED: Final = "encoded"
+"""Reported with the family of an instruction found in Base64."""
+
+
+class Family(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Instructions of one purpose; `attacks.toml` says what each field means."""
+
+    name: Annotated[str, Meta(pattern="^[a-z]+(-[a-z]+)*$")]
+    source: str
+    patterns: tuple[str, ...]
+    joined: tuple[str, ...] = ()
+    may_be_wish: bool = False
+
+
+class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    fragments: dict[str, str]
+    families: tuple[Family, ...]
+
+
+def _families() -> Iterator[Family]:
+    table = msgspec.toml.decode(resources.files("hummock.text").joinpath("attacks.toml").read_bytes(), type=_Table)
+    for family in table.families:
+        whole = [_FRAGMENT.sub(lambda name: table.fragments[name[1]], pattern) for pattern in family.patterns]
+        yield msgspec.structs.replace(family, patterns=tuple(whole))
+
+
+_FRAGMENT: Final = re.compile("%([a-z_]+)%")
+FAMILIES: Final = tuple(_families())
+_PATTERNS: Final = tuple(
+    (family.name, tuple(re.compile(pattern, re.DOTALL) for pattern in family.patterns)) for family in FAMILIES
+)
+
+
+def families_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """The names of the families that any of the texts holds, in the order of their table."""
+    found: set[str] = set()
+    for text in texts:
+        found |= _in_text(text)
+        for said in encoded(text):
+            inner = _in_text(said)
+            if inner:
+                found |= inner | {ENCODED}
+    return tuple(name for name in (*(family.name for family in FAMILIES), ENCODED) if name in found)
+
+
+def _in_text(text: str) -> set[str]:
+    seen = as_seen(text)
+    found = _said_in(seen)
+    for words in spaced_out(seen):
+        letters = words.replace(" ", "")
+        found |= _said_in(words) | {
+            family.name for family in FAMILIES if any(phrase in letters for phrase in family.joined)
+        }
+    return found
+
+
+def _said_in(seen: str) -> set[str]:
+    return {name for name, patterns in _PATTERNS if any(next(matches(pattern, seen), None) for pattern in patterns)}
+
+
+_HAN: Final = "\u3400-\u9fff"
+# Two "#" and more head a section, and are a marker of some chats.
+_COMMENT_SIGNS = re.compile(
+    r"(?m)^[ \t]{0,64}(?://+!?|/\*+|\*+/?(?!\*)|#(?!#)!?|--(?!-)|;+|<!--|>+|\"{3}|'{3})[ \t]{0,8}"
+)
+_BETWEEN_HAN = re.compile(rf"(?<=[{_HAN}])[ \t\u3000·._|*~-]{{1,3}}(?=[{_HAN}])")
+_BROKEN_HAN = re.compile(rf"(?<=[{_HAN}])\n[ \t]{{0,16}}(?=[{_HAN}])")
+_BROKEN_LINE = re.compile(r"(?<=[a-z,])\n[ \t]{0,16}(?=[a-z])")
+_SPACED_OUT = re.compile(r"(?<![a-z0-9])[a-z](?:[ ._*|·~/-]{1,3}[a-z]){7,400}(?![a-z0-9])")
+_WIDE_GAP = re.compile(r"[ ._*|·~/-]{2,3}")
+_GAP = re.compile(r"[ ._*|·~/-]")
+_PUNCTUATION: Final = str.maketrans("，：；！？（）。", ",:;!?()。")
+_QUOTES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+
+_ENCODED = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,4096}={0,2}(?![\w+/=-])")
+_MOST_ENCODED = 16
+"""Runs of a text that are decoded."""
+
+
+def as_seen(text: str) -> str:
+    """The text for patterns: cleaned, folded, in small letters and simplified characters, without signs of comments.
+
+    A sentence that a line's end breaks in two is whole again; other lines stay lines.
+    """
+    folded = unicodedata.normalize("NFKC", clean(text).translate(_PUNCTUATION)).translate(_QUOTES).lower()
+    lines = _COMMENT_SIGNS.sub("", folded)
+    if lines.isascii():
+        return _BROKEN_LINE.sub(" ", lines)
+    return _BETWEEN_HAN.sub("", _BROKEN_HAN.sub("", _BROKEN_LINE.sub(" ", simplified(lines))))
+
+
+def spaced_out(seen: str) -> Iterator[str]:
+    """Runs of single letters with something between them, as `as_seen` gives them; a wider gap is one between words."""
+    for run in _SPACED_OUT.finditer(seen):
+        yield " ".join(_GAP.sub("", word) for word in _WIDE_GAP.split(run[0]))
+
+
+def encoded(text: str) -> Iterator[str]:
+    """What the first runs of Base64 in a text say, where that is text."""
+    for place, run in enumerate(_ENCODED.finditer(text)):
+        if place == _MOST_ENCODED:
+            return
+        body = run[0].rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            said = b64decode(body + "=" * (-len(body) % 4), validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+        if all(character.isprintable() or character in "\n\t" for character in said):
+            yield said
+
+
+class _Order(NamedTuple):
+    """An order to a model: `pattern` finds it, and a text with none of `triggers`, in lower case, holds none."""
+
+    triggers: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _order(triggers: str, pattern: str) -> _Order:
+    return _Order(tuple(triggers.split("|")), re.compile(pattern, re.IGNORECASE))
+
+
+# Orders to a model rather than facts. No list is complete: the mark is a hint, what protects is that the text is data.
+_ORDERS: Final = (
+    _order(
+        "ignore|disregard|forget|override|bypass",
+        r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}"
+        r"\b(?:instructions?|prompts?|rules|guidelines|above|previous)\b",
+    ),
+    _order(" now", r"\byou (?:are|must|will) now\b"),
+    _order("prompt", r"\b(?:system|developer) prompt\b"),
+    _order("new instruction", r"\bnew instructions?\b"),
+    _order("the user", r"\b(?:do not|don't|never) (?:tell|inform|mention (?:this )?to) the user\b"),
+    _order(
+        "the following|the tool|the command|the function",
+        r"\b(?:call|use|run|execute|invoke) the (?:following )?(?:tool|command|function)\b",
+    ),
+    _order(
+        "忽略|无视|忘记|忘掉|不要理会|绕过",
+        "(?:忽略|无视|忘记|忘掉|不要理会|绕过).{0,20}(?:指令|指示|提示词?|规则|要求|设定)",
+    ),
+    _order("你现在是|系统提示", "你现在是|系统提示"),
+    _order("从现在", "从现在(?:开始|起).{0,6}你"),
+    _order("告诉用户|告知用户|透露", "(?:不要|别|不得)(?:告诉|告知|透露给?)用户"),
+    _order("以下|下面", "(?:执行|调用|运行)(?:以下|下面的?)(?:命令|工具|函数)"),
+)
+
+
+def reading_as_orders(texts: Sequence[str], are_code: Sequence[bool]) -> list[bool]:
+    """Whether each text tells a model what to do, or imitates the markers of a chat; no line of code is a speaker's."""
+    joined = "\n".join(texts)
+    cleaned = clean(joined)
+    if cleaned != joined:
+        texts = [clean(text) for text in texts]
+    # To look for a trigger is quick, and most are nowhere.
+    lowered = cleaned.lower()
+    orders = [order for order in _ORDERS if _has_trigger(lowered, order)]
+    return [
+        _gives(text, orders) or (not is_code and speaks(text)) or has_marker(text)
+        for text, is_code in zip(texts, are_code, strict=True)
+    ]
+
+
+def _gives(text: str, orders: Sequence[_Order]) -> bool:
+    return any(_has_trigger(text.lower(), order) and order.pattern.search(text) for order in orders)
+
+
+def _has_trigger(lowered: str, order: _Order) -> bool:
+    # One character is found five to fifty times as fast as two.
+    return any(one[0] in lowered and one in lowered for one in order.triggers)
