@@ -138,10 +138,10 @@ def _database(node: Node, filled: Filled) -> Iterator[str]:
 
 
 def _copy(data_dir: Path, dsn: str) -> None:
-    command = [sys.executable, "-m", "hummock", "copy", str(data_dir), dsn]
+    command = [sys.executable, "-m", "hummock", "save", "copy", str(data_dir), dsn]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise BenchFailed(f"hummock copy has failed: {done.stderr.strip()}")
+        raise BenchFailed(f"hummock save copy has failed: {done.stderr.strip()}")
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from hummock.cli.backup import INTERRUPTED
 from hummock.cli.main import app
+from hummock.cli.save import INTERRUPTED
 from hummock.store.lmdb.lock import DirectoryLock
 from hummock.store.moving.landing import Landing
 from tests.ports.asking import put
@@ -127,7 +127,7 @@ def test_directories_need_no_package_of_postgresql(data: Path, tmp_path: Path, m
     for name in [name for name in sys.modules if name.startswith(("psycopg", "hummock.store.postgresql"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.setattr("hummock.cli.copy.require_packages", missing)
+    monkeypatch.setattr("hummock.cli.save.require_packages", missing)
     assert run(data, tmp_path / "new").exit_code == 0
     refused = run(data, "postgresql://host/x")
     assert refused.exit_code == 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock_client.v1 import recall_pb2
-from hummock_tools.console.score_bar import WIDTH, score_bars, waterfall
+from hummock_tools.console.ask_page import WIDTH, score_bars, waterfall
 
 SHARES = st.floats(0, 1)
 HITS = st.lists(

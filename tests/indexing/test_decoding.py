@@ -13,8 +13,7 @@ from random import Random
 import pytest
 
 from hummock_tools.indexing import SkipReason
-from hummock_tools.indexing.decoding import Decoded, decoded
-from hummock_tools.indexing.guessing import guess
+from hummock_tools.indexing.decoding import Decoded, decoded, guess
 from tests.indexing.encoded import encoded
 from tests.indexing.test_walk import collect, write
 

@@ -18,7 +18,7 @@ import pytest
 from hummock_client.v1 import memory_service_pb2 as memory_pb
 from hummock_tools.indexing import SourceFile
 from hummock_tools.indexing.folder import Folder, Indexed
-from hummock_tools.indexing.ignores import Rules
+from hummock_tools.indexing.skips import Rules
 from hummock_tools.indexing.walk import source_file
 from hummock_tools.indexing.watch import Batch, Dial, Follower, Wait, WatchCallbacks, changes_of
 from tests.indexing.test_walk import git, write

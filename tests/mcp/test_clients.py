@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
-from hummock_tools.mcp.clients import CLIENTS
+from hummock_tools.mcp.config_files import CLIENTS
 from tests.mcp.conftest import HELLO, Agent
 
 COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", '还款 "2"']

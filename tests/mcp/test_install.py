@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
-from hummock_tools.cli import mcp_install
+from hummock_tools.cli import mcp
 from hummock_tools.mcp import jsonc
-from hummock_tools.mcp.clients import CLIENTS
+from hummock_tools.mcp.config_files import CLIENTS
 
 USER_COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", "shop"]
 SHARED_COMMAND = ["hummock", "mcp", "--project", "shop"]
@@ -63,7 +63,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_every_known_client_can_be_named() -> None:
-    assert [name.value for name in mcp_install.ClientName] == list(CLIENTS)
+    assert [name.value for name in mcp.ClientName] == list(CLIENTS)
 
 
 @pytest.mark.parametrize(

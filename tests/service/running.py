@@ -30,7 +30,7 @@ from hummock_client.v1.learning_service_pb2_grpc import LearningServiceStub
 from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
-from hummock_tools.cli.child import SERVING_ON
+from hummock_tools.cli.background import SERVING_ON
 from tests.service.stores import store_of
 
 _STOP_S = 30

@@ -22,7 +22,7 @@ from hummock.access.chain import FILE_NAME
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
 from hummock_client import Client, HummockCallError
-from hummock_tools.cli.child import SERVING_ON
+from hummock_tools.cli.background import SERVING_ON
 from tests.service.running import in_process
 
 TOO_LONG_S = 60

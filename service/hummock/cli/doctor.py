@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hummock.cli.backup import JsonOption
+from hummock.cli.save import JsonOption
 from hummock.core.errors import HummockError
 from hummock_client.v1 import admin_service_pb2
 from hummock_tools.cli.background import listens

@@ -14,19 +14,16 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from hummock.cli import audit, models, tokens
-from hummock.cli.backup import backup, restore
-from hummock.cli.copy import copy
 from hummock.cli.doctor import doctor
-from hummock.cli.fsck import fsck
-from hummock.cli.purge import compact, purge
+from hummock.cli.save import backup, copy, restore
 from hummock.cli.serve import reader, serve, warm
 from hummock.cli.stop import stop
+from hummock.cli.upkeep import compact, fsck, purge
 from hummock.core.errors import HummockError
-from hummock_tools.cli import learning, mcp, memories, projects, review, sessions
+from hummock_tools.cli import learning, mcp, memories, projects, remove, review, sessions
 from hummock_tools.cli.connection import CommandFailed
 from hummock_tools.cli.console import console
 from hummock_tools.cli.demo import demo
-from hummock_tools.cli.forget import forget
 from hummock_tools.cli.index import index
 from hummock_tools.cli.learn import learn
 from hummock_tools.cli.output import print_line, printable
@@ -75,20 +72,30 @@ for command in (
     console,
     demo,
     warm,
-    backup,
     restore,
-    copy,
     fsck,
     doctor,
-    forget,
-    purge,
-    compact,
 ):
     app.command()(command)
 # The service starts it.
 app.command(hidden=True)(reader)
-app.command("export")(export)
 app.command("import")(import_file)
+
+save = typer.Typer(no_args_is_help=True, help="Save a project, a data directory, or a whole store.")
+save.command("project")(export)
+save.command("backup")(backup)
+save.command("copy")(copy)
+app.add_typer(save, name="save")
+remove.app.command("bytes")(purge)
+remove.app.command("slack")(compact)
+app.add_typer(remove.app, name="remove")
+# The names of before, for one version more.
+app.command("export", hidden=True)(export)
+for earlier in (backup, copy, remove.forget, purge, compact):
+    app.command(hidden=True)(earlier)
+memories.app.command("rm", hidden=True)(remove.rm)
+projects.app.command("delete", hidden=True)(remove.delete)
+
 app.add_typer(memories.app, name="memories")
 # What people call them.
 app.add_typer(memories.app, name="garden", hidden=True)

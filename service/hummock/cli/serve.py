@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hummock.core.errors import HummockError
-from hummock_tools.cli.child import SERVING_ON
+from hummock_tools.cli.background import SERVING_ON
 from hummock_tools.cli.connection import CommandFailed, packages_of, require_packages
 from hummock_tools.cli.console import CONSOLE_PORT
 from hummock_tools.cli.options import DataOption, ModelsOption

@@ -14,7 +14,7 @@ import typer
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_tools import loopback
-from hummock_tools.cli.child import ending_signals_interrupt
+from hummock_tools.cli.background import ending_signals_interrupt
 from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
 from hummock_tools.cli.options import TargetOption
 from hummock_tools.cli.output import note, print_line

@@ -13,7 +13,7 @@ import typer
 
 from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 from hummock_client.v1.admin_service_pb2 import GetStatusRequest
-from hummock_tools.cli.child import running_service
+from hummock_tools.cli.background import running_service
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock_tools.cli.index import await_vectors, index_repository, print_report
 from hummock_tools.cli.learn import store

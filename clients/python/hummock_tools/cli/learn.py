@@ -27,14 +27,15 @@ from hummock_tools.cli.options import (
     timestamp,
 )
 from hummock_tools.cli.output import (
+    HOW_TO_KEEP,
     Meter,
     note,
     print_json,
     print_line,
     printable,
+    secret_sums,
     warn,
 )
-from hummock_tools.cli.secrets import HOW_TO_KEEP, secret_sums
 from hummock_tools.importing import BadFile, BadLine, lines_of, messages
 
 

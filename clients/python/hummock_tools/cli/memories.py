@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.v1 import memory_pb2, memory_service_pb2
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, connect
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, connect
 from hummock_tools.cli.options import (
     JsonFlag,
     JsonLinesFlag,
@@ -30,7 +30,6 @@ from hummock_tools.cli.options import (
     unsigned,
 )
 from hummock_tools.cli.output import (
-    confirm,
     kind_word,
     new_table,
     note,
@@ -165,7 +164,7 @@ def get(
         return
     for memory in several.memories:
         _print_memory(memory)
-    _warn_of_missing(list(several.missing_ids))
+    warn_of_missing(list(several.missing_ids))
 
 
 @app.command("edit")
@@ -218,65 +217,8 @@ def edit(
         _print_memory(response.memory)
 
 
-@app.command("rm")
-def rm(
-    project: ProjectOption,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of memories.")] = None,
-    kind: KindsOption = None,
-    origin: OriginsOption = None,
-    tag: TagOption = None,
-    meta: MetaOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    session: SessionsOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many the conditions would remove.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove what meets the conditions without asking.")] = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
-) -> None:
-    """Remove memories by their ids, or all that meet conditions; then it asks first."""
-    where = filter_of(tag, kind, origin, session, since, until, meta)
-    has_conditions = bool(where.ListFields())
-    if bool(ids) == has_conditions or (ids and (dry_run or yes)):
-        raise typer.BadParameter("give either ids or conditions; --dry-run and --yes go with conditions")
-    with connect(target) as service:
-        if has_conditions:
-            response = _remove_where(service, project, where, only_count=dry_run, asks=not yes)
-        else:
-            request = memory_service_pb2.DeleteMemoriesRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
-            response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
-    if json:
-        print_json(response)
-        return
-    print_line(f"{response.deleted_count} {'would be removed' if dry_run else 'removed'}")
-    _warn_of_missing(list(response.missing_ids))
-
-
-def _remove_where(
-    service: Service, project: str, where: memory_pb2.MemoryFilter, *, only_count: bool, asks: bool
-) -> memory_service_pb2.DeleteMemoriesResponse:
-    """Counts, asks, and removes slice by slice; the last reply with the count of all. Raises: CommandFailed."""
-    request = memory_service_pb2.DeleteMemoriesRequest(project=project, filter=where, dry_run=only_count or asks)
-    if request.dry_run:
-        counted = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
-        if only_count:
-            return counted
-        confirm(
-            f"Remove {counted.deleted_count} memories of {project}?",
-            "nothing was removed; --yes removes without asking",
-        )
-        request.dry_run = False
-    removed = 0
-    while True:
-        request.request_id = str(uuid.uuid4())
-        response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
-        removed += response.deleted_count
-        if not response.remaining_count:
-            response.deleted_count = removed
-            return response
-
-
-def _warn_of_missing(missing_ids: list[str]) -> None:
+def warn_of_missing(missing_ids: list[str]) -> None:
+    """Ends a command with status 1 where ids name nothing."""
     for missing in missing_ids:
         warn(f"memory {printable(missing)} does not exist in this project")
     if missing_ids:

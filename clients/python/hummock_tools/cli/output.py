@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -28,6 +29,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hummock_client.v1 import memory_pb2
+from hummock_client.v1.context_service_pb2 import SecretsFound
 from hummock_tools.cli.connection import CommandFailed
 
 _SECONDS_PER_DAY = 86_400
@@ -241,3 +243,25 @@ def enum_word(enum: EnumNames, number: int) -> str:
     """A value's name without what all names of its enum begin with; the number, where a newer service alone has one."""
     names = {value: name for name, value in enum.items()}
     return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()
+
+
+HOW_TO_KEEP = "`hummock projects settings set {project} secrets.policy=warn` keeps such texts; learn them again then"
+"""Advice for people who meant to keep the redacted text."""
+
+
+def secret_sums(found: Iterable[SecretsFound]) -> Iterator[str]:
+    """Summary lines such as "redacted 3 secrets: 2 cloud key, 1 password"; another line for secrets stored as given."""
+    replaced: Counter[str] = Counter()
+    stored: Counter[str] = Counter()
+    for each in found:
+        (replaced if each.redacted else stored)[each.kind] += each.count
+    if replaced:
+        yield f"redacted {_sum(replaced)}"
+    if stored:
+        yield f"stored as given {_sum(stored)}"
+
+
+def _sum(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    return f"{total} {'secret' if total == 1 else 'secrets'}: {kinds}"

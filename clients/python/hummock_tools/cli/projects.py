@@ -9,18 +9,18 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.json_format import ParseDict, ParseError
 from rich.text import Text
 
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.v1 import admin_service_pb2, memory_pb2, project_service_pb2, settings_pb2
-from hummock_tools.cli.activity import print_activity
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, connect
+from hummock_client.v1 import admin_service_pb2, memory_pb2, project_service_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import admin_service_pb2 as pb
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, connect
 from hummock_tools.cli.options import JsonFlag, PageOption, TargetOption, utf8
 from hummock_tools.cli.output import (
     age,
-    confirm,
     enum_word,
     new_table,
     print_json,
@@ -31,11 +31,60 @@ from hummock_tools.cli.output import (
     warn,
 )
 
+_MIB = 1 << 20
+_MOST = 5
+"""Largest number of methods, and of failure reasons, that are listed."""
+
+
+def print_activity(activity: pb.Activity) -> None:
+    """Rates, times by stage, failures, and what the processes hold."""
+    processes = f"{activity.process_count} processes" if activity.process_count > 1 else "one process"
+    print_line(f"  recalls  {_recalls(activity)}, by {processes}")
+    minutes = activity.window.seconds / 60
+    for each in activity.methods:
+        if each.method.endswith("ContextService/Recall") and each.latency.count:
+            print_line(f"  latency  p50 {_quantiles(each.latency)} ms of Recall in the last {minutes:.0f} min")
+    for stage in activity.stages:
+        name = enum_word(recall_pb2.RecallStage, stage.stage).replace(" ", "_")
+        print_line(f"    {name:<18} p50 {_quantiles(stage.latency)} ms, {stage.latency.count} times")
+    calls = sorted(activity.methods, key=lambda each: -(each.ok_count + each.failed_count))
+    shown = [f"{each.ok_count + each.failed_count} {each.method.rpartition('/')[2]}" for each in calls[:_MOST]]
+    if shown:
+        print_line(printable(f"  since    {', '.join(shown)}"))
+    if activity.failures:
+        failed = ", ".join(f"{each.count} {each.reason}" for each in activity.failures[:_MOST])
+        print_line(printable(f"  failed   {failed}"))
+    print_line(
+        f"  cache    {activity.cached_answer_count} answers, {activity.cached_bytes / _MIB:.1f} MiB; "
+        f"{activity.cache_hit_count} of {activity.recall_count} recalls came from it"
+    )
+    print_line(
+        f"  indexes  {activity.loaded_index_count} in memory, {activity.loaded_index_bytes / _MIB:.1f} MiB, "
+        f"{activity.evicted_index_count} given up; {activity.lag_operation_count} operations behind at most"
+    )
+    print_line(
+        f"  slots    {activity.busy_slot_count} texts being embedded, {activity.model_slot_count} at a time; "
+        f"{activity.waiting_text_count} wait"
+    )
+
+
+def _recalls(activity: pb.Activity) -> str:
+    rate = next((each.rate for each in activity.methods if each.method.endswith("ContextService/Recall")), 0.0)
+    return f"{rate:.2f}/s in the last minute, {activity.recall_count} since the start"
+
+
+def _quantiles(latency: pb.Latency) -> str:
+    return f"{_ms(latency.p50)}, p95 {_ms(latency.p95)}, p99 {_ms(latency.p99)}"
+
+
+def _ms(span: Duration) -> str:
+    return f"{span.ToNanoseconds() / 1e6:.2f}"
+
+
 app = typer.Typer(no_args_is_help=True, help="List projects, and say what prompts tell of them and what recalls mean.")
 settings = typer.Typer(no_args_is_help=True, help="Show and change what a project's requests mean by default.")
 app.add_typer(settings, name="settings")
 
-_MIB = 1 << 20
 
 NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", envvar="HUMMOCK_PROJECT", callback=utf8)]
 # Where more arguments follow, the environment cannot stand in for the first.
@@ -113,39 +162,6 @@ def set_info(
         print_json(response)
     else:
         _print_project(response.project)
-
-
-def memory_count(service: Service, name: str) -> int:
-    """Number of memories of a project, shown before it is deleted."""
-    asked = project_service_pb2.GetProjectRequest(project=name)
-    return service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
-
-
-def delete_project(service: Service, name: str) -> project_service_pb2.DeleteProjectResponse:
-    """Delete a project in one write; its receipt."""
-    request = project_service_pb2.DeleteProjectRequest(project=name, request_id=str(uuid.uuid4()))
-    return service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
-
-
-@app.command("delete")
-def delete(
-    # Not from the environment: what is lost is named.
-    name: FirstNameArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
-) -> None:
-    """Delete a project with all that it has; there is no way back but an export."""
-    with connect(target) as service:
-        if not yes:
-            question = f"Delete {name} with its {memory_count(service, name)} memories and its conversations?"
-            confirm(question, "nothing was deleted; --yes deletes without asking")
-        response = delete_project(service, name)
-    if json:
-        print_json(response)
-        return
-    counts = f"{response.memory_count} memories, {response.session_count} sessions, {response.message_count} messages"
-    print_line(printable(f"{name} is deleted: {counts}"))
 
 
 @settings.command("get")

@@ -19,18 +19,14 @@ from starlette.types import ASGIApp
 from hummock.local_http import WholeBodies, config_of
 from hummock_client import HummockCallError
 from hummock_tools import loopback
-from hummock_tools.console.ask_page import ask
-from hummock_tools.console.fields import BadInput, Fields
-from hummock_tools.console.garden_page import garden, live_memories
-from hummock_tools.console.guard import Guard
+from hummock_tools.console.ask_page import ask, prompt
+from hummock_tools.console.garden_page import decide, garden, live_memories, review, session, sessions
+from hummock_tools.console.guard import BadInput, Fields, Guard
 from hummock_tools.console.language import COOKIE, LANGUAGES
 from hummock_tools.console.learning_page import learning, live_learning
 from hummock_tools.console.map_page import found_stars, live_stars, one_star, star_map, stars
 from hummock_tools.console.memory_page import add_memory, delete_memory, edit_memory, memory, new_memory, undo
-from hummock_tools.console.prompt_page import prompt
-from hummock_tools.console.review_page import decide, review
 from hummock_tools.console.service_page import operations, operations_now, projects
-from hummock_tools.console.sessions_page import session, sessions
 from hummock_tools.console.view import STATIC, Console, View, go_to
 
 _DRAIN_S: Final = 1

@@ -1,16 +1,21 @@
-"""Chooses the language of a page and looks up its words."""
+"""Chooses the language of a page and looks up its words.
+
+A language is a file of `words/`: by page, then the values of the contract's enums by number.
+"""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Final
 
 from starlette.requests import Request
 
-from hummock_tools.console.words_en import ENGLISH
-from hummock_tools.console.words_zh import CHINESE
-
 COOKIE: Final = "hummock_console_language"
-LANGUAGES: Final = {"en": ENGLISH, "zh": CHINESE}
+LANGUAGES: Final[dict[str, dict[str, str]]] = {
+    name: json.loads(Path(__file__).with_name("words").joinpath(f"{name}.json").read_text("utf-8"))
+    for name in ("en", "zh")
+}
 
 
 def language_of(request: Request) -> str:

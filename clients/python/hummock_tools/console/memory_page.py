@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2
-from hummock_tools.console.fields import BadInput, Fields
+from hummock_tools.console.guard import BadInput, Fields
 from hummock_tools.console.view import View, go_to
 
 NEW_KINDS: Final = (

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from starlette.responses import HTMLResponse, Response
 
-from hummock_client.v1 import project_service_pb2 as pb
-from hummock_tools.console.activity_board import board
-from hummock_tools.console.view import View, link
+from hummock_client.v1 import admin_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as projects_pb
+from hummock_tools.console.view import View, link, milliseconds
 
 _PAGE_SIZE = 100
 
 
 async def projects(view: View) -> Response:
     """A page of the projects."""
-    page = await view.client.send(pb.ListProjectsRequest(page_size=_PAGE_SIZE, page_token=view.query.text("page")))
+    page = await view.client.send(
+        projects_pb.ListProjectsRequest(page_size=_PAGE_SIZE, page_token=view.query.text("page"))
+    )
     next_page = link("/", page=page.next_page_token) if page.next_page_token else ""
     return view.page("projects.html", {"projects": page.projects, "next_page": next_page})
 
@@ -34,3 +38,99 @@ async def _state(view: View) -> Mapping[str, object]:
     """Values for the page. An older service reports no activity."""
     status = await view.client.status()
     return {"status": status, "board": board(status.activity) if status.HasField("activity") else None}
+
+
+WIDTH: Final = 200.0
+"""Largest width of a bar, in units of its drawing."""
+
+SPARK_HEIGHT: Final = 30.0
+SPARK_STEP: Final = 10.0
+"""Distance between two points of a sparkline, in units of its drawing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A step of a line of rates, as it is drawn."""
+
+    x: float
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Quantiles in milliseconds, and how long their bars are drawn."""
+
+    count: int
+    p50: float
+    p95: float
+    p99: float
+    p50_width: float
+    p95_width: float
+    p99_width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """All of it.
+
+    Attributes:
+        rate: Calls of Recall a second, of the last minute.
+        most: The highest rate of a step.
+        columns: The steps, the oldest first.
+        hit_share: Percentage of recalls that were answered from the cache.
+        stages: The number of each stage, and its times.
+        methods: Each method with its short name, its activity, and its times.
+    """
+
+    rate: float
+    most: float
+    columns: list[Column]
+    hit_share: float
+    stages: list[tuple[int, Times]]
+    methods: list[tuple[str, pb.MethodActivity, Times]]
+
+
+def board(activity: pb.Activity) -> Board:
+    """The board for an activity."""
+    most = max(activity.recall_rates, default=0.0)
+    methods = [(each.method.rpartition("/")[2], each) for each in activity.methods]
+    stages = _times([each.latency for each in activity.stages])
+    calls = _times([each.latency for each in activity.methods])
+    return Board(
+        rate=next((each.rate for name, each in methods if name == "Recall"), 0.0),
+        most=most,
+        columns=[_column(number, rate, most) for number, rate in enumerate(activity.recall_rates)],
+        hit_share=100.0 * activity.cache_hit_count / activity.recall_count if activity.recall_count else 0.0,
+        stages=[(each.stage, times) for each, times in zip(activity.stages, stages, strict=True)],
+        methods=[(name, each, times) for (name, each), times in zip(methods, calls, strict=True)],
+    )
+
+
+def _column(number: int, rate: float, most: float) -> Column:
+    height = round(SPARK_HEIGHT * rate / most, 2) if most > 0 else 0.0
+    return Column(x=number * SPARK_STEP, y=round(SPARK_HEIGHT - height, 2), height=height)
+
+
+def _times(latencies: Sequence[pb.Latency]) -> list[Times]:
+    """Each latency; the longest p99 of them has a bar of the whole width."""
+    longest = max((milliseconds(each.p99) for each in latencies), default=0.0)
+
+    def width(took_ms: float) -> float:
+        return round(WIDTH * took_ms / longest, 2) if longest > 0 else 0.0
+
+    rows = []
+    for each in latencies:
+        p50, p95, p99 = milliseconds(each.p50), milliseconds(each.p95), milliseconds(each.p99)
+        rows.append(
+            Times(
+                count=each.count,
+                p50=p50,
+                p95=p95,
+                p99=p99,
+                p50_width=width(p50),
+                p95_width=width(p95),
+                p99_width=width(p99),
+            )
+        )
+    return rows

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import urlencode
 
 import grpc
@@ -19,10 +21,58 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from hummock_client import AsyncClient, HummockCallError
 from hummock_client.errors import describe
 from hummock_client.time_zone import own_clock
-from hummock_tools.console.fields import BadInput, Fields
-from hummock_tools.console.guard import FormToken
+from hummock_client.v1.memory_pb2 import Memory
+from hummock_tools.console.guard import BadInput, Fields, FormToken
 from hummock_tools.console.language import Words, language_of
-from hummock_tools.console.undo import UndoShelf
+
+_MAX_KEPT: Final = 64
+_OUTPUT_ONLY: Final = ("text", "update_time", "content_hash", "token_count", "chunk_count", "superseded_by", "writer")
+
+
+class Kept(NamedTuple):
+    """A memory that can be learnt again.
+
+    Attributes:
+        project: Project of the memory.
+        memory: The memory before the change.
+        left_as: The version in which it was left, so that nothing is lost that others have written since; empty where
+            it was removed.
+    """
+
+    project: str
+    memory: Memory
+    left_as: str
+
+
+class UndoShelf:
+    """The last 64 of them, each under a key that nobody can guess."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._kept
+
+    def keep(self, project: str, memory: Memory, left_as: str) -> str:
+        """The key of a memory in the RAW view, of which nothing that the service makes itself is kept."""
+        own = Memory()
+        own.CopyFrom(memory)
+        for name in _OUTPUT_ONLY:
+            own.ClearField(name)
+        key = secrets.token_urlsafe(16)
+        self._kept[key] = Kept(project, own, left_as)
+        if len(self._kept) > _MAX_KEPT:
+            self._kept.popitem(last=False)
+        return key
+
+    def find(self, key: str) -> Kept | None:
+        """The value kept under a key, or None."""
+        return self._kept.get(key)
+
+    def drop(self, key: str) -> None:
+        """Forgets it: it was restored."""
+        self._kept.pop(key, None)
+
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 STATIC: Final = Path(__file__).with_name("static")

@@ -2,8 +2,7 @@
 
 from hummock_tools.importing.fields import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired
 from hummock_tools.importing.formats import FileFormat, read_file
-from hummock_tools.importing.json_items import messages
-from hummock_tools.importing.lines import BadFile, lines_of
+from hummock_tools.importing.json_items import BadFile, lines_of, messages
 
 __all__ = [
     "BadFile",

@@ -1,20 +1,212 @@
-"""Files of memories as records, by their format: our own export, mem0, and the applications before Hummock."""
+"""The formats of files of memories: our own export, also of version 1, mem0, and others."""
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
+from itertools import chain
 
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_client.v1.transfer_pb2 import TransferChunk, TransferMemory, TransferRecord
+from hummock_client.v1.transfer_pb2 import TransferChunk, TransferEnd, TransferMemory, TransferRecord
 from hummock_tools.importing import fields as read
-from hummock_tools.importing.fields import BadLine, BadRecord, Fields, Line, NotWhole, OtherProject, Part, Place
-from hummock_tools.importing.json_items import Item, items
-from hummock_tools.importing.lines import BadFile
-from hummock_tools.importing.mem0 import mem0_part
-from hummock_tools.importing.own_export import records
+from hummock_tools.importing.fields import (
+    BadLine,
+    BadRecord,
+    Fields,
+    Line,
+    NotWhole,
+    OtherProject,
+    Part,
+    Place,
+    Retired,
+    Value,
+)
+from hummock_tools.importing.json_items import BadFile, Item, items, messages
+
+_VERSION, _CURRENT = 1, 2
+_HISTORY = {"messages": "maxMessages", "characters": "maxCharacters"}
+
+
+def upgraded(value: Value) -> Value:
+    """The JSON of a record as an export of today has it; what is of today already stays as it is."""
+    memory, header = _within(value, "memory", "memory"), _within(value, "header", "settings")
+    if memory:
+        return _with(value, "memory", "memory", _flat(memory))
+    history = header.get("history")
+    if isinstance(history, dict):
+        renamed: Fields = {_HISTORY.get(name, name): number for name, number in history.items()}
+        return _with(value, "header", "settings", {**header, "history": renamed})
+    return value
+
+
+def _within(value: Value, outer: str, inner: str) -> Fields:
+    """The object at a path of two names; an empty one where there is none."""
+    above = value.get(outer) if isinstance(value, dict) else None
+    found = above.get(inner) if isinstance(above, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _with(value: Value, outer: str, inner: str, fields: Fields) -> Value:
+    """A copy of the value with another object at a path of two names; the value itself if it has no `outer` object."""
+    above = value[outer] if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(above, dict):
+        return value
+    return {**value, outer: {**above, inner: fields}}
+
+
+def of_today(record: TransferRecord) -> TransferRecord:
+    """The record, whose header says the version that it has been read as."""
+    if record.header.version == _VERSION:
+        record.header.version = _CURRENT
+    return record
+
+
+def _flat(memory: Fields) -> Fields:
+    flat = {name: value for name, value in memory.items() if name not in ("index", "payload")}
+    for name in ("index", "payload"):
+        held = memory.get(name, {})
+        flat |= held if isinstance(held, dict) else {name: held}
+    return flat
+
+
+def records(lines: Iterable[bytes]) -> Iterator[Part]:
+    """The records of an export, which ends with how many there are. Raises: BadFile."""
+    found = messages(lines, TransferRecord, upgraded)
+    read = memories = wrong = last = 0
+    for one in found:
+        if isinstance(one, BadLine):
+            last, wrong = one.place.line, wrong + 1
+            yield one
+        else:
+            place, record = one
+            last = place.line
+            if record.HasField("header") and read + wrong:
+                yield _another(place)
+                return
+            yield Line(place=place, record=of_today(record))
+            if record.HasField("end"):
+                yield from _behind(place, _differing(record.end, read, memories, wrong), found)
+                return
+            read += 1
+            memories += record.HasField("memory")
+    yield NotWhole(place=Place(line=last + 1), reason="was cut off: it has no end" if last else "is empty")
+
+
+def _differing(end: TransferEnd, read: int, memories: int, wrong: int) -> str:
+    """Describes a mismatch with the counts of the end record; empty if there is none. A bad line may be a memory."""
+    if end.record_count and end.record_count != read + wrong:
+        return f"is not what was exported: it says {end.record_count} records, and holds {read + wrong}"
+    if not memories <= end.memory_count <= memories + wrong:
+        return f"is not what was exported: it says {end.memory_count} memories, and holds {memories}"
+    return ""
+
+
+def _behind(end: Place, differing: str, found: Iterator[tuple[Place, TransferRecord] | BadLine]) -> Iterator[NotWhole]:
+    if differing:
+        yield NotWhole(place=end, reason=differing)
+        return
+    for one in found:
+        place = one.place if isinstance(one, BadLine) else one[0]
+        if not isinstance(one, BadLine) and one[1].HasField("header"):
+            yield _another(place)
+        else:
+            yield NotWhole(place=place, reason=f"goes on behind its end: {place} was not read, nor what follows")
+        return
+
+
+def _another(place: Place) -> NotWhole:
+    reason = f"is more than one export: another one begins on {place}, and was not read; give each a file of its own"
+    return NotWhole(place=place, reason=reason)
+
+
+_ORIGINS = {"user": pb.ORIGIN_USER_INPUT, "assistant": pb.ORIGIN_AI_OUTPUT}
+"""Origins by role, for memories that were added verbatim from a conversation."""
+
+_RETIRED = ("deleted", "archived")
+_OWNERS = ("user_id", "agent_id", "app_id", "app")
+_MOST_TAGS, _LONGEST_TAG = 64, 128
+_MOST_FACTS, _LONGEST_NAME, _LONGEST_FACT = 32, 64, 512
+
+
+def mem0_part(place: Place, fields: Fields, beside: Fields) -> Part:
+    """A record as a memory: its categories are tags, whose it is and its own metadata are metadata.
+
+    `beside` is what its file says before the list of memories; there a backup has the names of categories, apps and the
+    user, whose ids its memories hold. Raises: BadRecord.
+    """
+    state = read.text(fields, "state").lower()
+    if state in _RETIRED:
+        return Retired(place=place, state=state)
+    names = dict(_names(beside))
+    tags, facts = list(_categories(fields, names)), list(_facts(fields, names))
+    kept_tags = [tag for tag in tags if len(tag) <= _LONGEST_TAG and tag.isprintable() and tag.strip("# ")][:_MOST_TAGS]
+    kept_facts = [(name, fact) for name, fact in facts if _fits(name) and len(fact) <= _LONGEST_FACT][:_MOST_FACTS]
+    text = "content" if fields.get("memory") is None and "content" in fields else "memory"
+    created = read.time(fields, "created_at")
+    memory = pb.Memory(
+        id=read.text(fields, "id", required=True),
+        kind=pb.MEMORY_KIND_NOTE,
+        # What mem0 keeps otherwise is what a model drew from a conversation.
+        origin=_ORIGINS.get(read.text(fields, "role"), pb.ORIGIN_SUMMARY),
+        tags=kept_tags,
+        content=read.text(fields, text, required=True),
+        session_id=read.text(fields, "run_id"),
+        speaker=read.text(fields, "actor_id"),
+        create_time=created,
+        metadata=dict(kept_facts),
+    )
+    kept = TransferMemory(memory=memory, update_time=read.time(fields, "updated_at") or created)
+    unfit = len(tags) - len(kept_tags) + len(facts) - len(kept_facts)
+    return Line(place=place, record=TransferRecord(memory=kept), unfit=unfit)
+
+
+def _names(beside: Fields) -> Iterator[tuple[str, str]]:
+    """Pairs of id and the name that it stands for."""
+    for listed, name in (("categories", "name"), ("apps", "name"), ("user", "user_id")):
+        found = beside.get(listed)
+        for one in found if isinstance(found, list) else [found]:
+            if isinstance(one, dict) and one.get(name):
+                yield read.text(one, "id"), read.text(one, name)
+
+
+def _categories(fields: Fields, names: dict[str, str]) -> Iterable[str]:
+    """Each once. Raises: BadRecord."""
+    found = chain(_texts(fields, "categories"), _texts(fields, "category_ids"))
+    return dict.fromkeys(names.get(one, one) for one in found if one)
+
+
+def _facts(fields: Fields, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The record's owners, then its own metadata. Raises: BadRecord."""
+    metadata = fields.get("metadata")
+    if metadata is None:
+        metadata = {}
+    if not isinstance(metadata, dict):
+        raise BadRecord("metadata is no object")
+    said = {name: fields.get(name) or metadata.get(name) for name in _OWNERS}
+    if read.text(fields, "state").lower() not in ("", "active"):
+        said["state"] = fields["state"]
+    for name, value in (said | {name: metadata[name] for name in metadata if name not in said}).items():
+        if value is not None:
+            text = read.text({name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}, name)
+            yield name, names.get(text, text) if name in _OWNERS else text
+
+
+def _texts(fields: Fields, name: str) -> list[str]:
+    """Texts of a list; none where there is no list. Raises: BadRecord."""
+    found = fields.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise BadRecord(f"{name} is no list")
+    return [read.text({name: one}, name) for one in found]
+
+
+def _fits(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable()
+
 
 _LEGACY_ORIGINS = {
     "manual": pb.ORIGIN_MANUAL,

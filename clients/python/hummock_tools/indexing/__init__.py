@@ -2,9 +2,8 @@
 
 from hummock_tools.indexing.chunker import fragments
 from hummock_tools.indexing.fragment import Fragment, SourceFile
-from hummock_tools.indexing.ignores import MissingExtra
 from hummock_tools.indexing.markdown import DomainEntry, domain_entries
-from hummock_tools.indexing.skips import SkipReason, Tally, WalkCounts
+from hummock_tools.indexing.skips import MissingExtra, SkipReason, Tally, WalkCounts
 from hummock_tools.indexing.wire import Changes, changes, content_hash
 
 __all__ = [

@@ -13,11 +13,10 @@ from typing import TypeAlias
 from hummock_client.v1 import memory_pb2
 from hummock_tools.indexing.chunker import fragments
 from hummock_tools.indexing.fragment import Fragment, SourceFile
-from hummock_tools.indexing.ignores import OWN_RULES, Rules
 from hummock_tools.indexing.languages import without_grammar
 from hummock_tools.indexing.markdown import MARKDOWN_SUFFIXES, DomainEntry, domain_entries, names_of
 from hummock_tools.indexing.project_info import Made, Manifests, is_manifest
-from hummock_tools.indexing.skips import SkipReason, Tally, WalkCounts, is_presentable
+from hummock_tools.indexing.skips import OWN_RULES, Rules, SkipReason, Tally, WalkCounts, is_presentable
 from hummock_tools.indexing.walk import Refused, folder_reason, list_paths, open_root, own_rules, source_file
 from hummock_tools.indexing.wire import content_hash, memory_input
 

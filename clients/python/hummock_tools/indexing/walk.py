@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hummock_tools.indexing.content import content_reason
-from hummock_tools.indexing.decoding import decoded
+from hummock_tools.indexing.decoding import NOTEBOOK_SUFFIX, cells_as_text, decoded
 from hummock_tools.indexing.fragment import SourceFile, suffix_of
-from hummock_tools.indexing.ignores import GIT_RULES, OWN_RULES, Rules, is_ignored
-from hummock_tools.indexing.notebook import NOTEBOOK_SUFFIX, cells_as_text
 from hummock_tools.indexing.skips import (
+    GIT_RULES,
     MAX_FILE_BYTES,
+    OWN_RULES,
     OnSkip,
+    Rules,
     SkipReason,
     directory_reason,
+    is_ignored,
     is_presentable,
     may_be_brought_back,
     name_reason,

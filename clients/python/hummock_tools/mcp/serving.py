@@ -3,19 +3,119 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import math
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager, suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
-from hummock_tools.mcp.reach import Reach, Refused, as_it_is
+from hummock.core.errors import places_of
+from hummock_tools.mcp.messages import NotAMessage, decode, read_message
+from hummock_tools.mcp.reach import Reach, Refused, ServingEnded, as_it_is
 from hummock_tools.mcp.server import memory_server
 
 if TYPE_CHECKING:
     from hummock_client import AsyncClient
     from hummock_tools.mcp.calls import ProjectCalls
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Answer on stdout what comes on stdin until that ends.
+
+    Raises:
+        ServingEnded: It ended before: stdout cannot be written, or something broke.
+    """
+    try:
+        # The SDK waits for its thread that reads stdin, whatever happened: it reads an empty one, and a thread of ours
+        # the real one.
+        async with stdio_server(stdin=anyio.wrap_file(io.StringIO())) as (nothing, replies):
+            await nothing.aclose()
+            await _serve(server, _lines(_take_stdin()), replies)
+    except* Exception as failures:
+        raise ServingEnded(_said_of(failures)) from failures
+
+
+async def _serve(server: Server[Any], lines: MemoryObjectReceiveStream[bytes], replies: Any) -> None:
+    messages_in, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    is_read = False
+
+    async def relay() -> None:
+        nonlocal is_read
+        async with messages_in, lines:
+            async for line in lines:
+                await _pass_on(decode(line), messages_in, replies)
+            is_read = True
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(relay)
+        await server.run(messages, replies, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+    if not is_read:
+        raise EOFError("the server's loop is over")
+
+
+async def _pass_on(text: str, messages: MemoryObjectSendStream[SessionMessage | Exception], replies: Any) -> None:
+    """Hand a message to the server; answer what is none, which the SDK would pass over in silence."""
+    # Some clients end their lines with an empty one.
+    if not text.strip():
+        return
+    try:
+        await messages.send(SessionMessage(read_message(text)))
+    except NotAMessage as none:
+        for answer in none.answers:
+            await replies.send(SessionMessage(answer))
+
+
+def _take_stdin() -> BinaryIO:
+    """Takes over stdin; from now on it is empty for everything else, above all for child processes."""
+    taken = os.fdopen(os.dup(0), "rb")
+    with open(os.devnull, "rb") as empty:  # noqa: PTH123 - no Path
+        os.dup2(empty.fileno(), 0)
+    return taken
+
+
+def _lines(stdin: BinaryIO) -> MemoryObjectReceiveStream[bytes]:
+    """The lines as they come, to be read in this event loop; a thread that waits for one keeps no process alive."""
+    loop = asyncio.get_running_loop()
+    send, receive = anyio.create_memory_object_stream[bytes](math.inf)
+
+    def call(function: Callable[..., object], *arguments: object) -> None:
+        # The loop may be closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(function, *arguments)
+
+    def read() -> None:
+        # What cannot be read any more, a terminal that hung up, has ended.
+        with suppress(OSError):
+            for line in stdin:
+                call(_send, send, line)
+        call(send.close)
+
+    Thread(target=read, name="stdin", daemon=True).start()
+    return receive
+
+
+def _send(lines: MemoryObjectSendStream[bytes], line: bytes) -> None:
+    with suppress(anyio.BrokenResourceError):
+        lines.send_nowait(line)
+
+
+def _said_of(failures: BaseException) -> str:
+    """Why it ended, in one line."""
+    first = failures
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    why = first.strerror if isinstance(first, OSError) else f"{type(first).__name__} at {places_of(first)}"
+    return f"the MCP server has ended before its client: {why}"
 
 
 async def over_stdio(project: str, target: str, reach: Reach | None) -> None:
@@ -29,8 +129,6 @@ async def over_stdio(project: str, target: str, reach: Reach | None) -> None:
     Raises:
         ServingEnded: It ended before stdin did.
     """
-    from hummock_tools.mcp.stdio import serve_stdio
-
     async with _connected(project, target, reach) as server:
         await serve_stdio(server)
 

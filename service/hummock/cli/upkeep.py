@@ -1,4 +1,4 @@
-"""`hummock purge` and `hummock compact`: a data file written anew; the service must not run."""
+"""`hummock fsck`, and `hummock remove bytes` and `slack`: a data directory checked, or its file written anew."""
 
 from __future__ import annotations
 
@@ -9,13 +9,40 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hummock.cli.backup import JsonOption, data_directory, files_are_said
+from hummock.cli.save import JsonOption, data_directory, files_are_said
 from hummock_tools.cli.connection import packages_of
 from hummock_tools.cli.options import DataOption
-from hummock_tools.cli.output import Meter, confirm, print_line, printable, warn
+from hummock_tools.cli.output import Meter, confirm, note, print_line, printable, warn
 
 if TYPE_CHECKING:
-    from hummock.store.upkeep import Rebuilt
+    from hummock.store.upkeep import Problem, Rebuilt
+
+
+def fsck(data: DataOption = None, json: JsonOption = False) -> None:
+    """Check all that the data directory holds, also while the service writes; ends with 1 when something is wrong."""
+    with packages_of("server"):
+        from hummock.store.upkeep import check
+    directory = data_directory(data)
+    with Meter() as meter:
+        report = check(directory, lambda done, total: meter.show("projects", done, total))
+    if json:
+        problems = [asdict(problem) for problem in report.problems]
+        print_line(json_lib.dumps({"counts": report.counts, "problems": problems}, ensure_ascii=False))
+    else:
+        for problem in report.problems:
+            print_line(_in_words(problem))
+        note(", ".join(f"{count} {what}" for what, count in sorted(report.counts.items())))
+    if report.problems:
+        note(f"{directory} is damaged: restore it from a backup (`hummock restore`), or export what can be read")
+        raise typer.Exit(1)
+    note(f"{directory} is as it should be")
+
+
+def _in_words(problem: Problem) -> str:
+    where = f"project {problem.project}: " if problem.project else ""
+    numbers = f" (numbers {', '.join(map(str, problem.examples))})" if problem.examples else ""
+    return printable(f"{where}{problem.what}, {problem.count} times{numbers}")
+
 
 _MIB = 1 << 20
 
@@ -27,7 +54,7 @@ def purge(
 ) -> None:
     """Leave no byte of what was deleted in the data directory; stop the service first.
 
-    Answers that are kept for repeated requests go too. Words in the learning log go with `hummock forget`.
+    Answers that are kept for repeated requests go too. Words in the learning log go with `hummock remove traces`.
     """
     with packages_of("server"):
         from hummock.store.upkeep import purge as purge_directory

@@ -1,4 +1,4 @@
-"""`hummock forget`: memories and sessions for good, with all that was learnt of them."""
+"""`hummock remove`: memories, what was learnt of them, and projects; the service's own commands erase bytes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import typer
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.v1 import memory_service_pb2 as pb
+from hummock_client.v1 import project_service_pb2 as project_pb
+from hummock_client.v1.memory_pb2 import MemoryFilter
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, connect
-from hummock_tools.cli.memories import KindsOption, OriginsOption, SessionsOption, WritersOption
+from hummock_tools.cli.memories import KindsOption, OriginsOption, SessionsOption, WritersOption, warn_of_missing
 from hummock_tools.cli.options import (
     JsonFlag,
     MetaOption,
@@ -23,9 +25,68 @@ from hummock_tools.cli.options import (
     utf8,
 )
 from hummock_tools.cli.output import confirm, note, print_json, print_line, printable
-from hummock_tools.cli.projects import delete_project, memory_count
+from hummock_tools.cli.projects import FirstNameArgument
+
+app = typer.Typer(no_args_is_help=True, help="Remove memories, all that was learnt of them, projects, and their bytes.")
 
 _BYTES_STAY = "their bytes stay in the data directory until `hummock purge`, and in backups of before"
+
+
+def rm(
+    project: ProjectOption,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of memories.")] = None,
+    kind: KindsOption = None,
+    origin: OriginsOption = None,
+    tag: TagOption = None,
+    meta: MetaOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    session: SessionsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many the conditions would remove.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove what meets the conditions without asking.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Remove memories by their ids, or all that meet conditions; then it asks first."""
+    where = filter_of(tag, kind, origin, session, since, until, meta)
+    has_conditions = bool(where.ListFields())
+    if bool(ids) == has_conditions or (ids and (dry_run or yes)):
+        raise typer.BadParameter("give either ids or conditions; --dry-run and --yes go with conditions")
+    with connect(target) as service:
+        if has_conditions:
+            response = _remove_where(service, project, where, only_count=dry_run, asks=not yes)
+        else:
+            request = pb.DeleteMemoriesRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
+            response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    print_line(f"{response.deleted_count} {'would be removed' if dry_run else 'removed'}")
+    warn_of_missing(list(response.missing_ids))
+
+
+def _remove_where(
+    service: Service, project: str, where: MemoryFilter, *, only_count: bool, asks: bool
+) -> pb.DeleteMemoriesResponse:
+    """Counts, asks, and removes slice by slice; the last reply with the count of all. Raises: CommandFailed."""
+    request = pb.DeleteMemoriesRequest(project=project, filter=where, dry_run=only_count or asks)
+    if request.dry_run:
+        counted = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
+        if only_count:
+            return counted
+        confirm(
+            f"Remove {counted.deleted_count} memories of {project}?",
+            "nothing was removed; --yes removes without asking",
+        )
+        request.dry_run = False
+    removed = 0
+    while True:
+        request.request_id = str(uuid.uuid4())
+        response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
+        removed += response.deleted_count
+        if not response.remaining_count:
+            response.deleted_count = removed
+            return response
 
 
 def forget(
@@ -55,7 +116,7 @@ def forget(
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
-    """Forget what meets all conditions, a session with its messages; `hummock purge` then erases the bytes."""
+    """Forget what meets all conditions, a session with its messages; `hummock remove bytes` then erases the bytes."""
     where = filter_of(tag, kind, origin, session, since, until, meta)
     where.paths.extend(path or ())
     where.speakers.extend(speaker or ())
@@ -97,13 +158,13 @@ def _forget_project(project: str, target: str, *, dry_run: bool, yes: bool, json
     """Forgets all of a project in one write; its receipt has counts of all and the digest over all ids."""
     with connect(target) as service:
         if dry_run or not yes:
-            count = memory_count(service, project)
+            count = _memory_count(service, project)
             if dry_run:
                 print_line(printable(f"would be forgotten: {project}, {count} memories and all that is beside them"))
                 return
             question = f"Forget {project} with its {count} memories, its sessions and its log?"
             confirm(question, "nothing was forgotten; --yes forgets without asking")
-        receipt = delete_project(service, project)
+        receipt = _delete_project(service, project)
     if json:
         print_json(receipt)
         return
@@ -132,3 +193,38 @@ def _counts(receipt: pb.ForgetResponse) -> str:
         f"{receipt.memory_count} memories, {receipt.session_count} sessions with {receipt.message_count} messages, "
         f"words in {receipt.event_count} events, {receipt.held_count} held for review"
     )
+
+
+def _memory_count(service: Service, name: str) -> int:
+    asked = project_pb.GetProjectRequest(project=name)
+    return service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
+
+
+def _delete_project(service: Service, name: str) -> project_pb.DeleteProjectResponse:
+    request = project_pb.DeleteProjectRequest(project=name, request_id=str(uuid.uuid4()))
+    return service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
+
+
+def delete(
+    # Not from the environment: what is lost is named.
+    name: FirstNameArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Delete a project with all that it has; there is no way back but an export."""
+    with connect(target) as service:
+        if not yes:
+            question = f"Delete {name} with its {_memory_count(service, name)} memories and its conversations?"
+            confirm(question, "nothing was deleted; --yes deletes without asking")
+        response = _delete_project(service, name)
+    if json:
+        print_json(response)
+        return
+    counts = f"{response.memory_count} memories, {response.session_count} sessions, {response.message_count} messages"
+    print_line(printable(f"{name} is deleted: {counts}"))
+
+
+app.command("memories")(rm)
+app.command("traces")(forget)
+app.command("project")(delete)
