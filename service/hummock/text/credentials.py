@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hummock.core.memory import SecretPolicy
-from hummock.text.normalise import REACH, substituted
+from hummock.text.normalise import REACH, matches, substituted
 
 
 class Detector(NamedTuple):
@@ -129,15 +129,20 @@ class Redacted(NamedTuple):
 def redacted(text: str) -> Redacted:
     """The text with `[redacted: kind]` for each secret. Doing so twice changes nothing."""
     found: Counter[str] = Counter()
-    if _MAY_BE_KEY.search(text):
+    if _has(_MAY_BE_KEY, text):
         for detector in KEYS:
             if any(trigger in text for trigger in detector.triggers):
                 text = _without(text, detector, found)
     if "://" in text:
         text = _ADDRESS.sub(lambda match: _in_place(match, 1, _URL_KIND, found), text)
-    if _MAY_BE_SAID.search(text.lower()):
+    if _has(_MAY_BE_SAID, text.lower()):
         text = "\n".join(_without_passwords(line, found) for line in text.split("\n"))
     return Redacted(text, dict(found))
+
+
+def _has(pattern: re.Pattern[str], text: str) -> bool:
+    # In pieces: one search of 256 KiB would hold the interpreter for tens of milliseconds.
+    return next(matches(pattern, text), None) is not None
 
 
 def as_stored(text: str, policy: SecretPolicy) -> str:
@@ -165,7 +170,7 @@ def _taken_out(match: re.Match[str], group: int, kind: str, found: Counter[str])
 
 
 def _without_passwords(line: str, found: Counter[str]) -> str:
-    if not _MAY_BE_SAID.search(line.lower()):
+    if not _has(_MAY_BE_SAID, line.lower()):
         return line
     line = substituted(_BEARER, lambda match: _if_key(match, 1, found), line)
     line = substituted(_QUOTED, lambda match: _if_value(match, match.lastindex or 2, found, is_quoted=True), line)
