@@ -17,8 +17,7 @@ import grpc
 from hummock import models
 from hummock.config import Settings, load_settings
 from hummock_client.channel import channel_options
-from hummock_tools.cli.background import SERVING_ON
-from hummock_tools.cli.console import CONSOLE_ON
+from hummock_tools.cli.background import CONSOLE_ON, SERVING_ON
 
 _PREFIX = "HUMMOCK_"
 _CONNECT_S = 60.0

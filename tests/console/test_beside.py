@@ -12,7 +12,7 @@ from typing import IO
 
 import pytest
 
-from hummock_tools.cli.console import CONSOLE_ON
+from hummock_tools.cli.background import CONSOLE_ON
 from tests.cli.test_failures import python
 from tests.console.browser import Browser
 from tests.service.calls import learn

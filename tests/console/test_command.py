@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from hummock.access.tokens import TokenFile
 from hummock.cli.main import app
 from hummock.core.access import Scope
-from hummock_tools.cli.console import CONSOLE_ON
+from hummock_tools.cli.background import CONSOLE_ON
 from tests.cli.test_failures import python
 from tests.console.browser import Browser
 from tests.console.conftest import answering

@@ -262,7 +262,7 @@ def test_deeply_nested_code_does_not_exhaust_the_stack() -> None:
 
 def test_a_source_that_the_parser_is_too_slow_for_falls_back_to_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "def f():\n    return [1, 2, 3]\n" * 100
-    monkeypatch.setattr("hummock_tools.indexing.outline._PARSE_CPU_S", -1.0)
+    monkeypatch.setattr("hummock_tools.indexing.languages._PARSE_CPU_S", -1.0)
     assert {each.symbol for each in cut("a.py", text)} == {""}
     monkeypatch.undo()
     assert {each.symbol for each in cut("a.py", text)} == {"f"}
@@ -276,7 +276,7 @@ def test_text_is_cut_into_overlapping_windows_of_sixty_lines() -> None:
 
 
 def test_a_language_without_its_grammar_falls_back_to_windows_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock_tools.indexing.outline.parser_for", lambda language: None)
+    monkeypatch.setattr("hummock_tools.indexing.languages.parser_for", lambda language: None)
     monkeypatch.setattr("hummock_tools.indexing.languages.parser_for", lambda language: None)
     found = cut("a.py", "def f():\n    return 1\n")
     assert [(each.id, each.language) for each in found] == [("a.py#L1", "python")]

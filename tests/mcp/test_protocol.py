@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp.types import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
-from hummock_tools.mcp.messages import decode
+from hummock_tools.mcp.serving import decode
 from tests.mcp.conftest import HELLO
 
 COMMAND = [sys.executable, "-m", "hummock", "mcp", "--project", "p", "--no-serve"]

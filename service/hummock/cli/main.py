@@ -16,13 +16,12 @@ from typer.core import TyperGroup
 from hummock.cli import audit, models, tokens
 from hummock.cli.doctor import doctor
 from hummock.cli.save import backup, copy, restore
-from hummock.cli.serve import reader, serve, warm
-from hummock.cli.stop import stop
+from hummock.cli.serve import reader, serve, stop, warm
 from hummock.cli.upkeep import compact, fsck, purge
 from hummock.core.errors import HummockError
-from hummock_tools.cli import learning, mcp, memories, projects, remove, review, sessions
+from hummock_tools.cli import learning, mcp, memories, projects, remove, sessions
+from hummock_tools.cli.background import console
 from hummock_tools.cli.connection import CommandFailed
-from hummock_tools.cli.console import console
 from hummock_tools.cli.demo import demo
 from hummock_tools.cli.index import index
 from hummock_tools.cli.learn import learn
@@ -99,7 +98,7 @@ projects.app.command("delete", hidden=True)(remove.delete)
 app.add_typer(memories.app, name="memories")
 # What people call them.
 app.add_typer(memories.app, name="garden", hidden=True)
-app.add_typer(review.app, name="review")
+app.add_typer(memories.review_app, name="review")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(learning.app, name="learning")
 app.add_typer(projects.app, name="projects")

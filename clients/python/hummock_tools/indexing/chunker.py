@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hummock_tools.indexing.fragment import Fragment, SourceFile, distinct, located_id
-from hummock_tools.indexing.languages import language_of
-from hummock_tools.indexing.outline import Symbol, outline
+from hummock_tools.indexing.languages import Symbol, language_of, outline
 
 MAX_FRAGMENT_CHARACTERS = 1_500
 # A member this short is told whole in its class's skeleton.

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hummock.local_http import WholeBodies, config_of
 from hummock_tools import loopback
-from hummock_tools.mcp.messages import NotAMessage, decode, read_message
+from hummock_tools.mcp.serving import NotAMessage, decode, read_message
 
 PATH: Final = "/mcp"
 
