@@ -36,6 +36,11 @@ class Hurried:
         self.fresh = Recall(store, self.work.embedder, clock)
         self.cached = CachedRecall(self.fresh, store, SPACE.id, clock, self.fresh.is_inline)
 
+    def at_once(self, query: RecallQuery) -> Recalled | None:
+        """The answer on the event loop, if there is one."""
+        answer = self.cached.inline(query)
+        return answer and answer.recalled()
+
 
 @pytest.fixture
 def hurried(work: Workplace) -> Hurried:
@@ -50,13 +55,13 @@ def bare(answer: Recalled) -> Recalled:
 def test_at_once_is_the_answer_that_waiting_gives(hurried: Hurried) -> None:
     """S0-31: from the same cache."""
     hurried.work.teach(note("潮汐 tide", "a"), note("parse_date reads dates", "b"))
-    assert hurried.cached.inline(GIVEN) is None, "the project is not in memory"
+    assert hurried.at_once(GIVEN) is None, "the project is not in memory"
     waited = hurried.cached(GIVEN)
-    again = hurried.cached.inline(GIVEN)
+    again = hurried.at_once(GIVEN)
     assert again is not None
     assert (again.receipt.cached, bare(again)) == (True, bare(waited))
     other = replace(GIVEN, text="tide")
-    first = hurried.cached.inline(other)
+    first = hurried.at_once(other)
     assert first is not None
     assert (first.receipt.cached, bare(first)) == (False, bare(hurried.fresh(other)))
 
@@ -67,10 +72,10 @@ def test_at_once_knows_of_every_write_that_is_done(hurried: Hurried) -> None:
     hurried.cached(GIVEN)
     for number in range(30):
         hurried.work.teach(note(f"tide {number}", f"m{number}"))
-        answer = hurried.cached.inline(GIVEN)
+        answer = hurried.at_once(GIVEN)
         assert answer is None or len(answer.hits) == min(10, number + 2)
         assert len(hurried.cached(GIVEN).hits) == min(10, number + 2)
-        assert hurried.cached.inline(GIVEN) is not None
+        assert hurried.at_once(GIVEN) is not None
 
 
 @pytest.mark.parametrize(
@@ -84,8 +89,8 @@ def test_at_once_knows_of_every_write_that_is_done(hurried: Hurried) -> None:
 def test_what_takes_longer_is_not_done_at_once(hurried: Hurried, longer: dict[str, Any]) -> None:
     hurried.work.teach(note("潮汐 tide", "a"))
     hurried.cached(GIVEN)
-    assert hurried.cached.inline(replace(GIVEN, **longer)) is None
-    assert hurried.cached.inline(replace(GIVEN, vector=None, paths=frozenset({RecallPath.KEYWORD}))) is not None
+    assert hurried.at_once(replace(GIVEN, **longer)) is None
+    assert hurried.at_once(replace(GIVEN, vector=None, paths=frozenset({RecallPath.KEYWORD}))) is not None
 
 
 def test_a_recall_that_has_been_slow_is_not_done_at_once(hurried: Hurried, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +104,7 @@ def test_a_recall_that_has_been_slow_is_not_done_at_once(hurried: Hurried, monke
     monkeypatch.setattr(hurried.work.store, "load", slow_disk)
     for number in range(4):
         hurried.cached(replace(GIVEN, text=f"tide {number}"))
-    assert hurried.cached.inline(GIVEN) is None
+    assert hurried.at_once(GIVEN) is None
 
 
 def test_a_recall_is_not_waited_for_at_once(hurried: Hurried) -> None:
@@ -121,14 +126,14 @@ def test_a_recall_is_not_waited_for_at_once(hurried: Hurried) -> None:
         at_once = cached.inline(GIVEN)
         may_end.set()
         assert at_once is not None
-        assert bare(at_once) == bare(waiting.result(30))
+        assert bare(at_once.recalled()) == bare(waiting.result(30))
 
 
 def test_refusals_are_the_same_at_once(hurried: Hurried) -> None:
     hurried.work.teach(note("潮汐 tide", "a"))
     hurried.cached(GIVEN)
     with pytest.raises(SeqNotReached):
-        hurried.cached.inline(replace(GIVEN, min_seq=99))
+        hurried.at_once(replace(GIVEN, min_seq=99))
     elsewhere = QueryVector(values=unit_vector(3), emb_space="another")
     with pytest.raises(EmbSpaceMismatch):
-        hurried.cached.inline(replace(GIVEN, vector=elsewhere))
+        hurried.at_once(replace(GIVEN, vector=elsewhere))

@@ -25,6 +25,7 @@ from hummock.core.render import Rendered, RenderQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
 from hummock.memories.garden import Garden
 from hummock.ports.store import Page
+from hummock.recall.cache import Answer
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import Access, Server
@@ -201,6 +202,9 @@ class OnWorkers:
 
     def __call__(self, query: RecallQuery) -> Recalled:
         return self.recall(query)
+
+    def answer(self, query: RecallQuery) -> Answer:
+        return samples.fresh(self.recall(query))
 
     def inline(self, query: RecallQuery) -> None:
         pass

@@ -57,6 +57,7 @@ from hummock.core.tools import ToolDefinition
 from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenEvent, GivenMemory, GivenMessage, Imported
 from hummock.memories import forget, garden
 from hummock.ports.writes import Written
+from hummock.recall.cache import Answer, Cached
 
 SPACE = EmbeddingSpace(
     id="0123456789abcdef0123456789abcdef",
@@ -152,6 +153,11 @@ PROJECT = Project(
     emb_space=SPACE.id,
     kinds={MemoryKind.NOTE: 2, MemoryKind.LEARNING_RECORD: 1},
 )
+
+
+def fresh(recalled: Recalled) -> Answer:
+    """The answer of a recall of one's own."""
+    return Answer(of=Cached(recalled), is_cached=False, project_settings=(), seq=recalled.seq)
 
 
 def recalled(query: RecallQuery) -> Recalled:

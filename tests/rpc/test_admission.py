@@ -18,7 +18,7 @@ import pytest
 from hummock.core.deadline import then
 from hummock.core.errors import DeadlinePassed, Overloaded
 from hummock.rpc import admission
-from hummock.rpc.admission import ALWAYS_WAIT, LONGEST_WAIT_S, AdmissionQueue, Load, _Whose
+from hummock.rpc.admission import ALWAYS_WAIT, LONGEST_WAIT_S, AdmissionQueue, Load
 
 Made = TypeVar("Made")
 
@@ -384,7 +384,7 @@ def no_few(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_mean_of(seconds: float, busy: Blocked) -> None:
     """Tells the queue the mean duration of calls."""
     for _ in range(200):
-        busy.queue.worked(_Whose(project="p", is_patient=False, is_bulk=False, arrived_s=0.0), seconds)
+        busy.queue.worked("p", seconds)
 
 
 @pytest.mark.usefixtures("no_few")
@@ -468,7 +468,7 @@ def test_one_slow_call_does_not_close_the_door_to_others() -> None:
     async def run() -> None:
         async with blocked(waiting_limit=100) as busy:
             a_mean_of(0.001, busy)
-            busy.queue.worked(_Whose(project="p", is_patient=False, is_bulk=False, arrived_s=0.0), 60.0)
+            busy.queue.worked("p", 60.0)
             for _ in range(50):
                 busy.call(busy.queue.run(lambda: None))
             await turn()

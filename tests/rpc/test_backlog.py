@@ -12,11 +12,12 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from hummock.core.recall import Recalled, RecallQuery
+from hummock.core.recall import RecallQuery
+from hummock.recall.cache import Answer
 from hummock.rpc.listening import CALLS_OF_CONNECTION, UNREAD_CALLS, UNREAD_CALLS_MOST
 from hummock_client.v1 import recall_pb2
 from tests.rpc.edge import edge_on_a_thread, use_cases
-from tests.rpc.samples import recalled
+from tests.rpc.samples import fresh, recalled
 
 RECALL = "/hummock.v1.ContextService/Recall"
 CALLS = 600
@@ -31,11 +32,11 @@ class BusyLoop:
     kept: threading.Event = field(default_factory=threading.Event)
     let_go: threading.Event = field(default_factory=threading.Event)
 
-    def inline(self, query: RecallQuery) -> Recalled:
+    def inline(self, query: RecallQuery) -> Answer:
         if query.text == "keep":
             self.kept.set()
             assert self.let_go.wait(PATIENCE_S)
-        return recalled(query)
+        return fresh(recalled(query))
 
 
 def request(text: str) -> bytes:

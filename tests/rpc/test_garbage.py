@@ -12,7 +12,8 @@ import pytest
 from grpc import aio
 
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
-from hummock.core.recall import Recalled, RecallQuery
+from hummock.core.recall import RecallQuery
+from hummock.recall.cache import Answer
 from hummock_client.v1.context_service_pb2 import LearnRequest
 from hummock_client.v1.memory_service_pb2 import WatchMemoriesRequest
 from hummock_client.v1.recall_pb2 import RecallRequest
@@ -51,11 +52,11 @@ def test_a_refused_call_is_freed_when_it_is_over(
     """Requests have up to 4 MiB, and the service collects seldom."""
 
     class Refusing:
-        def __call__(self, query: RecallQuery) -> Recalled:
+        def answer(self, query: RecallQuery) -> Answer:
             raise EmbSpaceMismatch("query_vector", "a", "b")
 
-        def inline(self, query: RecallQuery) -> Recalled | None:
-            return self(query) if is_inline else None
+        def inline(self, query: RecallQuery) -> Answer | None:
+            return self.answer(query) if is_inline else None
 
     async def run() -> None:
         async with edge(use_cases(recall=Refusing())) as serving:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from hummock.core.errors import Unavailable
-from hummock.rpc.admission import InFlight
+from hummock.rpc.dispatch import InFlight
 
 FOREVER_S = 3600.0
 

@@ -1,4 +1,4 @@
-"""Finding the project and the caller of a call before its bytes are parsed."""
+"""Finding the project of a call before it waits for a worker, and the caller on its connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.rpc.listening import SERVICES
-from hummock.rpc.whose import PEER, ProjectName, caller_of
+from hummock.rpc.policy import SMALL_BYTES, peek
+from hummock.rpc.streams import PEER, caller_of
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1.memory_service_pb2 import ListMemoriesRequest
@@ -29,28 +30,37 @@ def test_the_project_is_found_in_every_request(name: str) -> None:
     inner = next((one for one in ("render", "recall", "learn") if one in fields and "project" not in fields), None)
     holder = getattr(request, inner) if inner else request
     if name in WITHOUT:
-        assert ProjectName(REQUESTS[name])(request.SerializeToString()) == ""
+        assert peek(REQUESTS[name], request.SerializeToString()) == ("", request)
         return
     holder.project = "还款 project"
-    assert ProjectName(REQUESTS[name])(request.SerializeToString()) == "还款 project"
+    assert peek(REQUESTS[name], request.SerializeToString()) == ("还款 project", request)
 
 
 def test_a_turn_in_a_stream_has_its_project_too() -> None:
     request = pb.LearnStreamRequest(learn_turn=pb.LearnTurnRequest(project="p", session_id="s"))
-    assert ProjectName(pb.LearnStreamRequest)(request.SerializeToString()) == "p"
+    assert peek(pb.LearnStreamRequest, request.SerializeToString()) == ("p", request)
 
 
 def test_it_is_found_behind_other_fields() -> None:
     before = pb.LearnRequest(memories=[memory_pb2.Memory(content="x" * 300)], request_id="r").SerializeToString()
     data = before + pb.LearnRequest(project="p").SerializeToString()
-    assert ProjectName(pb.LearnRequest)(data) == "p"
+    assert peek(pb.LearnRequest, data)[0] == "p"
+
+
+def test_a_large_request_is_not_kept_decoded_while_it_waits() -> None:
+    sizes = [SMALL_BYTES // 2, 2 * SMALL_BYTES]
+    requests = [pb.LearnRequest(project="p", memories=[memory_pb2.Memory(content="x" * size)]) for size in sizes]
+    kept = [peek(pb.LearnRequest, request.SerializeToString()) for request in requests]
+    assert kept == [("p", requests[0]), ("p", None)]
 
 
 @given(st.binary(max_size=200))
 def test_garbage_has_some_project_or_none(data: bytes) -> None:
     for name in ("LearnStreamRequest", "ListMemoriesRequest"):
-        assert isinstance(ProjectName(REQUESTS[name])(data), str)
-    assert ProjectName(ListMemoriesRequest)(data[:0]) == ""
+        project, request = peek(REQUESTS[name], data)
+        assert isinstance(project, str)
+        assert request is not None or not project
+    assert peek(ListMemoriesRequest, data[:0]) == ("", ListMemoriesRequest())
 
 
 @dataclass

@@ -6,19 +6,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from sys import getsizeof
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from msgspec.structs import replace
+from msgspec.msgpack import Encoder
+from msgspec.structs import astuple, replace
 
 from hummock.core.errors import SeqNotReached
-from hummock.core.memory import DomainKnowledge, LearningRecord, Memory
 from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
 from hummock.ports.models import Clock
 from hummock.ports.store import Generation, Recallable
 from hummock.recall.hits import age_days
-from hummock.recall.plan import SECONDS_A_DAY, decay_of, tuned
+from hummock.recall.plan import PRESETS, SECONDS_A_DAY, decay_of, tuned
 from hummock.recall.stage_budget import DEADLINE
 from hummock.text.time_words import time_intervals
 
@@ -44,8 +43,70 @@ _PATIENCE = 0.5
 _LARGEST_SHARE = 8
 """An answer above this part of the room is not cached: a few of them would push everybody else's out."""
 
-_ENTRY_BYTES = 4096
-_HIT_BYTES = 2048
+_INLINE_BYTES = 128 * 1024
+"""Largest cached answer that is given on the event loop whatever its recall would take."""
+
+_FORMS = 2
+"""An answer is in memory twice: as objects, and as the reply to those who ask again."""
+
+_encoder = Encoder(enc_hook=lambda array: array.tobytes())
+
+
+@dataclass(slots=True, eq=False)
+class Cached:
+    """An answer in the cache; `replies` are made of it, with raw texts or without, when it is first asked for again."""
+
+    recalled: Recalled
+    nbytes: int = 0
+    replies: dict[bool, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answer:
+    """The answer to one caller: that of its own recall, or a cached one with what differs for this caller.
+
+    Attributes:
+        of: The answer as it was computed.
+        is_cached: Whether another caller's recall computed it.
+        project_settings: Paths of the fields of the request that the project's settings filled in.
+        seq: The newest seq at which it is true.
+        elapsed_s: Duration of the look-up of a cached one.
+        as_of: The moment of its ages, in Unix seconds; None where the recall's own stays.
+    """
+
+    of: Cached
+    is_cached: bool
+    project_settings: tuple[str, ...]
+    seq: int
+    elapsed_s: float = 0.0
+    as_of: float | None = None
+
+    def recalled(self) -> Recalled:
+        """The whole answer."""
+        recalled = self.of.recalled
+        receipt = replace(recalled.receipt, project_settings=self.project_settings)
+        if not self.is_cached:
+            return replace(recalled, receipt=receipt) if self.project_settings else recalled
+        receipt = replace(
+            receipt,
+            cached=True,
+            stages=(StageTime(stage="cache", elapsed_s=self.elapsed_s),),
+            elapsed_s=self.elapsed_s,
+        )
+        recalled = replace(recalled, receipt=receipt, seq=self.seq)
+        if self.as_of is None:
+            return recalled
+        return replace(
+            recalled,
+            hits=_aged(recalled.hits, self.as_of),
+            code_fragments=_aged(recalled.code_fragments, self.as_of),
+            domains=_aged(recalled.domains, self.as_of),
+            receipt=replace(receipt, as_of=self.as_of),
+        )
+
+
+def _aged(hits: Iterable[Hit], now: float) -> tuple[Hit, ...]:
+    return tuple(replace(hit, age_days=age_days(hit.memory.create_time, now)) for hit in hits)
 
 
 class CachedRecall:
@@ -80,7 +141,7 @@ class CachedRecall:
         self._store = store
         self._emb_space = emb_space
         self._clock = clock
-        self._answers: AnswerCache[_Key, Recalled] = AnswerCache(
+        self._answers: AnswerCache[tuple[object, ...], Cached] = AnswerCache(
             monotonic=clock.monotonic, ttl_s=TTL_S, max_entries=MAX_ENTRIES, max_bytes=MAX_BYTES
         )
 
@@ -89,64 +150,78 @@ class CachedRecall:
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
-        started = self._clock.monotonic()
-        patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started))
-        return self._answer(query, self._store.generation(query.project), started, patience_s)
+        return self.answer(query).recalled()
 
     def usage(self) -> tuple[int, int]:
         """Answers that are kept, and their bytes."""
         return self._answers.usage()
 
-    def inline(self, query: RecallQuery) -> Recalled | None:
+    def answer(self, query: RecallQuery) -> Answer:
+        """The answer, with what a reply can be made of; raises as a call does."""
+        started = self._clock.monotonic()
+        patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started))
+        return self._answer(self._question(query, self._store.generation(query.project), started), patience_s)
+
+    def inline(self, query: RecallQuery) -> Answer | None:
         """Answer on the event loop, or None if that needs a load, an embedding, a language model or a wait.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
         started = self._clock.monotonic()
         generation = self._store.inline_generation(query.project)
-        if generation is None or not self._is_inline(tuned(query, generation.settings)[0]):
+        if generation is None:
             return None
-        return self._answer(query, generation, started, 0.0)
+        question = self._question(query, generation, started)
+        cached = self._answers.find(question.key)
+        if cached is not None and cached.nbytes <= _INLINE_BYTES and self._is_usable(question.query, cached):
+            return self._reused(question, cached)
+        return self._answer(question, 0.0) if self._is_inline(question.query) else None
 
-    def _answer(self, query: RecallQuery, generation: Generation, started: float, patience_s: float | None) -> Recalled:
+    def _question(self, query: RecallQuery, generation: Generation, started: float) -> _Question:
         if generation.seq < query.min_seq:
             raise SeqNotReached(query.min_seq, generation.seq)
-        question, from_project = tuned(query, generation.settings)
+        asked, from_project = tuned(query, generation.settings)
         # Checked above; left in, it would keep callers apart who differ in nothing else.
-        question = replace(question, min_seq=0) if query.min_seq else question
-        key = _Key(question, generation.content_seq, generation.expired_at, self._emb_space)
+        asked = replace(asked, min_seq=0) if query.min_seq else asked
+        # The deadline, which comes last, is no part of what is asked.
+        key = (*astuple(asked)[:-1], generation.content_seq, generation.expired_at, self._emb_space)
+        return _Question(asked, key, generation, from_project, started)
 
-        def weigh(fresh: Recalled) -> int | None:
+    def _answer(self, question: _Question, patience_s: float | None) -> Answer:
+        query, generation = question.query, question.generation
+
+        def weigh(fresh: Cached) -> int | None:
             # One of before the generation would be everybody's answer to a question about it.
-            lasts = not fresh.degraded and fresh.content_seq >= generation.content_seq
-            return _nbytes(question, fresh) if lasts else None
+            if fresh.recalled.degraded or fresh.recalled.content_seq < generation.content_seq:
+                return None
+            fresh.nbytes = _FORMS * len(_encoder.encode((query, fresh.recalled)))
+            return fresh.nbytes
 
-        recalled, is_shared = self._answers.answer(
-            key,
-            lambda: self._recall(question, generation),
-            is_usable=lambda cached: self._is_usable(question, cached),
+        cached, is_shared = self._answers.answer(
+            question.key,
+            lambda: Cached(self._recall(query, generation)),
+            is_usable=lambda cached: self._is_usable(query, cached),
             weigh=weigh,
             patience_s=patience_s,
         )
-        answer = self._shared(question, recalled, generation, started) if is_shared else recalled
-        if not from_project:
-            return answer
-        # Not cached with the answer: another caller may have asked for the same in so many words.
-        return replace(answer, receipt=replace(answer.receipt, project_settings=from_project))
+        if is_shared:
+            return self._reused(question, cached)
+        return Answer(of=cached, is_cached=False, project_settings=question.from_project, seq=cached.recalled.seq)
 
-    def _is_usable(self, query: RecallQuery, cached: Recalled) -> bool:
-        if any(left_out.reason == DEADLINE for left_out in cached.degraded):
+    def _is_usable(self, query: RecallQuery, cached: Cached) -> bool:
+        recalled = cached.recalled
+        if any(left_out.reason == DEADLINE for left_out in recalled.degraded):
             # Another caller's deadline is none of this one's.
             return False
-        if query.echo_window_s is not None and query.as_of is None and any(one.echo for one in cached.receipt.groups):
+        if query.echo_window_s is not None and query.as_of is None and any(one.echo for one in recalled.receipt.groups):
             # What was left out may be old enough by now.
             return False
-        if cached.receipt.times and self._are_times_others(query, cached):
+        if recalled.receipt.times and self._are_times_others(query, recalled):
             return False
         if not _decays_by_the_clock(query):
             return True
         half_life_s = decay_of(query).half_life_days * SECONDS_A_DAY
-        return abs(self._clock.now() - cached.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
+        return abs(self._clock.now() - recalled.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
 
     def _are_times_others(self, query: RecallQuery, cached: Recalled) -> bool:
         """Whether its words mean other times by now: after midnight, or at once ("the last two weeks").
@@ -157,94 +232,36 @@ class CachedRecall:
         times = () if is_given else time_intervals(query.text, self._clock.now(), query.zone)
         return bool(times) and times != cached.receipt.times
 
-    def _shared(self, query: RecallQuery, recalled: Recalled, generation: Generation, started: float) -> Recalled:
+    def _reused(self, question: _Question, cached: Cached) -> Answer:
         """Another caller's answer as this one's: its own time, and the newest seq at which it is true."""
-        if query.as_of is None and not _decays_by_the_clock(query):
-            recalled = _dated(recalled, self._clock.now())
-        elapsed_s = self._clock.monotonic() - started
-        receipt = replace(
-            recalled.receipt,
-            cached=True,
-            stages=(StageTime(stage="cache", elapsed_s=elapsed_s),),
-            elapsed_s=elapsed_s,
+        is_dated = question.query.as_of is None and not _decays_by_the_clock(question.query)
+        return Answer(
+            of=cached,
+            is_cached=True,
+            project_settings=question.from_project,
+            seq=max(cached.recalled.seq, question.generation.seq),
+            elapsed_s=self._clock.monotonic() - question.started,
+            as_of=self._clock.now() if is_dated else None,
         )
-        return replace(recalled, receipt=receipt, seq=max(recalled.seq, generation.seq))
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """What an answer depends on: the whole request (its project and its vector are in it), and the content.
+class _Question(NamedTuple):
+    """A query as it is answered, and the key: all that its answer depends on.
 
-    Two projects never share a key, and a field that is added to the request is a part of it from then on.
+    The whole request is in the key, its project and its vector too: two projects never share one, and a field that is
+    added to the request is a part of it from then on.
     """
 
     query: RecallQuery
-    content_seq: int
-    expired_at: float
-    emb_space: str
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        # Once: a look-up asks for it several times, and a request has many fields.
-        object.__setattr__(self, "_hash", hash((self.query, self.content_seq, self.expired_at, self.emb_space)))
-
-    def __hash__(self) -> int:
-        return self._hash
+    key: tuple[object, ...]
+    generation: Generation
+    from_project: tuple[str, ...]
+    started: float
 
 
 def _decays_by_the_clock(query: RecallQuery) -> bool:
-    return query.as_of is None and decay_of(query).mode is not DecayMode.OFF
-
-
-def _dated(recalled: Recalled, now: float) -> Recalled:
-    """The answer to a recall without decay as it is at another time: nothing but the ages differs."""
-    return replace(
-        recalled,
-        hits=_aged(recalled.hits, now),
-        code_fragments=_aged(recalled.code_fragments, now),
-        domains=_aged(recalled.domains, now),
-        receipt=replace(recalled.receipt, as_of=now),
-    )
-
-
-def _aged(hits: Iterable[Hit], now: float) -> tuple[Hit, ...]:
-    return tuple(replace(hit, age_days=age_days(hit.memory.create_time, now)) for hit in hits)
-
-
-def _nbytes(query: RecallQuery, recalled: Recalled) -> int:
-    """Bytes of an answer and its key, the long texts as they are and the rest by estimate: exact would cost more."""
-    where = query.filter
-    facts = (text for fact in where.metadata for text in fact)
-    names = (
-        *where.excluded_ids,
-        *where.paths,
-        *where.session_ids,
-        *where.speakers,
-        *where.writers,
-        *where.tags,
-        *facts,
-    )
-    vector = 0 if query.vector is None else query.vector.values.nbytes
-    nbytes = _ENTRY_BYTES + getsizeof(query.text) + vector + sum(map(getsizeof, names))
-    for hits in (recalled.hits, recalled.code_fragments, recalled.domains):
-        for hit in hits:
-            nbytes += _HIT_BYTES + _text_bytes(hit.memory)
-            nbytes += sum(_HIT_BYTES + _text_bytes(memory) for memory in (*hit.before, *hit.after))
-    return nbytes
-
-
-def _text_bytes(memory: Memory) -> int:
-    payload = memory.payload
-    index_bytes = getsizeof(memory.index.title) + getsizeof(memory.index.summary)
-    if payload is None:
-        return index_bytes
-    nbytes = index_bytes + getsizeof(payload.content) + getsizeof(payload.raw)
-    match payload.detail:
-        case LearningRecord(question=question, answer=answer, source_files=files):
-            nbytes += getsizeof(question) + getsizeof(answer) + sum(map(getsizeof, files))
-        case DomainKnowledge(summary=summary, aliases=aliases, key_files=files):
-            nbytes += getsizeof(summary) + sum(map(getsizeof, aliases)) + sum(map(getsizeof, files))
-    return nbytes
+    mode = query.decay_mode or PRESETS[query.preset].decay_mode
+    return query.as_of is None and mode is not DecayMode.OFF
 
 
 class AnswerCache(Generic[Key, Value]):
@@ -309,6 +326,11 @@ class AnswerCache(Generic[Key, Value]):
         self._end(key, value, nbytes)
         promised.set_result(value)
         return value, False
+
+    def find(self, key: Key) -> Value | None:
+        """The cached answer, which need not serve the caller; None where there is none."""
+        with self._lock:
+            return self._find(key)
 
     def usage(self) -> tuple[int, int]:
         """Answers in the cache, and their bytes."""

@@ -1,20 +1,19 @@
-"""Admission: which calls are let in, which wait for a worker, in which order, and until when they are worth it."""
+"""Admission: which calls wait for a worker, in which order, and until when they are worth it."""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
-from hummock.core.deadline import Deadline, NobodyWaits
-from hummock.core.errors import DeadlinePassed, HummockError, Overloaded, Unavailable
-from hummock.rpc.loop_executor import LoopExecutor
+from hummock.core.errors import DeadlinePassed, Overloaded
 from hummock.rpc.turns import Turns
 
 Result = TypeVar("Result")
@@ -45,77 +44,52 @@ class Load:
     waiting: int
 
 
-class InFlight:
-    """The calls in flight: whether more are let in, and how many there are. Belongs to the event loop."""
+class LoopExecutor(Executor):
+    """Runs work on the event loop on which it is submitted, first in, first out, one piece a turn of the loop.
+
+    To hand a call to a thread and its answer back costs as much as half a recall. Between two pieces of work the loop
+    looks at everything else that it has to do, so that calls come in, are refused and hang up while others wait. What
+    comes while nothing waits is done when it is submitted.
+    """
 
     def __init__(self) -> None:
-        self._is_open = False
-        self._last_came_s = -math.inf
-        self._calls: set[Deadline] = set()
-        self._none = asyncio.Event()
-        self._none.set()
-        self._untold = 0
-        self._told_one = asyncio.Event()
+        self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
+        self._has_run = False
 
-    def open(self) -> None:
-        """Lets calls in."""
-        self._is_open = True
+    def submit(self, work: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
+        """Runs the work, or queues it where this turn has had its piece. Called on the loop."""
+        submitted: Future[Any] = Future()
+        self._waiting.append((submitted, partial(work, *args, **kwargs)))
+        if not self._has_run:
+            self._run_first()
+        return submitted
 
-    def close(self) -> None:
-        """Lets no more calls in; those in flight go on."""
-        self._is_open = False
+    def takes_turn(self) -> bool:
+        """True if this turn's piece is still free. The caller runs it itself, at once, and then calls `end_turn`."""
+        if self._has_run:
+            return False
+        self._has_run = True
+        return True
 
-    @contextmanager
-    def counted(self, until_s: float | None = None) -> Iterator[Deadline]:
-        """Counts a call for as long as a block runs; gives how long its caller waits, which ends with the block.
+    def end_turn(self) -> None:
+        """The turn's piece is done; the next one runs in the next turn."""
+        # Behind whoever has been given an answer.
+        asyncio.get_running_loop().call_soon(self._begin_turn)
 
-        Raises: Unavailable, while none is let in.
-        """
-        self._last_came_s = time.monotonic()
-        if not self._is_open:
-            raise Unavailable("the service is starting or stopping; try again")
-        deadline = Deadline(until_s)
-        self._calls.add(deadline)
-        self._none.clear()
+    def _run_first(self) -> None:
+        self._has_run = True
+        submitted, work = self._waiting.popleft()
         try:
-            yield deadline
-        finally:
-            # What a worker still does for it need not be done.
-            deadline.end(NobodyWaits())
-            self._calls.discard(deadline)
-            if not self._calls:
-                self._none.set()
+            if submitted.set_running_or_notify_cancel():
+                submitted.set_result(work())
+        except BaseException as error:
+            submitted.set_exception(error)
+        self.end_turn()
 
-    async def drained(self) -> None:
-        """Returns when no call is in flight."""
-        await self._none.wait()
-
-    @contextmanager
-    def telling(self) -> Iterator[None]:
-        """Count a caller who is being sent an error, for as long as a block runs."""
-        self._untold += 1
-        try:
-            yield
-        finally:
-            self._untold -= 1
-            self._told_one.set()
-
-    async def told(self, within_s: float) -> None:
-        """Wait until all callers have got their errors, or until none has for so long: some clients do not read."""
-        with suppress(TimeoutError):
-            while self._untold:
-                self._told_one.clear()
-                await asyncio.wait_for(self._told_one.wait(), within_s)
-
-    async def quiet(self, for_s: float) -> None:
-        """Returns when none has come for so long."""
-        while (left_s := self._last_came_s + for_s - time.monotonic()) > 0:  # noqa: ASYNC110 - each call moves the end
-            await asyncio.sleep(left_s)
-
-    def hurry(self, why: HummockError) -> None:
-        """End the calls in flight that check their deadline, with this error."""
-        for deadline in self._calls:
-            deadline.end(why)
+    def _begin_turn(self) -> None:
+        self._has_run = False
+        if self._waiting:
+            self._run_first()
 
 
 class AdmissionQueue:
@@ -188,16 +162,25 @@ class AdmissionQueue:
             Overloaded: The queue is full, or the expected wait is too long.
             DeadlinePassed: The deadline passed before a worker was free.
         """
-        if isinstance(self._executor, LoopExecutor) and not self._admitted and self._executor.takes_turn():
-            done = self._run_at_once(self._executor, work, project, until_s)
+        on_loop = self._executor if isinstance(self._executor, LoopExecutor) else None
+        if on_loop is not None and not self._admitted and on_loop.takes_turn():
+            done = self._run_at_once(on_loop, work, project, until_s)
             return await self._later(done) if isinstance(done, Future) else done
         loop = asyncio.get_running_loop()
         # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
         answer: asyncio.Future[Result] = loop.create_future()
-        tell = _directly if isinstance(self._executor, LoopExecutor) else loop.call_soon_threadsafe
-        whose = _Whose(project=project, is_patient=is_patient, is_bulk=is_bulk, arrived_s=self._monotonic())
-        job = _Job(work, whose, until_s, self._monotonic, self, tell, loop, answer)
-        self._admit(job, until_s)
+        job = _Job(
+            work,
+            self,
+            answer,
+            _directly if on_loop is not None else loop.call_soon_threadsafe,
+            self._monotonic,
+            project=project,
+            until_s=until_s,
+            is_patient=is_patient,
+            is_bulk=is_bulk,
+        )
+        self._admit(job)
         try:
             self._executor.submit(self._work)
         except BaseException:
@@ -223,10 +206,7 @@ class AdmissionQueue:
                 raise DeadlinePassed
             return work()
         finally:
-            took_s = self._monotonic() - began_s
-            with self._lock:
-                self._turns.charge(project, took_s)
-                self._average(took_s)
+            self.worked(project, self._monotonic() - began_s, expected_s=0.0)
             loop.end_turn()
 
     async def _later(self, done: Future[Result]) -> Result:
@@ -241,36 +221,35 @@ class AdmissionQueue:
                 self._admitted -= 1
                 self._impatient -= 1
 
-    def _admit(self, job: _Job[Any], until_s: float | None) -> None:
+    def _admit(self, job: _Job[Any]) -> None:
         """Lets it in, in place of another where that is fair. Raises: Overloaded."""
-        whose = job.whose
         evicted: tuple[_Job[Any], Overloaded] | None = None
         with self._lock:
-            if self._admitted >= self._workers and not whose.is_patient:
-                self._check_wait(whose, until_s)
-                evicted = self._make_room(whose)
+            if self._admitted >= self._workers and not job.is_patient:
+                self._check_wait(job)
+                evicted = self._make_room(job.project)
             self._admitted += 1
-            self._impatient += not whose.is_patient
-            self._turns.push(whose.project, job, is_bulk=whose.is_bulk)
+            self._impatient += not job.is_patient
+            self._turns.push(job.project, job, is_bulk=job.is_bulk)
             if self._waiting_since_s is None:
-                self._waiting_since_s = whose.arrived_s
+                self._waiting_since_s = job.arrived_s
         if evicted is not None:
             refused, error = evicted
             refused.refuse(error)
 
-    def _check_wait(self, whose: _Whose, until_s: float | None) -> None:
+    def _check_wait(self, job: _Job[Any]) -> None:
         """Check the expected wait. Raises: Overloaded: it is too long."""
-        ahead = self._turns.ahead(whose.project)
+        ahead = self._turns.ahead(job.project)
         wait_s = ahead * self._mean_s / self._workers
         since_s = self._waiting_since_s
-        is_standing = since_s is not None and whose.arrived_s - since_s >= LONGEST_WAIT_S
+        is_standing = since_s is not None and job.arrived_s - since_s >= LONGEST_WAIT_S
         worth_s = STANDING_WAIT_S if is_standing else LONGEST_WAIT_S
-        if until_s is not None:
-            worth_s = min(worth_s, until_s - whose.arrived_s)
+        if job.until_s is not None:
+            worth_s = min(worth_s, job.until_s - job.arrived_s)
         if ahead > ALWAYS_WAIT and wait_s > worth_s:
             raise Overloaded(ahead, self._waiting_limit, self._retry_after_s(ahead), wait_s=round(wait_s, 3))
 
-    def _make_room(self, whose: _Whose) -> tuple[_Job[Any], Overloaded] | None:
+    def _make_room(self, project: str) -> tuple[_Job[Any], Overloaded] | None:
         """Pick a queued job to evict, with its error; None if there is room.
 
         Raises: Overloaded: the caller itself is to be refused.
@@ -281,9 +260,9 @@ class AdmissionQueue:
         error = Overloaded(waiting, self._waiting_limit, self._retry_after_s(waiting))
         longest = self._turns.longest()
         if longest is not None:
-            project, newest, length = longest
-            if length > self._turns.length(whose.project) + 1 and not newest.whose.is_patient:
-                self._turns.remove(project, newest)
+            of_project, newest, length = longest
+            if length > self._turns.length(project) + 1 and not newest.is_patient:
+                self._turns.remove(of_project, newest)
                 self._left(newest)
                 return newest, error
         raise error
@@ -292,16 +271,16 @@ class AdmissionQueue:
         """Run the next job on this worker; does nothing if it was withdrawn meanwhile."""
         with self._lock:
             next_one = self._turns.pop(self._mean_s)
-            if not len(self._turns):
+            ahead = len(self._turns)
+            if not ahead:
                 self._waiting_since_s = None
             if next_one is None:
                 return
             _, job = next_one
             job.is_waiting = False
             now_s = self._monotonic()
-            wait_s = now_s - job.whose.arrived_s
-            ahead = len(self._turns)
-            is_late = wait_s > LONGEST_WAIT_S and ahead > ALWAYS_WAIT and not job.whose.is_patient
+            wait_s = now_s - job.arrived_s
+            is_late = wait_s > LONGEST_WAIT_S and ahead > ALWAYS_WAIT and not job.is_patient
             is_late = is_late and not job.is_expired(now_s)
         if is_late:
             self.leave(job)
@@ -309,16 +288,14 @@ class AdmissionQueue:
         else:
             job()
 
-    def worked(self, whose: _Whose, took_s: float) -> None:
-        """A worker is free again, after so long."""
+    def worked(self, project: str, took_s: float, *, is_bulk: bool = False, expected_s: float | None = None) -> None:
+        """Charge a project with work that took so long, of which `expected_s` is charged: None for the mean."""
         with self._lock:
-            self._turns.charge(whose.project, took_s - self._mean_s, is_bulk=whose.is_bulk)
-            self._average(took_s)
-
-    def _average(self, took_s: float) -> None:
-        """Update the moving average of the time that work takes."""
-        counted_s = min(took_s, _MOST_TIMES_THE_MEAN * self._mean_s)
-        self._mean_s += _NEWEST_WEIGHT * (counted_s - self._mean_s)
+            more_s = took_s - (self._mean_s if expected_s is None else expected_s)
+            self._turns.charge(project, more_s, is_bulk=is_bulk)
+            # The moving average of the time that work takes.
+            counted_s = min(took_s, _MOST_TIMES_THE_MEAN * self._mean_s)
+            self._mean_s += _NEWEST_WEIGHT * (counted_s - self._mean_s)
 
     def leave(self, job: _Job[Any]) -> None:
         """Count a job as finished."""
@@ -328,14 +305,14 @@ class AdmissionQueue:
     def _left(self, job: _Job[Any]) -> None:
         job.is_waiting = False
         self._admitted -= 1
-        self._impatient -= not job.whose.is_patient
+        self._impatient -= not job.is_patient
 
     def _withdraw(self, job: _Job[Any]) -> None:
         """Remove a cancelled job from the queue, unless it has begun."""
         with self._lock:
             if not job.is_waiting:
                 return
-            self._turns.remove(job.whose.project, job, is_bulk=job.whose.is_bulk)
+            self._turns.remove(job.project, job, is_bulk=job.is_bulk)
             if not len(self._turns):
                 self._waiting_since_s = None
             self._left(job)
@@ -344,16 +321,6 @@ class AdmissionQueue:
     def _retry_after_s(self, waiting: int) -> float:
         until_half_empty_s = waiting * self._mean_s / self._workers / 2
         return round(min(max(until_half_empty_s, _SHORTEST_RETRY_S), _LONGEST_RETRY_S), 3)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Whose:
-    """Scheduling attributes of a queued job: its project, how it waits, and when it arrived."""
-
-    project: str
-    is_patient: bool
-    is_bulk: bool
-    arrived_s: float
 
 
 class _Job(Generic[Result]):
@@ -369,33 +336,41 @@ class _Job(Generic[Result]):
         "_monotonic",
         "_queue",
         "_tell",
-        "_until_s",
         "_work",
+        "arrived_s",
+        "is_bulk",
+        "is_patient",
         "is_waiting",
-        "whose",
+        "project",
+        "until_s",
     )
 
     def __init__(
         self,
         work: Callable[[], Result | Future[Result]],
-        whose: _Whose,
-        until_s: float | None,
-        monotonic: Callable[[], float],
         queue: AdmissionQueue,
-        tell: Callable[..., object],
-        loop: asyncio.AbstractEventLoop,
         answer: asyncio.Future[Result],
+        tell: Callable[..., object],
+        monotonic: Callable[[], float],
+        *,
+        project: str,
+        until_s: float | None,
+        is_patient: bool,
+        is_bulk: bool,
     ) -> None:
         self._work: Callable[[], Result | Future[Result]] | None = work
-        self.whose = whose
-        self._until_s = until_s
-        self._monotonic = monotonic
         self._queue = queue
-        self._tell = tell
-        self._loop = loop
         self._answer: asyncio.Future[Result] | None = answer
+        self._loop = answer.get_loop()
+        self._tell = tell
+        self._monotonic = monotonic
         self._awaited: Future[Result] | None = None
+        self.project = project
+        self.until_s = until_s
+        self.is_patient = is_patient
+        self.is_bulk = is_bulk
         self.is_waiting = True
+        self.arrived_s = monotonic()
 
     def __call__(self) -> None:
         """Run on a worker and pass the result to the event loop, unless a future will do that."""
@@ -419,7 +394,7 @@ class _Job(Generic[Result]):
         try:
             return work()
         finally:
-            self._queue.worked(self.whose, self._monotonic() - now_s)
+            self._queue.worked(self.project, self._monotonic() - now_s, is_bulk=self.is_bulk)
 
     def _pass_on(self, done: Future[Result]) -> None:
         # Not raised here: what went wrong would keep this frame alive, which keeps the future that holds it.
@@ -443,7 +418,7 @@ class _Job(Generic[Result]):
 
     def is_expired(self, now_s: float) -> bool:
         """Whether it is not worth starting any more."""
-        return self._until_s is not None and now_s >= self._until_s
+        return self.until_s is not None and now_s >= self.until_s
 
     def refuse(self, error: Overloaded) -> None:
         """Fail the job with this error, for the caller that awaits it."""

@@ -12,7 +12,7 @@ from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
-from hummock.core.recall import Recalled, RecallQuery
+from hummock.core.recall import RecallQuery
 from hummock.core.render import Rendered, Searched
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.call import CallContext, SecondHalf
@@ -21,7 +21,7 @@ from hummock.rpc.recall_messages import (
     GROUPS,
     degradations,
     recall_query,
-    recall_response,
+    recall_reply,
     search_query,
     search_response,
 )
@@ -31,7 +31,7 @@ from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
 
 if TYPE_CHECKING:  # a reader has nothing but its recall, and loads nothing else
-    from hummock.recall.cache import CachedRecall
+    from hummock.recall.cache import Answer, CachedRecall
     from hummock.rpc.stale import FromMemory
     from hummock.rpc.use_cases import UseCases
 
@@ -52,24 +52,24 @@ class RecallServicer:
     def Recall(self, request: recall_pb2.RecallRequest, call: CallContext) -> SecondHalf[recall_pb2.RecallResponse]:
         """Finds the memories that bear on a query: at once where that takes a moment, else on a worker."""
         query = recall_query(request, call.deadline.until_s)
-        recalled = self._recall.inline(query)
-        return partial(self._on_worker, request, query) if recalled is None else _recalled(request, recalled)
+        answer = self._recall.inline(query)
+        return partial(self._on_worker, request, query) if answer is None else _reply(request, answer)
 
     def _on_worker(self, request: recall_pb2.RecallRequest, query: RecallQuery) -> recall_pb2.RecallResponse:
-        recalled = answered(
+        answer = answered(
             self._from_memory,
-            lambda: self._recall(query),
-            lambda memory: memory.recall(query),
+            lambda: self._recall.answer(query),
+            lambda memory: memory.recall.answer(query),
             is_allowed=request.allow_stale,
         )
-        return _recalled(request, recalled)
+        return _reply(request, answer)
 
 
-def _recalled(request: recall_pb2.RecallRequest, recalled: Recalled) -> recall_pb2.RecallResponse:
+def _reply(request: recall_pb2.RecallRequest, answer: Answer) -> recall_pb2.RecallResponse:
     # What there is has been written to.
-    if recalled.seq == 0 and not request.allow_missing:
+    if answer.seq == 0 and not request.allow_missing:
         raise ProjectNotFound(request.project)
-    return recall_response(recalled, with_raw=values.wants_raw(request.view))
+    return recall_reply(answer, with_raw=values.wants_raw(request.view))
 
 
 class ContextServicer(RecallServicer):

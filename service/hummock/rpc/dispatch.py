@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,17 +16,18 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
-from hummock.core.deadline import Deadline
-from hummock.rpc.admission import AdmissionQueue, InFlight
+from hummock.core.access import Caller, TokenInvalid
+from hummock.core.deadline import Deadline, NobodyWaits
+from hummock.core.errors import HummockError, Unavailable
+from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.call import CallContext
 from hummock.rpc.interceptor import CallRecord, Interceptor
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learn_stream import LearnStream
-from hummock.rpc.policy import MethodPolicy, policy_of
+from hummock.rpc.policy import MethodPolicy, peek, policy_of
 from hummock.rpc.status import known, to_bytes, to_grpc
-from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each
-from hummock.rpc.validation import check_size, parse
-from hummock.rpc.whose import ProjectName, caller_of
+from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each, caller_of
+from hummock.rpc.validation import check, check_size, decode
 
 Context = aio.ServicerContext[bytes, bytes]
 Handler: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
@@ -36,12 +40,83 @@ what answers the messages of one stream.
 
 _OK = grpc.StatusCode.OK.name
 _CANCELLED = grpc.StatusCode.CANCELLED.name
-_INLINE_BYTES = 64 * 1024
-"""Largest request, in bytes, that is parsed on the event loop."""
 
 
-class Call:
-    """Lets the calls of one method in, has them run, and ends them: with their answer, or with a status."""
+class InFlight:
+    """The calls in flight: whether more are let in, and how many there are. Belongs to the event loop."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._last_came_s = -math.inf
+        self._calls: set[Deadline] = set()
+        self._none = asyncio.Event()
+        self._none.set()
+        self._untold = 0
+        self._told_one = asyncio.Event()
+
+    def open(self) -> None:
+        """Lets calls in."""
+        self._is_open = True
+
+    def close(self) -> None:
+        """Lets no more calls in; those in flight go on."""
+        self._is_open = False
+
+    @contextmanager
+    def counted(self, until_s: float | None = None) -> Iterator[Deadline]:
+        """Counts a call for as long as a block runs; gives how long its caller waits, which ends with the block.
+
+        Raises: Unavailable, while none is let in.
+        """
+        self._last_came_s = time.monotonic()
+        if not self._is_open:
+            raise Unavailable("the service is starting or stopping; try again")
+        deadline = Deadline(until_s)
+        self._calls.add(deadline)
+        self._none.clear()
+        try:
+            yield deadline
+        finally:
+            # What a worker still does for it need not be done.
+            deadline.end(NobodyWaits())
+            self._calls.discard(deadline)
+            if not self._calls:
+                self._none.set()
+
+    async def drained(self) -> None:
+        """Returns when no call is in flight."""
+        await self._none.wait()
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Count a caller who is being sent an error, for as long as a block runs."""
+        self._untold += 1
+        try:
+            yield
+        finally:
+            self._untold -= 1
+            self._told_one.set()
+
+    async def told(self, within_s: float) -> None:
+        """Wait until all callers have got their errors, or until none has for so long: some clients do not read."""
+        with suppress(TimeoutError):
+            while self._untold:
+                self._told_one.clear()
+                await asyncio.wait_for(self._told_one.wait(), within_s)
+
+    async def quiet(self, for_s: float) -> None:
+        """Returns when none has come for so long."""
+        while (left_s := self._last_came_s + for_s - time.monotonic()) > 0:  # noqa: ASYNC110 - each call moves the end
+            await asyncio.sleep(left_s)
+
+    def hurry(self, why: HummockError) -> None:
+        """End the calls in flight that check their deadline, with this error."""
+        for deadline in self._calls:
+            deadline.end(why)
+
+
+class Method:
+    """Knows the callers of one method, and answers their calls."""
 
     def __init__(
         self,
@@ -49,8 +124,7 @@ class Call:
         run: Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]],
         in_flight: InFlight,
         interceptor: Interceptor,
-        *,
-        is_stream: bool = False,
+        shape: Callable[[Callable[[Any, Context], Awaitable[bytes | None]]], Handler],
     ) -> None:
         """Answer the calls of a method.
 
@@ -59,28 +133,47 @@ class Call:
             run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
             in_flight: Counts the calls.
             interceptor: Authenticates the callers.
-            is_stream: Whether calls last as long as the caller likes.
+            shape: Makes gRPC's handler of a function.
         """
-        self._policy = policy
-        self._run = run
-        self._in_flight = in_flight
-        self._interceptor = interceptor
-        self._is_stream = is_stream
+        self.policy = policy
+        self.run = run
+        self.in_flight = in_flight
+        self.interceptor = interceptor
+        self._shape = shape
+
+    def handler(self, metadata: Iterable[tuple[str, str | bytes]]) -> Handler:
+        """The handler of one call. Its token is looked at here, before gRPC takes in a message."""
+        try:
+            caller = self.interceptor.caller(metadata)
+        except TokenInvalid as error:
+            # Of a method that takes a stream: gRPC reads the one message of others before it calls them.
+            return grpc.stream_unary_rpc_method_handler(_Call(self, error).answer)
+        return self._shape(_Call(self, caller).answer)
+
+
+class _Call:
+    """One call: let in, run, and ended with its answer or with a status."""
+
+    def __init__(self, method: Method, caller: Caller | TokenInvalid) -> None:
+        """`caller` says who calls, or why that is nobody."""
+        self._method = method
+        self._caller = caller
 
     async def answer(self, request: Any, context: Context) -> bytes | None:
         """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
-        record: CallRecord | None = None
+        method, record = self._method, None
         outcome, reason = _CANCELLED, _CANCELLED
         try:
             left_s = context.time_remaining()
-            with self._in_flight.counted(None if left_s is None else time.monotonic() + left_s) as deadline:
-                # Before anything of the request is read.
-                record = self._interceptor.record(self._policy, context, is_stream=self._is_stream)
-                reply = await self._run(request, context, record, deadline)
+            with method.in_flight.counted(None if left_s is None else time.monotonic() + left_s) as deadline:
+                if isinstance(self._caller, TokenInvalid):
+                    raise self._caller
+                record = CallRecord(method.interceptor, method.policy, context, self._caller)
+                reply = await method.run(request, context, record, deadline)
                 outcome, reason = _OK, ""
                 return reply
         except Exception as error:
-            failure = known(error, self._policy.method)
+            failure = known(error, method.policy.method)
             status = to_grpc(failure)
             outcome, reason = status.code.name, failure.reason
             del failure
@@ -88,10 +181,10 @@ class Call:
             if record is not None:
                 record.leave(outcome, reason)
             else:
-                self._interceptor.turned_away(self._policy, outcome, reason)
+                method.interceptor.turned_away(method.policy, outcome, reason)
         # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
         del request, record
-        with self._in_flight.telling():
+        with method.in_flight.telling():
             await context.abort_with_status(status)
 
 
@@ -110,9 +203,8 @@ class Unary:
         self._request_type = request_type
         self._has_max_reply = "max_reply_bytes" in request_type.DESCRIPTOR.fields_by_name
         self._answer = answer
-        self._project_of = ProjectName(request_type)
         self._queue = lanes.queue_of(policy.lane)
-        # Read on the event loop, a large request would be in everybody's way.
+        # Checked on the event loop, a large request would be in everybody's way.
         self._queue_of_large = lanes.read if policy.lane is Lane.INLINE else self._queue
         self._then = None if policy.then is None else lanes.queue_of(policy.then)
         # A write is never refused, for what came before it has been computed.
@@ -121,17 +213,20 @@ class Unary:
     async def run(self, data: bytes, _: Context, record: CallRecord, deadline: Deadline) -> bytes:
         """The reply as bytes; raises what the method raises."""
         check_size(data)
-        project, until_s = self._project_of(data), deadline.until_s
-        queue = self._queue if len(data) <= _INLINE_BYTES else self._queue_of_large
-        reply = await queue.run(partial(self._begin, data, deadline, record), project=project, until_s=until_s)
+        project, request = peek(self._request_type, data)
+        queue, until_s = self._queue_of_large if request is None else self._queue, deadline.until_s
+        beginning = partial(self._begin, data, request, deadline, record)
+        reply = await queue.run(beginning, project=project, until_s=until_s)
         if self._then is not None and callable(reply):
             finishing = partial(_finish, reply, record)
             return await self._then.run(finishing, project=project, until_s=until_s, is_patient=self._is_patient)
         return reply if isinstance(reply, bytes) else _seen(reply, record)
 
-    def _begin(self, data: bytes, deadline: Deadline, record: CallRecord) -> Any:
+    def _begin(self, data: bytes, request: Any, deadline: Deadline, record: CallRecord) -> Any:
         """The reply as bytes, a future of the reply, or what makes it in the second half."""
-        request: Any = parse(self._request_type, data)
+        if request is None:
+            request = decode(self._request_type, data)
+        check(request)
         record.admit(request)
         reply = self._answer(request, CallContext(record.caller, deadline))
         if not isinstance(reply, Message):
@@ -148,15 +243,15 @@ def _seen(reply: Message, record: CallRecord, most_bytes: int = 0) -> bytes:
     return to_bytes(reply, most_bytes)
 
 
-def handler(
+def method(
     descriptor: MethodDescriptor,
     answer: Answer,
     lanes: Lanes,
     in_flight: InFlight,
     feed: Feed,
     interceptor: Interceptor,
-) -> Handler:
-    """The handler that gRPC calls for a method. It gets bytes, as it is registered without (de)serialisers.
+) -> Method:
+    """A method of the contract. Its handlers get bytes, as they are registered without (de)serialisers.
 
     Args:
         descriptor: The method, as the contract has it.
@@ -167,31 +262,26 @@ def handler(
         interceptor: Authenticates the callers.
     """
     policy = policy_of(descriptor)
-    if policy.lane.gives_stream:
-        return _stream_handler(descriptor, answer, lanes.queue_of(policy.lane), in_flight, feed, interceptor)
-    return unary_handler(descriptor, answer, lanes, in_flight, interceptor)
+    if not policy.lane.gives_stream:
+        return unary_method(descriptor, answer, lanes, in_flight, interceptor)
+    run = _stream_run(policy, GetMessageClass(descriptor.input_type), answer, lanes.queue_of(policy.lane), feed)
+    takes_stream = policy.lane.takes_stream
+    shape = grpc.stream_stream_rpc_method_handler if takes_stream else grpc.unary_stream_rpc_method_handler
+    return Method(policy, run, in_flight, interceptor, shape)
 
 
-def unary_handler(
+def unary_method(
     descriptor: MethodDescriptor, answer: Answer, lanes: Lanes, in_flight: InFlight, interceptor: Interceptor
-) -> Handler:
-    """The handler that gRPC calls for a method with one reply; Args as for `handler`."""
+) -> Method:
+    """A method with one reply; Args as for `method`."""
     policy = policy_of(descriptor)
     unary = Unary(GetMessageClass(descriptor.input_type), policy, answer, lanes)
-    return grpc.unary_unary_rpc_method_handler(Call(policy, unary.run, in_flight, interceptor).answer)
+    return Method(policy, unary.run, in_flight, interceptor, grpc.unary_unary_rpc_method_handler)
 
 
-def _stream_handler(
-    descriptor: MethodDescriptor,
-    answer: Answer,
-    queue: AdmissionQueue,
-    in_flight: InFlight,
-    feed: Feed,
-    interceptor: Interceptor,
-) -> Handler:
-    policy, request_type = policy_of(descriptor), GetMessageClass(descriptor.input_type)
-    project_of = ProjectName(request_type)
-
+def _stream_run(
+    policy: MethodPolicy, request_type: type[Message], answer: Answer, queue: AdmissionQueue, feed: Feed
+) -> Callable[[Any, Context, CallRecord, Deadline], Awaitable[None]]:
     async def give_replies(data: bytes, context: Context, record: CallRecord, deadline: Deadline) -> None:
         replies = ReplyStream(request_type, partial(_admitted, answer, record, deadline), queue, feed)
         await replies.answer(data, _Guarded(context, record), caller_of(context))
@@ -199,7 +289,7 @@ def _stream_handler(
     async def answer_messages(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
         # What answers the messages of one stream knows those before.
         admitted = partial(_admitted, answer(), record, deadline)
-        await answer_each(partial(_answer, request_type, admitted), project_of, queue, context, feed)
+        await answer_each(request_type, admitted, queue, context, feed)
 
     async def learn_batches(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
         admitted = partial(_admitted, answer, record, deadline)
@@ -207,14 +297,10 @@ def _stream_handler(
 
     match policy.lane:
         case Lane.MESSAGES:
-            call = Call(policy, answer_messages, in_flight, interceptor, is_stream=True)
-            return grpc.stream_stream_rpc_method_handler(call.answer)
+            return answer_messages
         case Lane.BATCHES:
-            call = Call(policy, learn_batches, in_flight, interceptor, is_stream=True)
-            return grpc.stream_stream_rpc_method_handler(call.answer)
-    return grpc.unary_stream_rpc_method_handler(
-        Call(policy, give_replies, in_flight, interceptor, is_stream=True).answer
-    )
+            return learn_batches
+    return give_replies
 
 
 def _admitted(answer: Answer, record: CallRecord, deadline: Deadline, request: Message) -> Any:
@@ -225,11 +311,6 @@ def _admitted(answer: Answer, record: CallRecord, deadline: Deadline, request: M
     if isinstance(reply, Message):
         record.saw(reply)
     return reply
-
-
-def _answer(request_type: type[Message], admitted: Callable[[Any], Message], data: bytes) -> bytes:
-    """Bytes, request, reply, bytes: all that a worker does for a message."""
-    return to_bytes(admitted(parse(request_type, data)))
 
 
 class _Guarded:

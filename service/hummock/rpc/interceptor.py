@@ -114,10 +114,6 @@ class Interceptor:
         """Whether there is a token by which callers are known."""
         return self._authenticator is not None and self._authenticator.has_tokens
 
-    def record(self, policy: MethodPolicy, context: Context, *, is_stream: bool = False) -> CallRecord:
-        """Begins a call of a method. Raises: TokenInvalid."""
-        return CallRecord(self, policy, context, self.caller(context), is_stream=is_stream)
-
     def turned_away(self, policy: MethodPolicy, outcome: str, reason: str) -> None:
         """Notes a call that did not get as far as a record."""
         call = EndedCall(
@@ -135,19 +131,8 @@ class Interceptor:
         for meter in self.meters:
             meter.ended(call)
 
-    def knows(self, metadata: Iterable[tuple[str, str | bytes]]) -> bool:
-        """Whether the token in this metadata lets its caller in."""
-        try:
-            self._caller(metadata)
-        except TokenInvalid:
-            return False
-        return True
-
-    def caller(self, context: Context) -> Caller:
-        """The caller of this call. Raises: TokenInvalid."""
-        return self._caller(context.invocation_metadata() or ())
-
-    def _caller(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
+    def caller(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
+        """The caller with this metadata. Raises: TokenInvalid."""
         if self._authenticator is None:
             return LOCAL
         said: str | None = None
@@ -186,14 +171,11 @@ class Interceptor:
 class CallRecord:
     """Record of one call, from the interceptor on."""
 
-    def __init__(
-        self, interceptor: Interceptor, policy: MethodPolicy, context: Context, caller: Caller, *, is_stream: bool
-    ) -> None:
+    def __init__(self, interceptor: Interceptor, policy: MethodPolicy, context: Context, caller: Caller) -> None:
         self._interceptor = interceptor
         self._policy = policy
         self._context = context
         self._caller = caller
-        self._is_stream = is_stream
         self._began_s = interceptor.monotonic()
         self._admitted_s: float | None = None
         self._audit_fields = AuditFields() if interceptor.audit is not None and policy.verb is not Verb.READ else None
@@ -225,7 +207,7 @@ class CallRecord:
 
     def look_again(self) -> None:
         """Looks whether the token still counts, in a call that lasts. Raises: TokenInvalid."""
-        self._caller = self._interceptor.caller(self._context)
+        self._caller = self._interceptor.caller(self._context.invocation_metadata() or ())
 
     def saw(self, reply: Message) -> None:
         """Notes the reply."""
@@ -245,7 +227,7 @@ class CallRecord:
             for meter in self._interceptor.meters:
                 meter.ended(call)
         slow_s = self._interceptor.slow_s
-        if slow_s is not None and not self._is_stream and took_s >= slow_s:
+        if slow_s is not None and not self._policy.lane.gives_stream and took_s >= slow_s:
             self._log_slow(took_s, outcome)
 
     def _ended(self, outcome: str, reason: str, took_s: float) -> EndedCall:
@@ -255,7 +237,7 @@ class CallRecord:
             reason=reason,
             took_s=took_s,
             waited_s=None if self._admitted_s is None else self._admitted_s - self._began_s,
-            is_stream=self._is_stream,
+            is_stream=self._policy.lane.gives_stream,
             receipt=_receipt_of(self._reply),
             degraded=getattr(self._reply, "degraded", ()),
             ended_at=self._interceptor.now(),

@@ -14,10 +14,10 @@ from google.protobuf.message import Message
 from hummock.core.deadline import Deadline
 from hummock.core.errors import HummockError, InvalidRequest, Unavailable
 from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.policy import peek
 from hummock.rpc.status import known, to_proto
 from hummock.rpc.streams import Feed, Messages, read_next
 from hummock.rpc.validation import RulesBroken, Violation, check, check_size, decode
-from hummock.rpc.whose import ProjectName
 from hummock_client.v1 import context_service_pb2 as pb
 
 IN_FLIGHT = 4
@@ -112,7 +112,7 @@ class LearnStream:
         except InvalidRequest as error:
             return _Batch(outcome=tasks.create_task(self._fail(error)))
         try:
-            project = _project_of(data)
+            project, _ = peek(pb.LearnStreamRequest, data)
             decoding = partial(decode, pb.LearnStreamRequest, data)
             request = await self._queue.run(decoding, project=project, is_patient=True, is_bulk=True)
         except InvalidRequest as error:
@@ -160,9 +160,6 @@ class LearnStream:
             await self._wire.write(reply.SerializeToString())
             self._places.release()
             batch_index += 1
-
-
-_project_of = ProjectName(pb.LearnStreamRequest)
 
 
 def _batch(request: pb.LearnStreamRequest) -> Batch:

@@ -16,7 +16,7 @@ from grpc import aio
 
 from hummock.access.authenticator import Exposure
 from hummock.core.errors import StartError, Unavailable
-from hummock.rpc.admission import InFlight
+from hummock.rpc.dispatch import InFlight
 from hummock.rpc.status import LARGEST_REPLY_BYTES
 from hummock.rpc.tls import Tls
 from hummock_client.v1 import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
@@ -10,17 +10,16 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 
 from hummock.core.activity import Activity
-from hummock.core.errors import Unavailable
 from hummock.rpc.admin_service import AdminServicer
-from hummock.rpc.admission import InFlight, Load
+from hummock.rpc.admission import Load
 from hummock.rpc.context_service import ContextServicer
-from hummock.rpc.dispatch import Call, Handler, handler
+from hummock.rpc.dispatch import Handler, InFlight, Method, method
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.learning_service import LearningServicer
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.memory_service import MemoryServicer
-from hummock.rpc.policy import POLICIES, MethodPolicy, policy_of
+from hummock.rpc.policy import POLICIES, MethodPolicy
 from hummock.rpc.project_service import ProjectServicer
 from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.streams import Feed
@@ -61,39 +60,25 @@ def handlers(
     check_table(POLICIES)
     compile_rules(GetMessageClass(method.input_type) for service in SERVICES for method in service.methods)
     answers = servicers(use_cases, lanes.load, activity)
-    answering: dict[str, Handler] = {}
-    refusing: dict[str, Handler] = {}
-    for service in SERVICES:
-        for descriptor in service.methods:
-            policy, answer = policy_of(descriptor), getattr(answers[service.name], descriptor.name)
-            answering[policy.method] = handler(descriptor, answer, lanes, in_flight, feed, interceptor)
-            refusing[policy.method] = grpc.stream_unary_rpc_method_handler(
-                Call(policy, _refuse, in_flight, interceptor).answer
-            )
-    return [_TokenFirst(interceptor, answering, refusing)]
+    return [
+        _Methods(
+            method(descriptor, getattr(answers[service.name], descriptor.name), lanes, in_flight, feed, interceptor)
+            for service in SERVICES
+            for descriptor in service.methods
+        )
+    ]
 
 
-class _TokenFirst(grpc.GenericRpcHandler):
-    """Chooses how a call is answered by its token, before gRPC takes in a message of it.
+class _Methods(grpc.GenericRpcHandler):
+    """Chooses how a call is answered, by its method and its token."""
 
-    What refuses is of a method that takes a stream, for gRPC reads the one message of others before it calls them.
-    """
-
-    def __init__(
-        self, interceptor: Interceptor, answering: Mapping[str, Handler], refusing: Mapping[str, Handler]
-    ) -> None:
-        self._interceptor = interceptor
-        self._answering = answering
-        self._refusing = refusing
+    def __init__(self, methods: Iterable[Method]) -> None:
+        self._methods = {each.policy.method: each for each in methods}
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
         """The handler of a call; None of an unknown method."""
-        is_known = self._interceptor.knows(handler_call_details.invocation_metadata or ())
-        return (self._answering if is_known else self._refusing).get(handler_call_details.method)
-
-
-async def _refuse(*_: object) -> None:
-    raise Unavailable("the token was made in this moment; call again")
+        called = self._methods.get(handler_call_details.method)
+        return None if called is None else called.handler(handler_call_details.invocation_metadata or ())
 
 
 def check_table(table: Mapping[str, Mapping[str, MethodPolicy]]) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, MethodDescriptor
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from hummock.core.access import Caller, Verb
 from hummock.rpc.lanes import Lane
@@ -87,6 +87,9 @@ _ROWS: Mapping[str, Mapping[str, tuple[Verb, Lane] | tuple[Verb, Lane, Lane]]] =
 _OF_ALL_PROJECTS = frozenset({"ListProjects"})
 _PROJECT = "project"
 
+SMALL_BYTES = 64 * 1024
+"""Largest request, in bytes, that is checked on the event loop, and kept decoded while it waits."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodPolicy:
@@ -134,6 +137,20 @@ def name_of(method: MethodDescriptor) -> str:
 def policy_of(method: MethodDescriptor) -> MethodPolicy:
     """The policy of a method. Raises: KeyError where the table leaves it out."""
     return POLICIES[method.containing_service.name][method.name]
+
+
+def peek(request_type: type[Message], data: bytes) -> tuple[str, Message | None]:
+    """The project that a message names, and the message; None where it is garbled, or large.
+
+    What a large one holds may take a hundred times its bytes: it is decoded anew when its turn comes.
+    """
+    request = request_type()
+    try:
+        request.ParseFromString(data)
+    except DecodeError:
+        return "", None
+    project = next(iter(projects_of(request)), "")
+    return project, request if len(data) <= SMALL_BYTES else None
 
 
 def projects_of(request: Message) -> list[str]:

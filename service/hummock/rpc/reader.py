@@ -15,17 +15,16 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from hummock.core.errors import Unavailable
 from hummock.recall.cache import CachedRecall
-from hummock.rpc.admission import InFlight
 from hummock.rpc.context_service import RecallServicer
-from hummock.rpc.dispatch import Context, Handler, unary_handler
+from hummock.rpc.dispatch import Context, Handler, InFlight, Method, unary_method
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, SERVICES, Address, bind, drain, server_options
 from hummock.rpc.policy import name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_grpc
+from hummock.rpc.streams import PEER
 from hummock.rpc.tls import Tls
 from hummock.rpc.validation import compile_rules
-from hummock.rpc.whose import PEER
 from hummock_client.v1 import context_service_pb2, recall_pb2
 
 Value = TypeVar("Value")
@@ -84,7 +83,7 @@ async def serve_recalls(
     in_flight, servicer = InFlight(), RecallServicer(recall)
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
         handlers = _Handlers(
-            unary_handler(_RECALL, servicer.Recall, lanes, in_flight, interceptor), Forward(channel, in_flight)
+            unary_method(_RECALL, servicer.Recall, lanes, in_flight, interceptor), Forward(channel, in_flight)
         )
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True, has_inside=False))
         bound = bind(server, address, tls)
@@ -99,17 +98,19 @@ async def serve_recalls(
 class _Handlers(grpc.GenericRpcHandler):
     """Chooses the handler of a method: recalls are answered here, all other calls by the service."""
 
-    def __init__(self, recall: Handler, forward: Forward) -> None:
-        self._of_method = {
+    def __init__(self, recall: Method, forward: Forward) -> None:
+        self._recall = recall
+        self._forwarding = {
             name_of(method): forward.handler(method)
             for service in (*SERVICES, *_SERVICES_OF_GRPC)
             for method in service.methods
         }
-        self._of_method[name_of(_RECALL)] = recall
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
         """The handler; None for an unknown method."""
-        return self._of_method.get(handler_call_details.method)
+        if handler_call_details.method == self._recall.policy.method:
+            return self._recall.handler(handler_call_details.invocation_metadata or ())
+        return self._forwarding.get(handler_call_details.method)
 
 
 class Forward:

@@ -17,7 +17,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from hummock.core.activity import Activity
-from hummock.rpc.admission import InFlight
+from hummock.rpc.dispatch import InFlight
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import (

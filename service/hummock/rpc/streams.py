@@ -14,9 +14,12 @@ from google.protobuf.message import Message
 
 from hummock.core.errors import Exhausted, Unavailable
 from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.policy import peek
 from hummock.rpc.status import to_bytes
 from hummock.rpc.validation import check_size, parse
-from hummock.rpc.whose import ProjectName
+
+PEER = "hummock-peer"
+"""Metadata key by which a process that shares the service's port names the peer of a forwarded call."""
 
 MAX_STREAMS = 1000
 """Streams that are answered at once: each costs some ten KiB, and a hop to a worker for each write to its project."""
@@ -163,22 +166,33 @@ async def read_next(wire: Messages, feed: Feed) -> bytes | None:
 
 
 async def answer_each(
-    work: Callable[[bytes], bytes], project_of: ProjectName, queue: AdmissionQueue, wire: Messages, feed: Feed
+    request_type: type[Message],
+    answer: Callable[[Any], Message],
+    queue: AdmissionQueue,
+    wire: Messages,
+    feed: Feed,
 ) -> None:
     """Answer each message before the next one is read, so that the connection itself slows the sender down.
 
     Args:
-        work: Makes the answer to a message.
-        project_of: Finds the project of a message.
+        request_type: Type of the messages.
+        answer: Makes the answer to a message.
         queue: The queue that the work runs on.
         wire: The stream.
         feed: Signals that the service stops.
 
-    Raises: what the work raises, after the answers before it; Unavailable, when the service stops.
+    Raises: what the answer raises, after the answers before it; Unavailable, when the service stops.
     """
     while (data := await read_next(wire, feed)) is not None:
-        project = project_of(data)
-        await wire.write(await queue.run(partial(work, data), project=project, is_patient=True, is_bulk=True))
+        check_size(data)
+        work = partial(_answered, request_type, answer, data)
+        project, _ = peek(request_type, data)
+        await wire.write(await queue.run(work, project=project, is_patient=True, is_bulk=True))
+
+
+def _answered(request_type: type[Message], answer: Callable[[Any], Message], data: bytes) -> bytes:
+    """Bytes, request, reply, bytes: all that a worker does for a message."""
+    return to_bytes(answer(parse(request_type, data)))
 
 
 class ReplyStream:
@@ -252,3 +266,29 @@ class _Walk:
         self._is_over = True
         with suppress(ValueError):
             self._steps.close()
+
+
+class PeerContext(Protocol):
+    """The part of a call's context that identifies its peer."""
+
+    def peer(self) -> str:
+        """GRPC's name of the other end."""
+
+    def invocation_metadata(self) -> Any:
+        """The metadata that the caller sent with the request."""
+
+
+def caller_of(context: PeerContext) -> str:
+    """The caller's identity: the address of another machine, or the connection of a local process.
+
+    All local processes have one address, and the calls of a script are not to slow down an editor.
+    """
+    peer = context.peer()
+    if peer.startswith("unix:"):
+        # Only this user reaches such a socket; what comes by it may be handed on for others.
+        sent = dict(context.invocation_metadata() or ())
+        peer = str(sent.get(PEER, peer))
+    kind, _, address = peer.partition(":")
+    host, _, _ = address.rpartition(":")
+    is_here = kind == "unix" or host.startswith("127.") or host.strip("[]") in {"::1", "%5B::1%5D"}
+    return peer if is_here or not host else host

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -16,103 +18,65 @@ _KEPT_LINES = 1024
 
 @dataclass(slots=True, eq=False)
 class _Line(Generic[Item]):
-    """Queue of one project; `had_s` is the worker time charged to it."""
+    """Jobs of one project in one lane; `had_s` is the worker time charged to it, `place` breaks ties."""
 
     had_s: float
+    place: int = 0
     waiting: deque[Item] = field(default_factory=deque)
 
 
-class _Lines(Generic[Item]):
+@dataclass(slots=True, eq=False)
+class _Lane(Generic[Item]):
     """Lines that take turns by the time that each has had.
+
+    `starts` is a heap of (time had, place, project), an entry for each line that waits. An entry whose line has been
+    charged, served or emptied since is outdated, and is passed over. `now_s` is the time of the line served last.
+    """
+
+    lines: dict[str, _Line[Item]] = field(default_factory=dict)
+    starts: list[tuple[float, int, str]] = field(default_factory=list)
+    now_s: float = 0.0
+    busy: int = 0
+    waiting: int = 0
+
+    def end_one(self) -> None:
+        """A line waits no longer."""
+        self.busy -= 1
+        if not self.busy:
+            self.starts.clear()
+
+
+class Turns(Generic[Item]):
+    """Waiting jobs of all projects. Not safe for several threads: the caller holds a lock.
 
     A line that comes, or comes again, begins at the time of the one that was served last: what it did not use before
     is not saved up. Source: Goyal, Vin & Cheng, Start-time Fair Queueing, SIGCOMM 1996.
     """
 
     def __init__(self) -> None:
-        self._lines: dict[str, _Line[Item]] = {}
-        self._busy: dict[str, _Line[Item]] = {}
-        self._now_s = 0.0
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def busy(self) -> int:
-        """Projects that wait."""
-        return len(self._busy)
-
-    def length(self, project: str) -> int:
-        """Number of a project's waiting jobs."""
-        line = self._busy.get(project)
-        return len(line.waiting) if line else 0
-
-    def push(self, project: str, item: Item) -> None:
-        line = self._lines.get(project)
-        if line is None:
-            if len(self._lines) >= _KEPT_LINES:
-                self._forget()
-            line = self._lines[project] = _Line(had_s=self._now_s)
-        if not line.waiting:
-            line.had_s = max(line.had_s, self._now_s)
-            self._busy[project] = line
-        line.waiting.append(item)
-        self._count += 1
-
-    def pop(self, expected_s: float) -> tuple[str, Item]:
-        """Remove the next job and charge its project the expected time."""
-        # Ties go to the project that was served the longest time ago.
-        project = min(self._busy, key=lambda name: self._busy[name].had_s)
-        line = self._busy.pop(project)
-        self._now_s = line.had_s
-        line.had_s += expected_s
-        item = line.waiting.popleft()
-        self._count -= 1
-        if line.waiting:
-            self._busy[project] = line
-        return project, item
-
-    def charge(self, project: str, more_s: float) -> None:
-        line = self._lines.get(project)
-        if line is not None:
-            line.had_s += more_s
-
-    def remove(self, project: str, item: Item) -> None:
-        line = self._busy[project]
-        line.waiting.remove(item)
-        self._count -= 1
-        if not line.waiting:
-            del self._busy[project]
-
-    def longest(self) -> str | None:
-        """The project with most that waits; None where none does."""
-        return max(self._busy, key=lambda name: len(self._busy[name].waiting), default=None)
-
-    def newest(self, project: str) -> Item:
-        """The newest job of a project, which must have one."""
-        return self._busy[project].waiting[-1]
-
-    def _forget(self) -> None:
-        """Lets go of lines that owe nothing."""
-        for name in [name for name, line in self._lines.items() if not line.waiting and line.had_s <= self._now_s]:
-            del self._lines[name]
-
-
-class Turns(Generic[Item]):
-    """Waiting jobs of all projects. Not safe for several threads: the caller holds a lock."""
-
-    def __init__(self) -> None:
-        self._interactive: _Lines[Item] = _Lines()
-        self._bulk: _Lines[Item] = _Lines()
+        self._interactive: _Lane[Item] = _Lane()
+        self._bulk: _Lane[Item] = _Lane()
         self._since_bulk = 0
+        self._places = count()
 
     def __len__(self) -> int:
-        return len(self._interactive) + len(self._bulk)
+        return self._interactive.waiting + self._bulk.waiting
 
     def push(self, project: str, item: Item, *, is_bulk: bool = False) -> None:
         """Append a job to its project's queue."""
-        self._lines(is_bulk=is_bulk).push(project, item)
+        lane = self._bulk if is_bulk else self._interactive
+        line = lane.lines.get(project)
+        if line is None:
+            if len(lane.lines) >= _KEPT_LINES:
+                # Those that owe nothing.
+                lane.lines = {name: one for name, one in lane.lines.items() if one.waiting or one.had_s > lane.now_s}
+            line = lane.lines[project] = _Line(had_s=lane.now_s)
+        if not line.waiting:
+            line.had_s, line.place = max(line.had_s, lane.now_s), next(self._places)
+            heappush(lane.starts, (line.had_s, line.place, project))
+            lane.busy += 1
+        line.waiting.append(item)
+        lane.waiting += 1
 
     def pop(self, expected_s: float) -> tuple[str, Item] | None:
         """Remove the next job, with its project; None if the queue is empty.
@@ -121,35 +85,57 @@ class Turns(Generic[Item]):
             expected_s: Expected time of the job; `charge` corrects it when the time is known.
         """
         is_bulk = self._bulk.busy > 0 and (not self._interactive.busy or self._since_bulk >= BULK_ONE_IN - 1)
-        lines = self._lines(is_bulk=is_bulk)
-        if not lines.busy:
-            return None
-        self._since_bulk = 0 if is_bulk else self._since_bulk + 1
-        return lines.pop(expected_s)
+        lane = self._bulk if is_bulk else self._interactive
+        while lane.busy:
+            start_s, place, project = heappop(lane.starts)
+            line = lane.lines.get(project)
+            if line is None or not line.waiting or (line.had_s, line.place) != (start_s, place):
+                continue
+            self._since_bulk = 0 if is_bulk else self._since_bulk + 1
+            lane.now_s = start_s
+            # Ties go to the project that was served the longest time ago.
+            line.had_s, line.place = start_s + expected_s, next(self._places)
+            item = line.waiting.popleft()
+            lane.waiting -= 1
+            if line.waiting:
+                heappush(lane.starts, (line.had_s, line.place, project))
+            else:
+                lane.end_one()
+            return project, item
+        return None
 
     def charge(self, project: str, more_s: float, *, is_bulk: bool = False) -> None:
         """A project's work took so much more than was expected; negative is less."""
-        self._lines(is_bulk=is_bulk).charge(project, more_s)
+        lane = self._bulk if is_bulk else self._interactive
+        line = lane.lines.get(project)
+        if line is not None and more_s:
+            line.had_s += more_s
+            if line.waiting:
+                heappush(lane.starts, (line.had_s, line.place, project))
 
     def remove(self, project: str, item: Item, *, is_bulk: bool = False) -> None:
         """Takes out what waits."""
-        self._lines(is_bulk=is_bulk).remove(project, item)
+        lane = self._bulk if is_bulk else self._interactive
+        line = lane.lines[project]
+        line.waiting.remove(item)
+        lane.waiting -= 1
+        if not line.waiting:
+            lane.end_one()
 
     def ahead(self, project: str) -> int:
         """About how much interactive work is done before what the project would add now."""
-        others = self._interactive.busy - (self._interactive.length(project) > 0)
-        return min(self._interactive.length(project) * (others + 1) + others, len(self._interactive))
+        length = self.length(project)
+        others = self._interactive.busy - (length > 0)
+        return min(length * (others + 1) + others, self._interactive.waiting)
 
     def length(self, project: str) -> int:
         """Interactive work of a project that waits."""
-        return self._interactive.length(project)
+        line = self._interactive.lines.get(project)
+        return len(line.waiting) if line else 0
 
     def longest(self) -> tuple[str, Item, int] | None:
         """The project with the longest queue of interactive work: name, newest job, length. None if there is none."""
-        project = self._interactive.longest()
-        if project is None:
-            return None
-        return project, self._interactive.newest(project), self._interactive.length(project)
-
-    def _lines(self, *, is_bulk: bool) -> _Lines[Item]:
-        return self._bulk if is_bulk else self._interactive
+        lines = self._interactive.lines
+        lengths = ((len(line.waiting), -line.place, name) for name, line in lines.items())
+        length, _, project = max(lengths, default=(0, 0, ""))
+        return (project, lines[project].waiting[-1], length) if length else None
