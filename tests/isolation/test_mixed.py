@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hummock.rpc.listening import SERVICES
+from hummock.rpc.policy import SERVICES
 from tests.isolation.calls import CALLS, SAYS_NUMBERS
 from tests.isolation.mixed import run
 

@@ -28,8 +28,8 @@ from hummock.ports.store import Page
 from hummock.recall.cache import Answer
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes
+from hummock.rpc.methods import UseCases
 from hummock.rpc.server import Access, Server
-from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
 from tests.rpc.fixed_learning import FixedLearning, FixedScan, observe
 from tests.rpc.fixed_sessions import FixedMessages, FixedSessions

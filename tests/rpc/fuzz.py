@@ -23,7 +23,7 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor
 
 from hummock import models
-from hummock.rpc.listening import SERVICES
+from hummock.rpc.policy import SERVICES
 from tests.rpc.hostile import hostile
 from tests.service.running import Process, in_process
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from hummock.memories.preparation import Preparation
 from hummock.projects.projects import Projects, Settings
 from hummock.projects.transfer import Export, Import
+from hummock.rpc.methods import UseCases
 from hummock.rpc.project_transfer import export_project, import_lines
-from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
 from hummock_client.v1 import memory_pb2, transfer_pb2
 from hummock_client.v1 import project_service_pb2 as pb

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
-from hummock.rpc.listening import SERVICES
+from hummock.rpc.policy import SERVICES
 from hummock.rpc.validation import bad_text_field, decode
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import recall_pb2 as recall

@@ -20,9 +20,8 @@ from hummock.models import build_tiny
 from hummock.rpc.admission import Load
 from hummock.rpc.call import CallContext
 from hummock.rpc.lanes import Lane
-from hummock.rpc.listening import SERVICES
 from hummock.rpc.methods import servicers
-from hummock.rpc.policy import MethodPolicy, policy_of
+from hummock.rpc.policy import SERVICES, MethodPolicy, policy_of
 from hummock.rpc.status import to_proto
 from hummock.rpc.validation import parse
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2

@@ -25,8 +25,7 @@ from hummock.core.errors import StartError
 from hummock.core.memory import Draft, LearnCommand, Learned
 from hummock.core.project import Project
 from hummock.rpc.interceptor import Interceptor
-from hummock.rpc.listening import SERVICES
-from hummock.rpc.policy import policy_of, projects_of
+from hummock.rpc.policy import SERVICES, policy_of, projects_of
 from hummock.rpc.server import Access
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import context_service_pb2_grpc, explain_pb2, memory_pb2, memory_service_pb2_grpc, recall_pb2
@@ -95,10 +94,10 @@ def test_every_method_has_a_verb_and_names_its_project(method: Any) -> None:
 
 
 def test_reads_of_the_contract_are_reads_and_nothing_else_is() -> None:
-    from hummock.rpc.methods import _is_read
+    from hummock.rpc.policy import is_read
 
     for method in METHODS:
-        assert (policy_of(method).verb is Verb.READ) == (_is_read(method) and method.name not in FOR_DECIDERS), (
+        assert (policy_of(method).verb is Verb.READ) == (is_read(method) and method.name not in FOR_DECIDERS), (
             method.name
         )
 

@@ -12,7 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from hummock.memories.quoted import MOST_SOURCE_CHARACTERS
 from hummock.rpc import admission, listening, status, streams, validation, values
-from hummock.rpc.listening import SERVICES
+from hummock.rpc.policy import SERVICES
 from hummock.rpc.validation import RulesBroken, check
 from hummock_client.v1 import memory_pb2, recall_pb2
 

@@ -10,8 +10,7 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.rpc.listening import SERVICES
-from hummock.rpc.policy import SMALL_BYTES, peek
+from hummock.rpc.policy import SERVICES, SMALL_BYTES, peek
 from hummock.rpc.streams import PEER, caller_of
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2

@@ -19,7 +19,8 @@ import structlog
 from google.rpc import error_details_pb2
 
 from hummock.core.errors import StartError
-from hummock.rpc.listening import SERVICES, parse_address
+from hummock.rpc.listening import parse_address
+from hummock.rpc.policy import SERVICES
 from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import learn
 from tests.service.inputs import note

@@ -17,8 +17,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from hummock.core.access import Verb
 from hummock.core.render import Locale
 from hummock.render.section import wording_of
-from hummock.rpc.listening import SERVICES
-from hummock.rpc.policy import POLICIES
+from hummock.rpc.policy import POLICIES, SERVICES
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import memory_service_pb2 as pb

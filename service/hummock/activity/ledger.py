@@ -16,8 +16,7 @@ from typing import Final, TypeAlias
 
 from hummock.core.activity import ProcessLoad
 from hummock.rpc.interceptor import EndedCall
-from hummock.rpc.listening import SERVICES
-from hummock.rpc.policy import name_of
+from hummock.rpc.policy import SERVICES, name_of
 from hummock_client.v1 import errors_pb2, recall_pb2
 
 METHODS: Final = tuple(name_of(method) for service in SERVICES for method in service.methods)

@@ -1,15 +1,22 @@
-"""Context of a call, for the servicers' methods."""
+"""What the servicers' methods share: the context of a call, and the rules of reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
+
+from google.protobuf.message import Message
 
 from hummock.core.access import LOCAL, Caller
 from hummock.core.deadline import NO_DEADLINE, Deadline
+from hummock.core.errors import NotFound
+from hummock.rpc import values
+from hummock.rpc.status import MAX_REPLY_BYTES
 
 Reply = TypeVar("Reply")
+Page = TypeVar("Page", bound=Message)
 
 SecondHalf: TypeAlias = Reply | Callable[[], Reply]
 """A reply, or what makes it: that runs in the lane that the method's policy names for its second half."""
@@ -26,3 +33,41 @@ class CallContext:
 
     caller: Caller = LOCAL
     deadline: Deadline = NO_DEADLINE
+
+
+Require = Callable[[str], object]
+"""Looks a project up. Raises: ProjectNotFound."""
+
+
+class Reading(Protocol):
+    """A request that reads from a project, which may be missing where it says so."""
+
+    project: str
+    allow_missing: bool
+
+
+def project_read(request: Reading, require: Require) -> str:
+    """The name of the project that is read. Raises: InvalidRequest, ProjectNotFound."""
+    project = values.project_name("project", request.project)
+    if not request.allow_missing:
+        require(project)
+    return project
+
+
+@contextmanager
+def inside(project: str, require: Require) -> Iterator[None]:
+    """Work inside a project: what is not found in one that does not exist is the project itself."""
+    try:
+        yield
+    except NotFound:
+        require(project)
+        raise
+
+
+def that_fits(page_of: Callable[[int], Page], size: int) -> Page:
+    """The largest page that fits into a reply, of at most `size` items and at least one; halves until it does."""
+    while True:
+        page = page_of(size)
+        if page.ByteSize() <= MAX_REPLY_BYTES or size == 1:
+            return page
+        size //= 2

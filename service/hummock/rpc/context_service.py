@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hummock.core.deadline import then
-from hummock.core.errors import InvalidRequest, ProjectNotFound
+from hummock.core.errors import InvalidRequest, ProjectNotFound, SeqNotReached, StoreUnreachable
 from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
@@ -15,8 +17,7 @@ from hummock.core.memory import LearnCommand
 from hummock.core.recall import RecallQuery
 from hummock.core.render import Rendered, Searched
 from hummock.rpc import memory_messages, session_service, values
-from hummock.rpc.call import CallContext, SecondHalf
-from hummock.rpc.reading import inside, project_read
+from hummock.rpc.call import CallContext, SecondHalf, inside, project_read
 from hummock.rpc.recall_messages import (
     GROUPS,
     degradations,
@@ -26,19 +27,58 @@ from hummock.rpc.recall_messages import (
     search_response,
 )
 from hummock.rpc.render_messages import render_query, render_response, turn_query, turn_response
-from hummock.rpc.stale import answered
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
 
 if TYPE_CHECKING:  # a reader has nothing but its recall, and loads nothing else
     from hummock.recall.cache import Answer, CachedRecall
-    from hummock.rpc.stale import FromMemory
-    from hummock.rpc.use_cases import UseCases
+    from hummock.render.pipeline import Render
+    from hummock.render.search import Search
+    from hummock.rpc.methods import UseCases
 
 _FILTER = "filter."
 _TUNING = "tuning."
 
+Given = TypeVar("Given")
 Batch = pb.LearnRequest | pb.LearnTurnRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromMemory:
+    """Givens from memory with the data read last, and marks each answer as stale."""
+
+    away: Callable[[], StoreUnreachable | None]
+    """Why the store cannot be reached; None while it can, as far as is known."""
+    recall: CachedRecall
+    render: Render
+    search: Search
+
+
+def answered(
+    from_memory: FromMemory | None,
+    fresh: Callable[[], Given],
+    stale: Callable[[FromMemory], Given],
+    *,
+    is_allowed: bool,
+) -> Given:
+    """The store's answer, or one from memory if the store cannot be reached and the caller allows it.
+
+    Once the store is known to be away, calls do not wait for it.
+
+    Raises: StoreUnreachable: nothing answers; and what the store's answer raises.
+    """
+    if from_memory is None or not is_allowed:
+        return fresh()
+    away = from_memory.away()
+    if away is None:
+        try:
+            return fresh()
+        except StoreUnreachable as error:
+            away = error
+    try:
+        return stale(from_memory)
+    except (SeqNotReached, StoreUnreachable) as error:
+        raise away from error
 
 
 class RecallServicer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -241,6 +241,22 @@ def _finish(make: Callable[[], Message], record: CallRecord) -> bytes:
 def _seen(reply: Message, record: CallRecord, most_bytes: int = 0) -> bytes:
     record.saw(reply)
     return to_bytes(reply, most_bytes)
+
+
+class Methods(grpc.GenericRpcHandler):
+    """Chooses how a call is answered, by its method and its token."""
+
+    def __init__(self, methods: Iterable[Method], others: Mapping[str, Handler] = {}) -> None:
+        """`others` are handlers of methods whose tokens are looked at elsewhere, by their names on the wire."""
+        self._methods = {each.policy.method: each for each in methods}
+        self._others = others
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
+        """The handler of a call; None for an unknown method."""
+        called = self._methods.get(handler_call_details.method)
+        if called is None:
+            return self._others.get(handler_call_details.method)
+        return called.handler(handler_call_details.invocation_metadata or ())
 
 
 def method(

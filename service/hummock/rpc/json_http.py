@@ -32,8 +32,8 @@ from hummock.core.access import TokenInvalid
 from hummock.core.errors import StartError
 from hummock.local_http import Bodies, BodyRefused, BrokenOff, config_of, ends
 from hummock.rpc.interceptor import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, Interceptor
-from hummock.rpc.listening import CORE_RECEIVE_BYTES, SERVICES, Address, UnixAddress
-from hummock.rpc.policy import name_of
+from hummock.rpc.listening import CORE_RECEIVE_BYTES, Address, UnixAddress
+from hummock.rpc.policy import SERVICES, name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_proto
 from hummock.rpc.tls import Tls
 

@@ -11,8 +11,7 @@ from hummock.core.learning_requests import EntryLearnt, LearningPage, ObserveCom
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 from hummock.rpc import learning_messages, values
-from hummock.rpc.call import CallContext
-from hummock.rpc.reading import Require, project_read, that_fits
+from hummock.rpc.call import CallContext, Require, project_read, that_fits
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
 from hummock_client.v1 import learning_service_pb2 as pb

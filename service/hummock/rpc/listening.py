@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
 from hummock.access.authenticator import Exposure
@@ -19,27 +18,6 @@ from hummock.core.errors import StartError, Unavailable
 from hummock.rpc.dispatch import InFlight
 from hummock.rpc.status import LARGEST_REPLY_BYTES
 from hummock.rpc.tls import Tls
-from hummock_client.v1 import (
-    admin_service_pb2,
-    context_service_pb2,
-    learning_service_pb2,
-    memory_service_pb2,
-    project_service_pb2,
-    session_service_pb2,
-)
-
-SERVICES: tuple[ServiceDescriptor, ...] = tuple(
-    file.DESCRIPTOR.services_by_name[name]
-    for file, name in (
-        (context_service_pb2, "ContextService"),
-        (memory_service_pb2, "MemoryService"),
-        (session_service_pb2, "SessionService"),
-        (project_service_pb2, "ProjectService"),
-        (learning_service_pb2, "LearningService"),
-        (admin_service_pb2, "AdminService"),
-    )
-)
-
 
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one

@@ -1,4 +1,4 @@
-"""MemoryService: memories one by one, and a watch of what becomes of them."""
+"""MemoryService: memories one by one, a watch of their changes, and the star map."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from hummock.core.memory import EventPage
 from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden, Review
 from hummock.rpc import memory_messages, values
-from hummock.rpc.call import CallContext
-from hummock.rpc.mapping import map_memories
+from hummock.rpc.call import CallContext, Reading, Require, inside, project_read, that_fits
 from hummock.rpc.memory_messages import memory_event
-from hummock.rpc.reading import Reading, Require, inside, project_read, that_fits
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_position, page_token
 from hummock_client.v1 import memory_service_pb2 as pb
+
+MOST_STARS = 4096
+"""Stars of one message, which has at most 2.5 MiB then: some tens of milliseconds of a worker."""
 
 MOST_EVENTS = 512
 """Most events in one message."""
@@ -243,3 +244,35 @@ def _messages(page: EventPage, told: int, newest: int, *, with_raw: bool) -> Ite
 
 def _message(seq: int, events: Sequence[pb.MemoryEvent], *, caught_up: bool) -> pb.WatchMemoriesResponse:
     return pb.WatchMemoriesResponse(seq=seq, events=pb.MemoryEvents(events=events), caught_up=caught_up)
+
+
+def map_memories(garden: Garden, project: str, ids: Sequence[str]) -> Steps:
+    """The messages of one map, of all memories where `ids` is empty; the project may be missing.
+
+    Each part is read anew, so that a slow reader keeps nothing in memory.
+    """
+    # Read first: what is written from here on is told behind it, whether or not the map has it.
+    seq = garden.seq(project)
+    yield pb.MapMemoriesResponse(seq=seq, memory_count=garden.memory_count(project))
+    numbers, after = {"": 0}, 0
+    while True:
+        stars = garden.stars_of(project, ids) if ids else garden.stars(project, after, MOST_STARS)
+        known = len(numbers)
+        sessions = [numbers.setdefault(name, len(numbers)) for name in stars.sessions]
+        if stars.ids:
+            yield pb.MapMemoriesResponse(
+                seq=seq,
+                layout_id=stars.layout_id,
+                ids=stars.ids,
+                x=stars.x,
+                y=stars.y,
+                is_placed=stars.is_placed,
+                kinds=stars.kinds,  # type: ignore[arg-type]  # the stubs want numbers of the enum's own type
+                origins=stars.origins,  # type: ignore[arg-type]  # they want the enum's type here too
+                update_unix_s=stars.update_times,
+                sessions=sessions,
+                session_ids=list(numbers)[known:],
+            )
+        if stars.next_after is None:
+            return
+        after = stars.next_after

@@ -1,30 +1,81 @@
-"""Handlers of all methods of the contract: each servicer's method under the policy of the table."""
+"""The use cases, and handlers of all methods of the contract: each servicer's method under its policy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import grpc
-from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock.core.activity import Activity
+from hummock.core.activity import Activity, ProcessLoad
+from hummock.core.learning_requests import ScanScope
+from hummock.core.project import EmbeddingStatus
+from hummock.learning.background import Scan
+from hummock.learning.observe import Feedback, Observe
+from hummock.learning.state import Learning
+from hummock.memories.forget import Forget
+from hummock.memories.garden import Garden, Review
+from hummock.memories.learn import Learn
+from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.messages import Messages
+from hummock.memories.sessions import Sessions
+from hummock.projects.projects import Projects, Settings, Status
+from hummock.projects.transfer import Export, Import
+from hummock.recall.cache import CachedRecall
+from hummock.recall.explain import Explain
+from hummock.render.pipeline import Render
+from hummock.render.search import Search
 from hummock.rpc.admin_service import AdminServicer
 from hummock.rpc.admission import Load
-from hummock.rpc.context_service import ContextServicer
-from hummock.rpc.dispatch import Handler, InFlight, Method, method
+from hummock.rpc.context_service import ContextServicer, FromMemory
+from hummock.rpc.dispatch import InFlight, Methods, method
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.learning_service import LearningServicer
-from hummock.rpc.listening import SERVICES
 from hummock.rpc.memory_service import MemoryServicer
-from hummock.rpc.policy import POLICIES, MethodPolicy
+from hummock.rpc.policy import POLICIES, SERVICES, MethodPolicy, is_read
 from hummock.rpc.project_service import ProjectServicer
 from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.streams import Feed
-from hummock.rpc.use_cases import UseCases
 from hummock.rpc.validation import compile_rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCases:
+    """One of each use case. All are synchronous and safe to call from several threads."""
+
+    recall: CachedRecall
+    render: Render
+    learn: Learn
+    learn_turn: LearnTurn
+    search: Search
+    from_memory: FromMemory | None
+    """Recalls, renderings and searches while the store cannot be reached; None where it always can."""
+    explain: Explain
+    feedback: Feedback
+    garden: Garden
+    forget: Forget
+    review: Review
+    projects: Projects
+    settings: Settings
+    export: Export
+    import_parts: Import
+    sessions: Sessions
+    messages: Messages
+    learning: Learning
+    observe: Observe
+    scan: Callable[[str, ScanScope, Sequence[str]], Scan]
+    """Begins to read entries of a project, or joins what reads them already; the ids are those of chosen ones."""
+    status: Status
+    embedding_status: Callable[[], EmbeddingStatus]
+    """Progress of the embedding of memories without vectors."""
+    follow: Callable[[Callable[[str, int], None]], None]
+    """Registers a callback for every write, as in `ports.Store`, and for every step of a scan."""
+    load: Callable[[], ProcessLoad]
+    """Load of this process, without its calls."""
+    trouble: Callable[[], str]
+    """Why the service is unhealthy, for people; empty while it is not. Returns at once."""
 
 
 def servicers(
@@ -61,24 +112,12 @@ def handlers(
     compile_rules(GetMessageClass(method.input_type) for service in SERVICES for method in service.methods)
     answers = servicers(use_cases, lanes.load, activity)
     return [
-        _Methods(
+        Methods(
             method(descriptor, getattr(answers[service.name], descriptor.name), lanes, in_flight, feed, interceptor)
             for service in SERVICES
             for descriptor in service.methods
         )
     ]
-
-
-class _Methods(grpc.GenericRpcHandler):
-    """Chooses how a call is answered, by its method and its token."""
-
-    def __init__(self, methods: Iterable[Method]) -> None:
-        self._methods = {each.policy.method: each for each in methods}
-
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
-        """The handler of a call; None of an unknown method."""
-        called = self._methods.get(handler_call_details.method)
-        return None if called is None else called.handler(handler_call_details.invocation_metadata or ())
 
 
 def check_table(table: Mapping[str, Mapping[str, MethodPolicy]]) -> None:
@@ -90,10 +129,6 @@ def check_table(table: Mapping[str, Mapping[str, MethodPolicy]]) -> None:
         for descriptor in service.methods:
             policy = table[service.name][descriptor.name]
             lane, last = policy.lane, policy.then or policy.lane
-            said = (_is_read(descriptor), descriptor.client_streaming, descriptor.server_streaming)
+            said = (is_read(descriptor), descriptor.client_streaming, descriptor.server_streaming)
             if said != (last.is_read, lane.takes_stream, lane.gives_stream):
                 raise ValueError(f"{service.name}/{descriptor.name} cannot be in lane {lane.name}")
-
-
-def _is_read(method: MethodDescriptor) -> bool:
-    return bool(method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)

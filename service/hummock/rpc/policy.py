@@ -7,82 +7,105 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, MethodDescriptor
+from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import DecodeError, Message
 
-from hummock.core.access import Caller, Verb
+from hummock.core.access import LOCAL, Caller, ScopeMissing, Verb
+from hummock.core.review import UNPROVEN_TRUST
 from hummock.rpc.lanes import Lane
+from hummock_client.v1 import (
+    admin_service_pb2,
+    context_service_pb2,
+    learning_service_pb2,
+    memory_pb2,
+    memory_service_pb2,
+    project_service_pb2,
+    session_service_pb2,
+)
+
+SERVICES: tuple[ServiceDescriptor, ...] = tuple(
+    file.DESCRIPTOR.services_by_name[name]
+    for file, name in (
+        (context_service_pb2, "ContextService"),
+        (memory_service_pb2, "MemoryService"),
+        (session_service_pb2, "SessionService"),
+        (project_service_pb2, "ProjectService"),
+        (learning_service_pb2, "LearningService"),
+        (admin_service_pb2, "AdminService"),
+    )
+)
 
 READ, LEARN, ADMIN = Verb.READ, Verb.LEARN, Verb.ADMIN
 
-_ROWS: Mapping[str, Mapping[str, tuple[Verb, Lane] | tuple[Verb, Lane, Lane]]] = {
+_ROWS: Mapping[str, Mapping[str, tuple[Verb] | tuple[Verb, Lane] | tuple[Verb, Lane, Lane]]] = {
     "ContextService": {
         "Recall": (READ, Lane.INLINE, Lane.READ),
-        "Render": (READ, Lane.READ),
+        "Render": (READ,),
         "RenderTurn": (LEARN, Lane.READ, Lane.WRITE),
-        "Learn": (LEARN, Lane.WRITE),
-        "LearnTurn": (LEARN, Lane.WRITE),
+        "Learn": (LEARN,),
+        "LearnTurn": (LEARN,),
         "LearnStream": (LEARN, Lane.BATCHES),
-        "Search": (READ, Lane.READ),
-        "Explain": (READ, Lane.READ),
-        "Feedback": (LEARN, Lane.WRITE),
+        "Search": (READ,),
+        "Explain": (READ,),
+        "Feedback": (LEARN,),
     },
     "MemoryService": {
-        "GetMemory": (READ, Lane.READ),
-        "BatchGetMemories": (READ, Lane.READ),
-        "ListMemories": (READ, Lane.READ),
-        "UpdateMemory": (LEARN, Lane.WRITE),
-        "DeleteMemories": (LEARN, Lane.WRITE),
+        "GetMemory": (READ,),
+        "BatchGetMemories": (READ,),
+        "ListMemories": (READ,),
+        "UpdateMemory": (LEARN,),
+        "DeleteMemories": (LEARN,),
         # For good: the learning log as well, which no repeat brings back.
-        "Forget": (ADMIN, Lane.WRITE),
+        "Forget": (ADMIN,),
         # Whoever writes does not approve what he wrote, and what is held is no reading for agents.
-        "ListReview": (ADMIN, Lane.READ),
-        "ApproveReview": (ADMIN, Lane.WRITE),
-        "RejectReview": (ADMIN, Lane.WRITE),
-        "WatchMemories": (READ, Lane.READ_STREAM),
-        "MapMemories": (READ, Lane.READ_STREAM),
+        "ListReview": (ADMIN,),
+        "ApproveReview": (ADMIN,),
+        "RejectReview": (ADMIN,),
+        "WatchMemories": (READ,),
+        "MapMemories": (READ,),
     },
     "SessionService": {
-        "GetOrCreateActiveSession": (LEARN, Lane.WRITE),
-        "CreateSession": (LEARN, Lane.WRITE),
-        "GetSession": (READ, Lane.READ),
-        "ListSessions": (READ, Lane.READ),
-        "UpdateSession": (LEARN, Lane.WRITE),
-        "DeleteSession": (LEARN, Lane.WRITE),
-        "AppendMessage": (LEARN, Lane.WRITE),
-        "UpdateMessage": (LEARN, Lane.WRITE),
-        "DeleteMessage": (LEARN, Lane.WRITE),
-        "ListMessages": (READ, Lane.READ),
-        "WatchMessages": (READ, Lane.READ_STREAM),
+        "GetOrCreateActiveSession": (LEARN,),
+        "CreateSession": (LEARN,),
+        "GetSession": (READ,),
+        "ListSessions": (READ,),
+        "UpdateSession": (LEARN,),
+        "DeleteSession": (LEARN,),
+        "AppendMessage": (LEARN,),
+        "UpdateMessage": (LEARN,),
+        "DeleteMessage": (LEARN,),
+        "ListMessages": (READ,),
+        "WatchMessages": (READ,),
     },
     "ProjectService": {
-        "GetProject": (READ, Lane.READ),
-        "ListProjects": (READ, Lane.READ),
+        "GetProject": (READ,),
+        "ListProjects": (READ,),
         # What an indexer says of the repository, at each run.
-        "UpdateProject": (LEARN, Lane.WRITE),
-        "DeleteProject": (ADMIN, Lane.WRITE),
-        "GetProjectSettings": (READ, Lane.READ),
-        "UpdateProjectSettings": (ADMIN, Lane.WRITE),
-        "WatchProject": (READ, Lane.READ_STREAM),
-        "ExportProject": (READ, Lane.READ_STREAM),
+        "UpdateProject": (LEARN,),
+        "DeleteProject": (ADMIN,),
+        "GetProjectSettings": (READ,),
+        "UpdateProjectSettings": (ADMIN,),
+        "WatchProject": (READ,),
+        "ExportProject": (READ,),
         # An export brings settings with it.
         "ImportProject": (ADMIN, Lane.MESSAGES),
     },
     "LearningService": {
-        "GetLearningState": (READ, Lane.READ),
-        "WatchLearningState": (READ, Lane.READ_STREAM),
-        "UpdateLearningSettings": (ADMIN, Lane.WRITE),
-        "ObserveTurn": (LEARN, Lane.WRITE),
-        "LearnKeywords": (LEARN, Lane.WRITE_STREAM),
-        "ReplayLearning": (READ, Lane.READ),
-        "ListLearningEvents": (READ, Lane.READ),
+        "GetLearningState": (READ,),
+        "WatchLearningState": (READ,),
+        "UpdateLearningSettings": (ADMIN,),
+        "ObserveTurn": (LEARN,),
+        "LearnKeywords": (LEARN,),
+        "ReplayLearning": (READ,),
+        "ListLearningEvents": (READ,),
     },
     "AdminService": {
         # Concerns no project; clients call it to see whether the service is there.
-        "GetStatus": (READ, Lane.READ),
+        "GetStatus": (READ,),
     },
 }
-"""Verb, lane, and the lane of the second half of a method that has one."""
+"""Verb of each method; lane, and lane of the second half, where they do not follow from the contract."""
 
 _OF_ALL_PROJECTS = frozenset({"ListProjects"})
 _PROJECT = "project"
@@ -117,21 +140,37 @@ class MethodPolicy:
             caller.require(self.verb, projects)
 
 
-def _policy(service: str, name: str, verb: Verb, lane: Lane, then: Lane | None = None) -> MethodPolicy:
+def name_of(method: MethodDescriptor) -> str:
+    """The method's name on the wire and in the log."""
+    return f"/{method.containing_service.full_name}/{method.name}"
+
+
+def is_read(method: MethodDescriptor) -> bool:
+    """Whether the contract says that it has no side effects."""
+    return bool(method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
+
+
+def _lane_of(method: MethodDescriptor) -> Lane:
+    if method.server_streaming:
+        return Lane.READ_STREAM if is_read(method) else Lane.WRITE_STREAM
+    return Lane.READ if is_read(method) else Lane.WRITE
+
+
+def _policy(method: MethodDescriptor, verb: Verb, lane: Lane | None = None, then: Lane | None = None) -> MethodPolicy:
     return MethodPolicy(
-        method=f"/hummock.v1.{service}/{name}", verb=verb, lane=lane, then=then, is_of_all=name in _OF_ALL_PROJECTS
+        method=name_of(method),
+        verb=verb,
+        lane=lane or _lane_of(method),
+        then=then,
+        is_of_all=method.name in _OF_ALL_PROJECTS,
     )
 
 
 POLICIES: Mapping[str, Mapping[str, MethodPolicy]] = {
-    service: {name: _policy(service, name, *row) for name, row in rows.items()} for service, rows in _ROWS.items()
+    service.name: {name: _policy(service.methods_by_name[name], *row) for name, row in _ROWS[service.name].items()}
+    for service in SERVICES
 }
 """Policies by the names of services and of their methods."""
-
-
-def name_of(method: MethodDescriptor) -> str:
-    """The method's name on the wire and in the log."""
-    return f"/{method.containing_service.full_name}/{method.name}"
 
 
 def policy_of(method: MethodDescriptor) -> MethodPolicy:
@@ -182,3 +221,29 @@ def _at(request: Any, path: tuple[str, ...]) -> str:
             return ""
         request = getattr(request, name)
     return str(getattr(request, last))
+
+
+def lower_claims(request: Message, caller: Caller) -> None:
+    """Lowers the trust of INDEXER memories that come from a caller without the index scope.
+
+    Text with low trust is escaped like all text, and held for review if it reads like an instruction. Updates of stored
+    memories are checked by the garden, which sees what is stored.
+
+    Raises: ScopeMissing: an update would make a memory one of the indexer's.
+    """
+    if caller is LOCAL:
+        return
+    match request:
+        case context_service_pb2.LearnRequest():
+            if not caller.may(Verb.INDEX, request.project):
+                for memory in request.memories:
+                    _lower(memory)
+        case memory_service_pb2.UpdateMemoryRequest():
+            says_so = request.memory.origin == memory_pb2.ORIGIN_INDEXER and "origin" in request.update_mask.paths
+            if says_so and not caller.may(Verb.INDEX, request.project):
+                raise ScopeMissing(caller.name, Verb.INDEX, "this project", request.project)
+
+
+def _lower(memory: memory_pb2.Memory) -> None:
+    if memory.origin == memory_pb2.ORIGIN_INDEXER and not (memory.HasField("trust") and memory.trust < UNPROVEN_TRUST):
+        memory.trust = UNPROVEN_TRUST

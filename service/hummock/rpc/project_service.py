@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.project import EmbeddingStatus, Project
@@ -17,9 +19,11 @@ from hummock.rpc.settings_messages import (
 )
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_position, page_token
-from hummock.rpc.use_cases import UseCases
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import project_service_pb2 as pb
+
+if TYPE_CHECKING:
+    from hummock.rpc.methods import UseCases
 
 _UPDATABLE = ("tech_stack", "path")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,10 +31,12 @@ from hummock.rpc.memory_messages import draft, fill_payload
 from hummock.rpc.settings_messages import own_settings, project_settings
 from hummock.rpc.status import to_proto
 from hummock.rpc.streams import Steps
-from hummock.rpc.use_cases import UseCases
 from hummock.rpc.validation import check
 from hummock_client.v1 import context_service_pb2, memory_pb2, transfer_pb2
 from hummock_client.v1 import project_service_pb2 as pb
+
+if TYPE_CHECKING:
+    from hummock.rpc.methods import UseCases
 
 VERSION = 2
 """Version of the exported records."""

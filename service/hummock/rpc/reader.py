@@ -16,11 +16,11 @@ from grpc_reflection.v1alpha import reflection_pb2
 from hummock.core.errors import Unavailable
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.context_service import RecallServicer
-from hummock.rpc.dispatch import Context, Handler, InFlight, Method, unary_method
+from hummock.rpc.dispatch import Context, Handler, InFlight, Methods, unary_method
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
-from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, SERVICES, Address, bind, drain, server_options
-from hummock.rpc.policy import name_of
+from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, Address, bind, drain, server_options
+from hummock.rpc.policy import SERVICES, name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_grpc
 from hummock.rpc.streams import PEER
 from hummock.rpc.tls import Tls
@@ -82,8 +82,11 @@ async def serve_recalls(
     compile_rules((recall_pb2.RecallRequest,))
     in_flight, servicer = InFlight(), RecallServicer(recall)
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
-        handlers = _Handlers(
-            unary_method(_RECALL, servicer.Recall, lanes, in_flight, interceptor), Forward(channel, in_flight)
+        forward = Forward(channel, in_flight)
+        there = [method for service in (*SERVICES, *_SERVICES_OF_GRPC) for method in service.methods]
+        handlers = Methods(
+            (unary_method(_RECALL, servicer.Recall, lanes, in_flight, interceptor),),
+            {name_of(method): forward.handler(method) for method in there},
         )
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True, has_inside=False))
         bound = bind(server, address, tls)
@@ -93,24 +96,6 @@ async def serve_recalls(
         await until.wait()
         in_flight.close()
         await drain(server, in_flight, DRAIN_S)
-
-
-class _Handlers(grpc.GenericRpcHandler):
-    """Chooses the handler of a method: recalls are answered here, all other calls by the service."""
-
-    def __init__(self, recall: Method, forward: Forward) -> None:
-        self._recall = recall
-        self._forwarding = {
-            name_of(method): forward.handler(method)
-            for service in (*SERVICES, *_SERVICES_OF_GRPC)
-            for method in service.methods
-        }
-
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
-        """The handler; None for an unknown method."""
-        if handler_call_details.method == self._recall.policy.method:
-            return self._recall.handler(handler_call_details.invocation_metadata or ())
-        return self._forwarding.get(handler_call_details.method)
 
 
 class Forward:

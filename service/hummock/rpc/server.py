@@ -22,7 +22,6 @@ from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import (
     DRAIN_S,
-    SERVICES,
     Address,
     UnixAddress,
     bind,
@@ -32,10 +31,10 @@ from hummock.rpc.listening import (
     parse_address,
     server_options,
 )
-from hummock.rpc.methods import handlers
+from hummock.rpc.methods import UseCases, handlers
+from hummock.rpc.policy import SERVICES
 from hummock.rpc.streams import Feed
 from hummock.rpc.tls import Tls
-from hummock.rpc.use_cases import UseCases
 
 _TROUBLE_S = 1.0
 """Between two looks at whether there is any."""

@@ -26,9 +26,8 @@ from hummock.core.session import (
 from hummock.memories.messages import Messages
 from hummock.memories.sessions import Sessions
 from hummock.rpc import values
-from hummock.rpc.call import CallContext
+from hummock.rpc.call import CallContext, Require, inside, project_read
 from hummock.rpc.memory_messages import secrets_found
-from hummock.rpc.reading import Require, inside, project_read
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
 from hummock_client.v1 import context_service_pb2, session_pb2

@@ -11,7 +11,7 @@ from hummock.config import Settings
 from hummock.core.activity import Activity
 from hummock.rpc.interceptor import Meter
 from hummock.rpc.lanes import Lanes
-from hummock.rpc.use_cases import UseCases
+from hummock.rpc.methods import UseCases
 from hummock.wiring.parts import Say
 
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"

@@ -49,13 +49,13 @@ from hummock.render.pipeline import Render
 from hummock.render.search import Search, SearchTrails
 from hummock.render.turn import RenderTurn
 from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.context_service import FromMemory
 from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress, parse_address
+from hummock.rpc.methods import UseCases
 from hummock.rpc.readers import Readers
 from hummock.rpc.server import Access
 from hummock.rpc.server import serve as serve_calls
-from hummock.rpc.stale import FromMemory
-from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring import stores
 from hummock.wiring.activity import counting, loading
