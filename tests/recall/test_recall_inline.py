@@ -39,7 +39,7 @@ class Hurried:
     def at_once(self, query: RecallQuery) -> Recalled | None:
         """The answer on the event loop, if there is one."""
         answer = self.cached.inline(query)
-        return answer and answer.recalled()
+        return None if answer is None else answer.recalled()
 
 
 @pytest.fixture

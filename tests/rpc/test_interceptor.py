@@ -20,7 +20,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
-from hummock.core.access import Scope, Verb
+from hummock.core.access import Caller, Scope, Verb
 from hummock.core.errors import StartError
 from hummock.core.memory import Draft, LearnCommand, Learned
 from hummock.core.project import Project
@@ -137,6 +137,28 @@ def test_a_call_without_a_token_never_waits_for_a_worker(tmp_path: Path) -> None
         async with guarded(tmp_path, workers=1, waiting_limit=1) as serving:
             await refused(serving.raw("ContextService/Search", b"\xff"))
             assert serving.lanes.read.load.waiting == serving.lanes.read.load.running == 0
+
+    asyncio.run(run())
+
+
+def test_a_token_is_looked_at_once_in_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before gRPC takes in the message, so that no stranger's is kept."""
+    looks: list[str | None] = []
+    caller = Authenticator.caller
+
+    def counted(self: Authenticator, authorization: str | None, *, is_over_http: bool = False) -> Caller:
+        looks.append(authorization)
+        return caller(self, authorization, is_over_http=is_over_http)
+
+    monkeypatch.setattr(Authenticator, "caller", counted)
+
+    async def run() -> None:
+        ((_, token),) = metadata = token_of(tmp_path, "shop:read")
+        async with guarded(tmp_path) as serving:
+            call: Any = serving.channel.unary_unary("/hummock.v1.ContextService/Recall")
+            await call(RECALL.SerializeToString(), metadata=metadata)
+            await refused(call(RECALL.SerializeToString()))
+        assert looks == [token, None]
 
     asyncio.run(run())
 

@@ -9,7 +9,7 @@ import grpc
 import pytest
 from google.protobuf import field_mask_pb2
 
-from hummock.rpc import mapping
+from hummock.rpc import memory_service
 from hummock_client import Client
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
@@ -105,7 +105,7 @@ def test_some_memories_stand_where_the_whole_map_has_them(service: Stubs, projec
 def test_a_large_map_comes_in_parts_that_number_sessions_alike(
     service: Stubs, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapping, "MOST_STARS", 4)
+    monkeypatch.setattr(memory_service, "MOST_STARS", 4)
     said = [note(f"{number} boats", id=f"n{number}", session_id="ABCA"[number % 4]) for number in range(10)]
     learn(service, project, *said)
     first, *parts = mapped(service, project)

@@ -112,9 +112,10 @@ class LearnStream:
         except InvalidRequest as error:
             return _Batch(outcome=tasks.create_task(self._fail(error)))
         try:
-            project, _ = peek(pb.LearnStreamRequest, data)
-            decoding = partial(decode, pb.LearnStreamRequest, data)
-            request = await self._queue.run(decoding, project=project, is_patient=True, is_bulk=True)
+            project, request = peek(pb.LearnStreamRequest, data)
+            if request is None:
+                decoding = partial(decode, pb.LearnStreamRequest, data)
+                request = await self._queue.run(decoding, project=project, is_patient=True, is_bulk=True)
         except InvalidRequest as error:
             self._broken = error
             return None

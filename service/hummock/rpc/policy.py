@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
@@ -107,6 +107,8 @@ _ROWS: Mapping[str, Mapping[str, tuple[Verb] | tuple[Verb, Lane] | tuple[Verb, L
 }
 """Verb of each method; lane, and lane of the second half, where they do not follow from the contract."""
 
+Request = TypeVar("Request", bound=Message)
+
 _OF_ALL_PROJECTS = frozenset({"ListProjects"})
 _PROJECT = "project"
 
@@ -178,7 +180,7 @@ def policy_of(method: MethodDescriptor) -> MethodPolicy:
     return POLICIES[method.containing_service.name][method.name]
 
 
-def peek(request_type: type[Message], data: bytes) -> tuple[str, Message | None]:
+def peek(request_type: type[Request], data: bytes) -> tuple[str, Request | None]:
     """The project that a message names, and the message; None where it is garbled, or large.
 
     What a large one holds may take a hundred times its bytes: it is decoded anew when its turn comes.
