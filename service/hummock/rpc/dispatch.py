@@ -146,7 +146,7 @@ class Method:
         try:
             caller = self.interceptor.caller(metadata)
         except TokenInvalid as error:
-            # Of a method that takes a stream: gRPC reads the one message of others before it calls them.
+            # A handler that takes a stream: gRPC reads the one message of others before it calls them.
             return grpc.stream_unary_rpc_method_handler(_Call(self, error).answer)
         return self._shape(_Call(self, caller).answer)
 
