@@ -44,7 +44,7 @@ MUTATIONS = (
     Mutation(
         "the project in the key of cached recalls",
         "recall/cache.py",
-        [("key = _Key(question, generation", 'key = _Key(replace(question, project=""), generation')],
+        [("key = (*astuple(asked)[:-1], generation", 'key = (*astuple(replace(asked, project=""))[:-1], generation')],
     ),
     Mutation(
         "the project in the key of cached views",
@@ -183,9 +183,9 @@ MUTATIONS = (
         "rpc/dispatch.py",
         [
             (
-                "        check_size(data)\n        project, until_s",
+                "        check_size(data)\n        project, request",
                 '        print(data.decode(errors="replace"), file=__import__("sys").stderr, flush=True)\n'
-                "        check_size(data)\n        project, until_s",
+                "        check_size(data)\n        project, request",
             )
         ],
     ),
