@@ -29,6 +29,7 @@ from hummock.recall.pipeline import Recall
 from hummock.store import WritableStore
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
+from tests.snapshots import over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Desk:
 
     def recall(self, text: str, embedder: Embedder | None = None, **fields: object) -> Recalled:
         query = RecallQuery(project="p", text=text, **fields)  # type: ignore[arg-type] # fields of RecallQuery
-        return Recall(self.store, embedder or self.embedder, self.clock)(query)
+        return over(self.store, Recall(embedder or self.embedder, self.clock))(query)
 
     def pointing(self, *components: float) -> QueryVector:
         """The vector of length 1 with these first components."""

@@ -169,7 +169,7 @@ def desk_at(place: Workplace, *, has_learner: bool = True, offline: bool = False
     """A learning desk over an open workplace; otherwise like `learning_desk`."""
     learner = FixedLearner()
     entries = Entries(place.store)
-    recall = Recall(place.store, place.embedder, place.clock)
+    recall = Recall(place.embedder, place.clock)
     chosen = LearnOffline(place.store) if offline else learner
     learn = LearnKeywords(place.store, entries, recall, ProjectReferences(), chosen if has_learner else None)
     background = BackgroundLearner(learn, place.store.claims, place.clock)

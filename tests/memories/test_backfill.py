@@ -17,6 +17,7 @@ from hummock.learning.log import record
 from hummock.memories.backfill import Backfill
 from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.recall.pipeline import Recall
+from tests.snapshots import over
 from tests.workplace import Workplace, workplace
 
 
@@ -32,7 +33,7 @@ def note(text: str, memory_id: str) -> Draft:
 
 def recalled(work: Workplace, text: str, **fields: object) -> Recalled:
     query = RecallQuery(project="p", text=text, **fields)  # type: ignore[arg-type] # fields of RecallQuery
-    return Recall(work.store, work.embedder, work.clock, want=work.backfill.want)(query)
+    return over(work.store, Recall(work.embedder, work.clock, want=work.backfill.want))(query)
 
 
 def pending(work: Workplace) -> tuple[int, int]:

@@ -30,6 +30,7 @@ from hummock.core.memory import (
 from hummock.core.settings import ProjectSettings, SecretSettings
 from hummock.text.analyzer import document_terms
 from tests.ports.asking import ask, ids
+from tests.snapshots import at
 from tests.strategies import SPACE, delete_request, unit_vector, write_request
 from tests.workplace import Workplace, note
 
@@ -60,7 +61,7 @@ def test_what_was_learnt_is_found_by_both_paths_at_once(work: Workplace) -> None
     found = ask(work.store, terms=terms, min_seq=learned.seq)
     assert found.memory_id == (learned.results[0].id,)
     vector = work.embedder.embed_query("tide falls").vector
-    found = work.store.candidates("p", [_query(vector)], learned.seq).groups[0]
+    found = at(work.store, "p").search([_query(vector)]).groups[0]
     assert found.memory_id == (learned.results[0].id,)
 
 
@@ -70,7 +71,7 @@ def test_a_long_memory_has_a_vector_for_every_part(work: Workplace) -> None:
     assert kept is not None
     assert kept.chunk_count == 4
     vector = work.embedder.embed_query("word65 word66 word67").vector
-    found = work.store.candidates("p", [_query(vector)], 0).groups[0]
+    found = at(work.store, "p").search([_query(vector)]).groups[0]
     assert found.cosine[0] > 0.4
 
 

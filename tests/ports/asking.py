@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from hummock.core.candidates import Candidates, Gathered, GroupQuery
 from hummock.core.memory import Filter
-from hummock.ports.store import Recallable, Store
+from hummock.ports.store import Reads, Store
+from tests.snapshots import at
 from tests.strategies import Entry, put_request, unit_vector
 
 
@@ -16,7 +17,7 @@ def put(store: Store, project: str, *entries: Entry) -> int:
 
 
 def ask(
-    store: Recallable,
+    store: Reads,
     project: str = "p",
     *,
     seed: int | None = None,
@@ -42,9 +43,9 @@ def ask(
     return gather(store, project, query, min_seq=min_seq).groups[0]
 
 
-def gather(store: Recallable, project: str, *queries: GroupQuery, min_seq: int = 0) -> Gathered:
+def gather(store: Reads, project: str, *queries: GroupQuery, min_seq: int = 0) -> Gathered:
     """All groups' candidates."""
-    return store.candidates(project, queries, min_seq)
+    return at(store, project, min_seq).search(queries)
 
 
 def ids(candidates: Candidates) -> set[str]:

@@ -8,6 +8,7 @@ from hummock.core.candidates import Bridge, Candidates, FoundBy, GroupQuery
 from hummock.core.memory import Filter, MemoryKind
 from hummock.ports.store import Store
 from tests.ports.asking import gather, put
+from tests.snapshots import at
 from tests.strategies import Entry, unit_vector
 
 CODE = MemoryKind.CODE_FRAGMENT
@@ -64,7 +65,7 @@ def test_a_weight_scales_what_a_word_is_worth(store: Store) -> None:
 def test_a_project_knows_which_words_it_holds(store: Store) -> None:
     put(store, "p", Entry(id="m", words=("cach",)))
     put(store, "q", Entry(id="m", words=("缓存",)))
-    assert store.holds_any("p", ("缓存", "cach"))
-    assert not store.holds_any("q", ("cach",))
-    assert not store.holds_any("p", ())
-    assert not store.holds_any("unknown", ("cach",))
+    assert at(store, "p").holds_any(("缓存", "cach"))
+    assert not at(store, "q").holds_any(("cach",))
+    assert not at(store, "p").holds_any(())
+    assert not at(store, "unknown").holds_any(("cach",))

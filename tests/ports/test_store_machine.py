@@ -17,6 +17,7 @@ from hummock.core.memory import Filter, Memory, MemoryEventType, MemoryKind
 from hummock.ports.store import Generation, Store
 from tests.ports.asking import ask
 from tests.ports.model import ModelProject
+from tests.snapshots import at
 from tests.store.opening import opened
 from tests.strategies import (
     IDS,
@@ -128,8 +129,8 @@ class StoreMachine(RuleBasedStateMachine):
         for project, model in self.model.items():
             for mark in (-1, 0, 1):
                 each = {kind: model.foreign(kind, mark) for kind in MemoryKind}
-                assert {kind: self.store.foreign(project, {kind}, mark) for kind in MemoryKind} == each
-                assert self.store.foreign(project, tuple(MemoryKind), mark) == sum(each.values())
+                assert {kind: at(self.store, project).foreign({kind}, mark) for kind in MemoryKind} == each
+                assert at(self.store, project).foreign(tuple(MemoryKind), mark) == sum(each.values())
 
     @invariant()
     def finds_vectors_by_their_texts(self) -> None:
@@ -176,10 +177,10 @@ class StoreMachine(RuleBasedStateMachine):
         expected = {name for name in model.entries if not np.isnan(cosine[name]) or keyword[name] > 0}
         assert set(found.memory_id) == expected
         assert found.searched == len(model.entries)
-        for at, name in enumerate(found.memory_id):
-            assert found.cosine[at] == pytest.approx(cosine[name], abs=1e-5, nan_ok=True)
-            assert found.keyword[at] == pytest.approx(keyword[name], rel=1e-5)
-            held = {position for position, term in enumerate(terms) if found.matched[at] >> position & 1 and term}
+        for place, name in enumerate(found.memory_id):
+            assert found.cosine[place] == pytest.approx(cosine[name], abs=1e-5, nan_ok=True)
+            assert found.keyword[place] == pytest.approx(keyword[name], rel=1e-5)
+            held = {position for position, term in enumerate(terms) if found.matched[place] >> position & 1 and term}
             entry = model.entries[name]
             assert held == {
                 position

@@ -9,6 +9,7 @@ from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.learning.log import record
 from hummock.ports.store import Store
 from tests.ports.asking import put
+from tests.snapshots import at
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, write_request
 
@@ -24,7 +25,7 @@ def called(store: Store, memory_id: str, *keywords: str) -> None:
 
 
 def names(store: Store, project: str = "p") -> set[tuple[str, ...]]:
-    return set(store.given_names(project).groups)
+    return set(at(store, project).given_names().groups)
 
 
 def test_an_unknown_project_calls_nothing_anything(store: Store) -> None:
@@ -64,10 +65,10 @@ def test_entries_are_called_by_their_titles_and_keywords(store: Store) -> None:
 
 def test_they_are_the_very_same_while_nothing_named_changes(store: Store) -> None:
     put(store, "p", domain("Repayment", "还款"), Entry(id="a"))
-    before = store.given_names("p")
+    before = at(store, "p").given_names()
     put(store, "p", Entry(id="b"))
     store.write("p", delete_request(["a"])).result(30)
-    assert store.given_names("p") is before
+    assert at(store, "p").given_names() is before
 
 
 def test_they_are_the_same_after_a_restart(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hummock.core.memory import CodeFragment, Memory
 from hummock.ports.store import Store
 from tests.ports.asking import ask, put
+from tests.snapshots import at
 from tests.strategies import Entry, delete_request, fragment
 
 _PROJECTS = count()
@@ -27,7 +28,9 @@ def names(memories: tuple[Memory, ...]) -> list[str]:
 
 
 def beside(store: Store, memory_id: str, most: int, project: str = "p") -> tuple[list[str], list[str]]:
-    (found,) = store.neighbours(project, [doc_of(store, project, memory_id)], most, full=True, most_bytes=MOST_BYTES)
+    (found,) = at(store, project).neighbours(
+        [doc_of(store, project, memory_id)], most, full=True, most_bytes=MOST_BYTES
+    )
     return names(found.before), names(found.after)
 
 
@@ -78,35 +81,35 @@ def test_nothing_stands_beside_what_is_not_there(store: Store) -> None:
     doc = doc_of(store, "p", "t0")
     store.write("p", delete_request(["t0"])).result(30)
     for project, number in (("p", doc), ("p", 99), ("unknown", 1)):
-        (found,) = store.neighbours(project, [number], 3, full=True, most_bytes=MOST_BYTES)
+        (found,) = at(store, project).neighbours([number], 3, full=True, most_bytes=MOST_BYTES)
         assert (found.before, found.after) == ((), ())
 
 
 def test_neighbours_come_in_the_view_that_is_asked_for(store: Store) -> None:
     put(store, "p", turn("t0"), turn("t1"))
-    (found,) = store.neighbours("p", [doc_of(store, "p", "t1")], 1, full=False, most_bytes=MOST_BYTES)
+    (found,) = at(store, "p").neighbours([doc_of(store, "p", "t1")], 1, full=False, most_bytes=MOST_BYTES)
     assert [memory.payload for memory in found.before] == [None]
 
 
 def test_what_stands_beside_several_is_the_same_memory_and_takes_its_room_in_each(store: Store) -> None:
     put(store, "p", *(turn(f"t{number}") for number in range(3)))
     docs = [doc_of(store, "p", name) for name in ("t0", "t2")]
-    first, second = store.neighbours("p", docs, 1, full=True, most_bytes=MOST_BYTES)
+    first, second = at(store, "p").neighbours(docs, 1, full=True, most_bytes=MOST_BYTES)
     assert first.after[0] is second.before[0]
     rooms = range(0, 2000, 10)
-    shown = [store.neighbours("p", docs, 1, full=True, most_bytes=most_bytes) for most_bytes in rooms]
+    shown = [at(store, "p").neighbours(docs, 1, full=True, most_bytes=most_bytes) for most_bytes in rooms]
     assert {tuple(len(found.before + found.after) for found in each) for each in shown} == {(0, 0), (1, 0), (1, 1)}
 
 
 def test_the_room_is_for_the_best_first_and_for_the_nearest_of_them(store: Store) -> None:
     put(store, "p", *(turn(f"t{number}") for number in range(7)))
     docs = [doc_of(store, "p", name) for name in ("t3", "t1")]
-    whole = store.neighbours("p", docs, 3, full=True, most_bytes=MOST_BYTES)
+    whole = at(store, "p").neighbours(docs, 3, full=True, most_bytes=MOST_BYTES)
     assert not any(found.is_cut for found in whole)
     orders = [["t2", "t4", "t1", "t5", "t0", "t6"], ["t0", "t2", "t3", "t4"]]
     counts: list[list[int]] = []
     for most_bytes in range(0, 4000, 10):
-        beside_each = store.neighbours("p", docs, 3, full=True, most_bytes=most_bytes)
+        beside_each = at(store, "p").neighbours(docs, 3, full=True, most_bytes=most_bytes)
         counts.append([len(found.before + found.after) for found in beside_each])
         for found, order, count_here in zip(beside_each, orders, counts[-1], strict=True):
             assert sorted(names(found.before + found.after)) == sorted(order[:count_here])
@@ -123,7 +126,7 @@ def test_all_that_is_given_has_room(store: Store, most_bytes: int, count_each_si
     entries = [replace(turn(f"t{number}"), words=("潮汐",) * (number * 3)) for number in range(8)]
     put(store, project, *entries)
     docs = [doc_of(store, project, entry.id) for entry in entries]
-    found = store.neighbours(project, docs, count_each_side, full=True, most_bytes=most_bytes)
+    found = at(store, project).neighbours(docs, count_each_side, full=True, most_bytes=most_bytes)
     given_memories = [memory for each in found for memory in (*each.before, *each.after)]
     own = sum(len(entry.text.encode()) for entry in entries)
     texts = sum(len(memory.payload.content.encode()) for memory in given_memories if memory.payload)

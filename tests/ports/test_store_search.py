@@ -10,6 +10,7 @@ from hummock.core.memory import Filter, Origin
 from hummock.ports.store import Store
 from hummock.store.search import filters
 from tests.ports.asking import gather, put
+from tests.snapshots import at
 from tests.strategies import Entry, delete_request, unit_vector
 
 ALL = Filter()
@@ -105,20 +106,20 @@ def test_the_terms_that_few_memories_hold_are_kept_in_their_order(store: Store) 
     words = [("common", "common2")] * 4 + [("common", "seldom")] * 2 + [("rare", "common")]
     put(store, "p", *(Entry(id=f"m{n}", words=each, seeds=(n,)) for n, each in enumerate(words)))
     asked = ("common", "rare", "nowhere", "common2", "seldom")
-    assert store.rarest("p", asked, 2) == ("rare", "seldom")
-    assert store.rarest("p", asked, 4) == ("common", "rare", "common2", "seldom")
-    assert store.rarest("p", asked, 9) == asked
-    assert store.rarest("p", ("nowhere", "nothing"), 1) == ("nowhere",)
-    assert store.rarest("unknown", asked, 2) == asked[:2]
+    assert at(store, "p").rarest(asked, 2) == ("rare", "seldom")
+    assert at(store, "p").rarest(asked, 4) == ("common", "rare", "common2", "seldom")
+    assert at(store, "p").rarest(asked, 9) == asked
+    assert at(store, "p").rarest(("nowhere", "nothing"), 1) == ("nowhere",)
+    assert at(store, "unknown").rarest(asked, 2) == asked[:2]
 
 
 def test_terms_that_begin_alike_come_with_how_many_hold_each(store: Store) -> None:
     words = (("retry", "retain", "cache"), ("retry", "return"), ("gone",))
     put(store, "p", *(Entry(id=f"m{n}", words=each, seeds=(n,)) for n, each in enumerate(words)))
-    assert store.holders("p", ("retry", "nowhere", "cache", "gone")) == (2, 0, 1, 1)
-    assert store.held_behind("p", "ret", 9) == {"retain": 1, "retry": 2, "return": 1}
-    assert store.held_behind("p", "ret", 2) == {"retain": 1, "retry": 2}
+    assert at(store, "p").holders(("retry", "nowhere", "cache", "gone")) == (2, 0, 1, 1)
+    assert at(store, "p").held_behind("ret", 9) == {"retain": 1, "retry": 2, "return": 1}
+    assert at(store, "p").held_behind("ret", 2) == {"retain": 1, "retry": 2}
     store.write("p", delete_request(["m1"])).result(30)
-    assert store.held_behind("p", "ret", 9) == {"retain": 1, "retry": 1}
-    assert store.holders("unknown", ("retry",)) == (0,)
-    assert not store.held_behind("unknown", "ret", 9)
+    assert at(store, "p").held_behind("ret", 9) == {"retain": 1, "retry": 1}
+    assert at(store, "unknown").holders(("retry",)) == (0,)
+    assert not at(store, "unknown").held_behind("ret", 9)

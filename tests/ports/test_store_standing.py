@@ -11,6 +11,7 @@ from hummock.core.candidates import GroupQuery, Standing
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.ports.store import Store
 from tests.ports.asking import put
+from tests.snapshots import at
 from tests.strategies import Entry, delete_request, unit_vector
 
 ALL = Filter()
@@ -18,7 +19,7 @@ ALL = Filter()
 
 def standing(store: Store, memory_id: str, project: str = "p", /, **fields: object) -> Standing | None:
     query = GroupQuery(name="main", filter=fields.pop("where", ALL), **fields)  # type: ignore[arg-type] # its own fields
-    return store.standing(project, query, memory_id)
+    return at(store, project).standing(query, memory_id)
 
 
 def known(store: Store, memory_id: str, **fields: object) -> Standing:
@@ -51,7 +52,7 @@ def test_ranks_are_those_of_all_that_pass_whatever_the_pool(store: Store) -> Non
 def test_ranks_by_words_agree_with_the_candidates(store: Store) -> None:
     many(store)
     query = GroupQuery(name="main", filter=ALL, terms=("loan",), pool=12)
-    (found,) = store.candidates("p", [query], 0).groups
+    (found,) = at(store, "p").search([query]).groups
     best_first = [found.memory_id[row] for row in np.argsort(-found.keyword, kind="stable")]
     for rank, memory_id in enumerate(best_first, start=1):
         stands = known(store, memory_id, terms=("loan",), pool=1)

@@ -11,6 +11,7 @@ from hummock.core.candidates import GroupQuery
 from hummock.core.memory import Filter
 from hummock.ports.store import Store
 from tests.ports.asking import ask, ids, put
+from tests.snapshots import at
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request
 
@@ -107,10 +108,10 @@ def test_among_many_memories_the_same_are_left_out_while_they_are_indexed_anew(s
 def test_it_is_told_why_it_is_no_candidate(store: Store) -> None:
     """1.1-17."""
     put(store, "p", OLD, NEW, OTHER)
-    standing = store.standing("p", GroupQuery(name="main", filter=Filter(), terms=("tide",)), "old")
+    standing = at(store, "p").standing(GroupQuery(name="main", filter=Filter(), terms=("tide",)), "old")
     assert standing is not None
     assert (standing.superseded_by, standing.failed) == (("new",), ())
-    other = store.standing("p", GroupQuery(name="main", filter=Filter(), terms=("tide",)), "other")
+    other = at(store, "p").standing(GroupQuery(name="main", filter=Filter(), terms=("tide",)), "other")
     assert other is not None
     assert (other.superseded_by, other.searched) == ((), 2)
 

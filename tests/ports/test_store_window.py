@@ -13,6 +13,7 @@ from hummock.core.candidates import Candidates, GroupQuery, SessionWindow
 from hummock.core.memory import Filter, Origin
 from hummock.ports.store import Store
 from tests.ports.asking import gather, ids, put
+from tests.snapshots import at
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, unit_vector
 
@@ -71,7 +72,7 @@ def test_explaining_says_which_turn_it_was(store: Store) -> None:
             window=SessionWindow(session_id="s", turns=window),
             vector=unit_vector(1),
         )
-        standing = store.standing("p", query, "s-a1")
+        standing = at(store, "p").standing(query, "s-a1")
         assert standing is not None
         assert standing.turns_ago == turns_ago
 

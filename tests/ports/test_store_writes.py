@@ -12,6 +12,7 @@ from hummock.ports.store import Store
 from hummock.ports.writes import TextKey, UnitOfWork
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
+from tests.snapshots import at
 from tests.strategies import Entry, delete_request, domain, embedding, fragment, put_request, record, write_request
 
 HOUR = 3600.0
@@ -135,7 +136,7 @@ def test_seq_counts_accepted_writes_and_content_seq_those_that_changed_something
     project = store.project("p")
     assert project is not None
     assert (project.seq, project.content_seq, project.info) == (4, 2, info)
-    gathered = store.candidates("p", [], 4)
+    gathered = at(store, "p", 4).search([])
     assert (gathered.seq, gathered.content_seq) == (4, 2)
 
 

@@ -7,7 +7,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from types import SimpleNamespace
+from typing import NoReturn, TypeVar, cast
 
 import grpc
 import pytest
@@ -15,6 +16,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 from hummock.core.errors import StoreUnreachable
+from hummock.ports.store import Reads
 from hummock.ports.writes import ProjectRemoval
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.opening import SharedStore
@@ -177,20 +179,22 @@ def test_once_it_is_known_that_the_server_is_away_nobody_waits_for_it(
     with opened_shared(own_node.dsn_of("hummock")) as store:
         put(store, "p", Entry(id="a"))
         assert ids(candidates(store, "p", terms=("tide",))) == {"a"}
-        connections = store.last_seen._database._connections
-        assert (store.last_seen.away(), connections._patience_s()) == (None, 2.0)
+        connections = store._database._connections
+        assert store._database.away is None
+        assert connections._patience_s() == 2.0
         with frozen(own_node):
             with pytest.raises(StoreUnreachable):
                 candidates(store, "p", terms=("tide",))
             monkeypatch.setattr(Database, "seq", _asked)
             monkeypatch.setattr(Database, "reading", _asked)
-            assert isinstance(store.last_seen.away(), StoreUnreachable)
+            assert isinstance(store._database.away, StoreUnreachable)
             # What waits in vain takes threads from what could be answered.
             assert connections._patience_s() == 0.1
-            assert ids(candidates(store.last_seen, "p", terms=("tide",))) == {"a"}
+            assert ids(candidates(seen_of(store), "p", terms=("tide",))) == {"a"}
             monkeypatch.undo()
         eventually(lambda: candidates(store, "p", terms=("tide",)))
-        assert (store.last_seen.away(), connections._patience_s()) == (None, 2.0)
+        assert store._database.away is None
+        assert connections._patience_s() == 2.0
 
 
 def _asked(*_: object) -> None:
@@ -220,7 +224,7 @@ def test_a_memory_that_another_service_removes_leaves_what_was_read_lately(
         # The view is not brought up yet, and what was read as it was is not what is.
         assert [one and one.id for one in store.load("p", docs, full=True)] == [None, "b"]
         assert ids(candidates(store, "p", terms=("tide",))) == {"b"}
-        assert [one and one.id for one in store.last_seen.load("p", docs, full=True)] == [None, "b"]
+        assert [one and one.id for one in store.last_seen("p").load(docs, full=True)] == [None, "b"]
 
 
 def test_what_is_removed_here_is_gone_from_memory_before_that_is_acknowledged(
@@ -232,7 +236,7 @@ def test_what_is_removed_here_is_gone_from_memory_before_that_is_acknowledged(
         put(store, "p", Entry(id="a"), Entry(id="b", words=("tide", "b")), Entry(id="c", words=("tide", "c")))
         assert ids(candidates(store, "p", terms=("tide",))) == {"a", "b", "c"}
         store.write("p", write_request(lambda unit: unit.delete("b"))).result(30)
-        assert ids(candidates(store.last_seen, "p", terms=("tide",))) == {"a", "c"}
+        assert ids(candidates(seen_of(store), "p", terms=("tide",))) == {"a", "c"}
 
         def cut_off(*_: object) -> NoReturn:
             raise StoreUnreachable("cut off")
@@ -240,7 +244,7 @@ def test_what_is_removed_here_is_gone_from_memory_before_that_is_acknowledged(
         monkeypatch.setattr(Database, "answering", cut_off)
         store.write("p", write_request(lambda unit: unit.delete("c"))).result(30)
         with pytest.raises(StoreUnreachable):
-            candidates(store.last_seen, "p", terms=("tide",))
+            candidates(seen_of(store), "p", terms=("tide",))
 
 
 def test_an_edit_and_a_removed_project_leave_what_was_read_lately(database: str) -> None:
@@ -249,11 +253,11 @@ def test_an_edit_and_a_removed_project_leave_what_was_read_lately(database: str)
         docs = _docs(store)
         store.load("p", docs, full=True)
         put(store, "p", Entry(id="a", words=("tide", "again")))
-        assert store.last_seen.load("p", docs, full=True) == [None]
+        assert store.last_seen("p").load(docs, full=True) == [None]
         store.load("p", _docs(store), full=True)
-        assert store.last_seen._recent.usage()[0] == 1
+        assert store._recent_reads.usage()[0] == 1
         store.remove_project("p", ProjectRemoval(request_id="", fingerprint=b"")).result(30)
-        assert store.last_seen._recent.usage() == (0, 0)
+        assert store._recent_reads.usage() == (0, 0)
 
 
 def test_a_view_that_was_cut_off_while_it_followed_a_write_still_has_its_texts(
@@ -271,8 +275,13 @@ def test_a_view_that_was_cut_off_while_it_followed_a_write_still_has_its_texts(
         put(other, "p", Entry(id="b", words=("tide", "b")))
         with pytest.raises(StoreUnreachable):
             candidates(store, "p", terms=("tide",))
-        assert ids(candidates(store.last_seen, "p", terms=("tide",))) == {"a"}
-        assert [one and one.id for one in store.last_seen.load("p", docs, full=True)] == ["a"]
+        assert ids(candidates(seen_of(store), "p", terms=("tide",))) == {"a"}
+        assert [one and one.id for one in store.last_seen("p").load(docs, full=True)] == ["a"]
+
+
+def seen_of(store: SharedStore) -> Reads:
+    """Reads of what is in memory, as if the database was away."""
+    return cast(Reads, SimpleNamespace(read=lambda project, work, *, min_seq=0: work(store.last_seen(project))))
 
 
 def _docs(store: SharedStore) -> list[int]:

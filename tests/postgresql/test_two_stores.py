@@ -23,6 +23,7 @@ from hummock.render.turn import RenderTurn
 from hummock.store import WritableStore
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
+from tests.snapshots import over
 from tests.store.opening import MIB, opened, opened_shared
 
 PROJECTS, QUERIES = 10, 20
@@ -41,9 +42,10 @@ class Side:
         numbers = count(1)
         preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: f"m{next(numbers)}")
         self._learn = Learn(store, embedder, preparation, self.clock, lambda _: None)
-        self._recall = Recall(store, embedder, self.clock)
+        recall = Recall(embedder, self.clock)
+        self._recall = over(store, recall)
         turn = RenderTurn(store, Entries(store), ProjectReferences())
-        self._render = Render(self._recall, store, EstimatedTokens(), self.clock, turn)
+        self._render = Render(recall, store, EstimatedTokens(), self.clock, turn)
 
     def teach(self, project: str, drafts: list[Draft]) -> None:
         """Learns drafts in one request."""

@@ -31,7 +31,7 @@ def settings(work: Workplace) -> Settings:
 
 @pytest.fixture
 def recall(work: Workplace) -> CachedRecall:
-    return CachedRecall(Recall(work.store, work.embedder, work.clock), work.store, SPACE.id, work.clock)
+    return CachedRecall(Recall(work.embedder, work.clock), work.store, SPACE.id, work.clock)
 
 
 def change(settings: Settings, values: ProjectSettings, *paths: str) -> None:

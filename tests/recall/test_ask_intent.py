@@ -13,6 +13,7 @@ from hummock.recall.intent import BUDGET_S, AskIntent
 from hummock.recall.pipeline import Recall
 from hummock.recall.stage_budget import RESERVE_S
 from tests.desk import Desk, ids, note
+from tests.snapshots import over
 
 LEFT_S = 0.02
 
@@ -33,7 +34,7 @@ def test_the_deadline_is_shorter_than_the_budget(desk: Desk) -> None:
     desk.teach(note("the harbour is deep", "a"))
     silent, nobody = Silent(), cast(Llm, SimpleNamespace(ask=None))
     ask_intent = AskIntent(nobody, silent, IntentMode.LLM, desk.clock)
-    recall = Recall(desk.store, desk.embedder, desk.clock, ask_intent=ask_intent)
+    recall = over(desk.store, Recall(desk.embedder, desk.clock, ask_intent=ask_intent))
     until_s = desk.clock.monotonic() + RESERVE_S + LEFT_S
     words = frozenset({RecallPath.KEYWORD})  # a model's inference would take real time
     answer = recall(RecallQuery(project="p", text="harbour", paths=words, until_s=until_s))

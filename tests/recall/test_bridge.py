@@ -64,7 +64,7 @@ class SaysNothing:
 
 
 def without_glosses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge, "_terms", lambda store, query: SaysNothing())
+    monkeypatch.setattr(bridge, "_terms", lambda project: SaysNothing())
 
 
 def glossed(answer: Recalled) -> dict[str, tuple[str, ...]]:

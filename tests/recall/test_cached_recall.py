@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,10 +32,11 @@ from hummock.core.recall import (
     TimeInterval,
 )
 from hummock.ports.models import QueryGloss
-from hummock.ports.store import Generation
+from hummock.ports.store import Snapshot
 from hummock.recall.cache import DECAY_TOLERANCE, TTL_S, CachedRecall
 from hummock.recall.pipeline import Recall
 from tests.fakes import CountingLock
+from tests.snapshots import over
 from tests.strategies import SPACE, unit_vector
 from tests.workplace import Workplace, note, workplace
 
@@ -49,16 +50,18 @@ class Counted:
 
     work: Workplace
     asked: list[RecallQuery] = field(default_factory=list)
-    fresh: Recall = field(init=False)
+    recall: Recall = field(init=False)
+    fresh: Callable[[RecallQuery], Recalled] = field(init=False)
     cached: CachedRecall = field(init=False)
 
     def __post_init__(self) -> None:
-        self.fresh = Recall(self.work.store, self.work.embedder, self.work.clock)
+        self.recall = Recall(self.work.embedder, self.work.clock)
+        self.fresh = over(self.work.store, self.recall)
         self.cached = CachedRecall(self._compute, self.work.store, SPACE.id, self.work.clock)
 
-    def _compute(self, query: RecallQuery, seen: Generation) -> Recalled:
+    def _compute(self, query: RecallQuery, project: Snapshot) -> Recalled:
         self.asked.append(query)
-        return self.fresh(query, seen)
+        return self.recall(query, project)
 
     def is_cached(self, query: RecallQuery) -> bool:
         """True if the answer comes from the cache; it must equal that of a fresh recall."""
@@ -226,7 +229,7 @@ def test_an_echo_is_let_in_once_it_is_old_enough(counted: Counted) -> None:
 def test_whatever_differs_in_the_request_makes_another_answer(counted: Counted) -> None:
     """1.1-1: the key carries the whole normalised request."""
     # A field that is added must be added here, or to those that change no answer.
-    assert {each.name for each in fields(RecallQuery)} == {*OTHERS, "min_seq", "until_s"}
+    assert {each.name for each in fields(RecallQuery)} == {*OTHERS, "allow_stale", "min_seq", "until_s"}
     assert {each.name for each in fields(Filter)} == {name for where in OTHERS["filter"] for name in _named(where)}, (
         "each field of the filter has a case"
     )
@@ -276,8 +279,8 @@ class Failing:
 
 
 def test_a_degraded_answer_is_not_kept(counted: Counted) -> None:
-    broken = Recall(counted.work.store, Failing(), counted.work.clock)  # type: ignore[arg-type] # all that Recall calls
-    recalls = [broken, broken, counted.fresh]
+    broken = Recall(Failing(), counted.work.clock)  # type: ignore[arg-type] # all that Recall calls
+    recalls = [broken, broken, counted.recall]
     cached = CachedRecall(lambda *asked: recalls.pop(0)(*asked), counted.work.store, SPACE.id, counted.work.clock)
     answers = [cached(QUERY) for _ in range(4)]
     assert [(bool(answer.degraded), answer.receipt.cached) for answer in answers] == [
@@ -294,12 +297,12 @@ def test_who_waits_for_a_caller_in_a_hurry_gets_a_whole_answer(counted: Counted)
     counted.cached._answers._lock = lock  # type: ignore[assignment] # a lock in all that the cache needs
     cut = Degradation(path="cross_encoder", reason="DEADLINE", message="0 of 20 candidates were read")
 
-    def compute(query: RecallQuery, seen: Generation) -> Recalled:
+    def compute(query: RecallQuery, project: Snapshot) -> Recalled:
         if query.until_s is None:
-            return counted.fresh(query, seen)
+            return counted.recall(query, project)
         patient.append(threads.submit(counted.cached, QUERY))
         lock.wait(2)
-        return replace(counted.fresh(query, seen), degraded=(cut,))
+        return replace(counted.recall(query, project), degraded=(cut,))
 
     counted.cached._recall = compute
     patient: list[Future[Recalled]] = []
@@ -313,11 +316,11 @@ def test_who_waits_for_a_caller_in_a_hurry_gets_a_whole_answer(counted: Counted)
 def test_who_has_no_time_does_not_wait_for_a_caller_who_has(counted: Counted, left_s: float) -> None:
     hurried: list[Recalled] = []
 
-    def compute(query: RecallQuery, seen: Generation) -> Recalled:
+    def compute(query: RecallQuery, project: Snapshot) -> Recalled:
         if query.until_s is None:
             until_s = counted.work.clock.monotonic() + left_s
             hurried.append(counted.cached(replace(QUERY, until_s=until_s)))
-        return counted.fresh(query, seen)
+        return counted.recall(query, project)
 
     counted.cached._recall = compute
     assert counted.cached(QUERY).degraded == ()

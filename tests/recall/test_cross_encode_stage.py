@@ -17,6 +17,7 @@ from hummock.recall.rerank import AUTO_PAIRS, LONGEST_S, MOST_PAIRS, CrossEncode
 from hummock.recall.stage_budget import RESERVE_S
 from tests.desk import Desk, domain, fragment, ids, note
 from tests.fakes import FakeClock
+from tests.snapshots import over
 
 
 class CountingReranker:
@@ -67,9 +68,9 @@ def teach(desk: Desk, memories: int) -> None:
 def recall(
     desk: Desk, reranker: Reranker | None, mode: CrossEncoding = CrossEncoding.AUTO, **fields: object
 ) -> Recalled:
-    stage = CrossEncode(desk.store, reranker, mode, desk.clock)
+    stage = CrossEncode(reranker, mode, desk.clock)
     fields = {"project": "p", "text": "harbour", "near_twin_bar": 2.0, "relevance_weight": 1.0, **fields}
-    return Recall(desk.store, desk.embedder, desk.clock, stage)(RecallQuery(**fields))  # type: ignore[arg-type] # its fields
+    return over(desk.store, Recall(desk.embedder, desk.clock, stage))(RecallQuery(**fields))  # type: ignore[arg-type] # its fields
 
 
 def reasons(recalled: Recalled) -> list[tuple[str, str]]:
@@ -219,8 +220,8 @@ def test_who_asks_for_one_that_is_not_there_is_told(desk: Desk) -> None:
 
 def test_an_answer_that_a_deadline_cut_is_not_kept(desk: Desk, reranker: CountingReranker) -> None:
     teach(desk, 8)
-    stage = CrossEncode(desk.store, reranker, CrossEncoding.AUTO, desk.clock)
-    recalls = Recall(desk.store, desk.embedder, desk.clock, stage)
+    stage = CrossEncode(reranker, CrossEncoding.AUTO, desk.clock)
+    recalls = Recall(desk.embedder, desk.clock, stage)
     cached = CachedRecall(recalls, desk.store, desk.embedder.space.id, desk.clock)
     query = RecallQuery(project="p", text="harbour")
     hurried = RecallQuery(project="p", text="harbour", until_s=desk.clock.monotonic() + 3.5)

@@ -19,6 +19,7 @@ from hummock.recall.pipeline import Recall
 from hummock.store.limits import PlanLimits
 from tests.desk import Desk, ids, note
 from tests.fakes import FakeClock
+from tests.snapshots import over
 from tests.store.opening import EAGER, opened
 from tests.strategies import delete_request, unit_vector
 
@@ -34,7 +35,7 @@ def coarse(tmp_path: Path, embedder: Embedder) -> Iterator[Desk]:
 
 
 def explain(desk: Desk, query: RecallQuery, memory_id: str, embedder: Embedder | None = None) -> Explained:
-    recall = Recall(desk.store, embedder or desk.embedder, desk.clock)
+    recall = Recall(embedder or desk.embedder, desk.clock)
     explaining = Explain(recall, desk.store, desk.embedder.space.calibration, desk.clock)
     return explaining(ExplainQuery(recall=query, memory_id=memory_id))
 
@@ -63,7 +64,7 @@ def test_what_a_prefilter_misses_is_brought_back_too(coarse: Desk) -> None:
             continue
         missed += explained.verdict.value <= explained.verdict.threshold
         assert explained.remedy is not None
-        recalled = Recall(coarse.store, coarse.embedder, coarse.clock)(explained.remedy.recall)
+        recalled = over(coarse.store, Recall(coarse.embedder, coarse.clock))(explained.remedy.recall)
         assert ids(recalled)[explained.remedy.rank - 1] == f"n{number}"
     assert missed
 

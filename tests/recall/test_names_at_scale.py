@@ -11,13 +11,14 @@ import pytest
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload, Terms
-from hummock.core.recall import Preset, RecallQuery
+from hummock.core.recall import Preset, Recalled, RecallQuery
 from hummock.ports.writes import UnitOfWork
 from hummock.recall.pipeline import Recall
 from hummock.store import DEFAULT_LIMITS, WritableStore
 from hummock.text.terms import terms_of
 from hummock_kernels.analyzer import BODY
 from tests.fakes import FakeClock
+from tests.snapshots import over
 from tests.store.opening import MIB, opened
 from tests.strategies import SPACE, write_request
 from tests.workplace import WordEmbedder
@@ -122,7 +123,7 @@ def putting(
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recall, Corpus]]:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Callable[[RecallQuery], Recalled], Corpus]]:
     corpus = made_up()
     directory = tmp_path_factory.mktemp("names")
     with opened(
@@ -133,12 +134,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recall, C
         memory_budget_bytes=512 * MIB,
     ) as store:
         fill(store, corpus.texts)
-        yield Recall(store, WordEmbedder(), FakeClock()), corpus
+        yield over(store, Recall(WordEmbedder(), FakeClock())), corpus
 
 
 @pytest.mark.parametrize("preset", [Preset.AGENT, Preset.CODE, Preset.CHAT])
 def test_all_holders_of_a_name_are_the_first_of_a_hundred_thousand(
-    filled: tuple[Recall, Corpus], preset: Preset
+    filled: tuple[Callable[[RecallQuery], Recalled], Corpus], preset: Preset
 ) -> None:
     """Held by at most three, whatever thousands hold in other capitals, underscores and orders."""
     recall, corpus = filled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event, current_thread, main_thread
@@ -13,9 +14,11 @@ from msgspec.structs import replace
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import QueryVector
 from hummock.core.recall import KeywordMode, Recalled, RecallPath, RecallQuery
-from hummock.ports.store import Generation
+from hummock.ports.store import Snapshot
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
+from hummock.store import snapshot
+from tests.snapshots import over
 from tests.strategies import SPACE, unit_vector
 from tests.workplace import Workplace, note
 
@@ -28,13 +31,15 @@ class Hurried:
     """A recall as an event loop asks for it, over one workplace."""
 
     work: Workplace
-    fresh: Recall = field(init=False)
+    recall: Recall = field(init=False)
+    fresh: Callable[[RecallQuery], Recalled] = field(init=False)
     cached: CachedRecall = field(init=False)
 
     def __post_init__(self) -> None:
         store, clock = self.work.store, self.work.clock
-        self.fresh = Recall(store, self.work.embedder, clock)
-        self.cached = CachedRecall(self.fresh, store, SPACE.id, clock, self.fresh.is_inline)
+        self.recall = Recall(self.work.embedder, clock)
+        self.fresh = over(store, self.recall)
+        self.cached = CachedRecall(self.recall, store, SPACE.id, clock, self.recall.is_inline)
 
     def at_once(self, query: RecallQuery) -> Recalled | None:
         """The answer on the event loop, if there is one."""
@@ -95,13 +100,13 @@ def test_what_takes_longer_is_not_done_at_once(hurried: Hurried, longer: dict[st
 
 def test_a_recall_that_has_been_slow_is_not_done_at_once(hurried: Hurried, monkeypatch: pytest.MonkeyPatch) -> None:
     hurried.work.teach(note("潮汐 tide", "a"))
-    load = hurried.work.store.load
+    load = snapshot.Snapshot.load
 
     def slow_disk(*arguments: Any, **options: Any) -> Any:
         hurried.work.clock.move(0.1)
         return load(*arguments, **options)
 
-    monkeypatch.setattr(hurried.work.store, "load", slow_disk)
+    monkeypatch.setattr(snapshot.Snapshot, "load", slow_disk)
     for number in range(4):
         hurried.cached(replace(GIVEN, text=f"tide {number}"))
     assert hurried.at_once(GIVEN) is None
@@ -113,13 +118,13 @@ def test_a_recall_is_not_waited_for_at_once(hurried: Hurried) -> None:
     hurried.cached(replace(GIVEN, text="before"))
     began, may_end = Event(), Event()
 
-    def held(query: RecallQuery, seen: Generation) -> Recalled:
+    def held(query: RecallQuery, project: Snapshot) -> Recalled:
         if current_thread() is not main_thread():
             began.set()
             assert may_end.wait(30)
-        return hurried.fresh(query, seen)
+        return hurried.recall(query, project)
 
-    cached = CachedRecall(held, hurried.work.store, SPACE.id, hurried.work.clock, lambda query: True)
+    cached = CachedRecall(held, hurried.work.store, SPACE.id, hurried.work.clock, lambda query, project: True)
     with ThreadPoolExecutor(1) as elsewhere:
         waiting = elsewhere.submit(cached, GIVEN)
         assert began.wait(30)

@@ -15,6 +15,7 @@ from hummock.ports.models import Embedder
 from hummock.recall.pipeline import Recall
 from tests.desk import Desk, domain, fragment, note
 from tests.fakes import FakeClock
+from tests.snapshots import over
 from tests.store.opening import opened
 
 DAY = 86_400.0
@@ -82,7 +83,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
 
 
 def recalled(desk: Desk, query: RecallQuery) -> Recalled:
-    return Recall(desk.store, desk.embedder, desk.clock)(query)
+    return over(desk.store, Recall(desk.embedder, desk.clock))(query)
 
 
 def all_hits(answer: Recalled) -> list[Hit]:

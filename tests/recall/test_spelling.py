@@ -69,20 +69,20 @@ def test_a_hit_does_not_hold_what_it_was_taken_for() -> None:
 
 
 class Holders:
-    """A store in which some words are held; notes what is looked up."""
+    """A project in which some words are held; notes what is looked up."""
 
     def __init__(self, *held: str) -> None:
         self._held = held
         self.asked: list[tuple[str, ...]] = []
 
-    def holders(self, _: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
+    def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
         """Number of holders of each term: 1 if it is held, else 0."""
         self.asked.append(tuple(terms))
         return tuple(int(term in self._held) for term in terms)
 
 
 def test_nothing_is_looked_up_for_what_cannot_be_meant() -> None:
-    store, asked = Holders("harbour", "还款"), features(terms=("harbour", "还款", "20"))
+    project, asked = Holders("harbour", "还款"), features(terms=("harbour", "还款", "20"))
     asked = replace(asked, words=asked.terms)
-    assert meant_by(asked, "harbour 还款 20", store, "p") == ()  # type: ignore[arg-type] # all that is asked of it
-    assert store.asked == [asked.terms]
+    assert meant_by(asked, "harbour 还款 20", project) == ()  # type: ignore[arg-type] # all that is asked of it
+    assert project.asked == [asked.terms]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,17 +14,17 @@ from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.core.memory import Memory, MemoryKind
-from hummock.core.project import GivenNames
+from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, KeywordMode, Preset, Recalled, RecallPath, RecallQuery
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, QueryGloss
-from hummock.ports.store import Generation, Neighbours, Store
+from hummock.ports.store import Neighbours, Snapshot
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
 from hummock.recall.rerank import CrossEncode
 from hummock.recall.stage_budget import PROJECTS, RESERVE_S, StageBudget, StageCosts
 from tests.desk import Desk, ids, note
 from tests.fakes import FakeClock
+from tests.snapshots import over
 
 GIVES_WAY = ("cross_encoder", "context_window", "late_interaction", "vector")
 """Stages in the order in which they are dropped: the cheapest in quality first."""
@@ -45,7 +46,7 @@ class Costs:
 
 @dataclass(kw_only=True)
 class Slow:
-    """A store, an embedder and a reranker that take their time by the test's clock."""
+    """Reads of a store, an embedder and a reranker that take their time by the test's clock."""
 
     desk: Desk
     costs: Costs
@@ -56,9 +57,6 @@ class Slow:
     @property
     def clock(self) -> FakeClock:
         return self.desk.clock
-
-    def damaged(self, project: str) -> int:
-        return 0
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -79,38 +77,21 @@ class Slow:
             self.clock.move(self.costs.embed)
         return self.desk.embedder.embed_query(text)
 
-    def generation(self, project: str) -> Generation:
-        return self.desk.store.generation(project)
-
-    def given_names(self, project: str) -> GivenNames:
-        return self.desk.store.given_names(project)
-
-    def holds_any(self, project: str, terms: Sequence[str]) -> bool:
-        return self.desk.store.holds_any(project, terms)
-
-    def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
-        return self.desk.store.foreign(project, kinds, mark)
-
-    def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
-        return self.desk.store.holders(project, terms, seen_seq)
-
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
+    def search(self, project: Snapshot, queries: Sequence[GroupQuery]) -> Gathered:
         (query,) = queries
         self.clock.move(self.costs.words)
         self.clock.move(self.costs.scan if query.substrings else 0.0)
         self.clock.move(self.costs.vector if query.vector is not None else 0.0)
         self.clock.move(self.costs.tokens if query.with_tokens else 0.0)
-        return self.desk.store.candidates(project, queries, min_seq, seen_seq)
+        return project.search(queries)
 
-    def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
+    def load(self, project: Snapshot, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         self.clock.move(self.costs.load)
-        return self.desk.store.load(project, docs, full=full, seen_seq=seen_seq)
+        return project.load(docs, full=full)
 
-    def neighbours(
-        self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
-    ) -> list[Neighbours]:
+    def neighbours(self, project: Snapshot, *asked: Any, **options: Any) -> list[Neighbours]:
         self.clock.move(self.costs.neighbours)
-        return self.desk.store.neighbours(project, docs, count, full=full, most_bytes=most_bytes)
+        return project.neighbours(*asked, **options)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
         return [Pair(tokens=(place,), token_types=(0,), expected_s=self.costs.pair) for place in range(len(texts))]
@@ -119,17 +100,38 @@ class Slow:
         self.clock.move(self.costs.pair * len(pairs))
         return [1 / (1 + pair.tokens[0]) for pair in pairs]
 
-    def recalls(self) -> Recall:
+    def inner(self) -> Callable[[RecallQuery, Snapshot], Recalled]:
+        """A recall of a snapshot that takes its time."""
+        recall = Recall(cast(Embedder, self), self.clock, CrossEncode(self, CrossEncoding.OFF, self.clock))
+        return lambda query, project: recall(query, cast(Snapshot, _SlowSnapshot(self, project)))
+
+    def recalls(self) -> Callable[[RecallQuery], Recalled]:
         """A recall that has learnt what its stages take."""
-        store = cast(Store, self)
-        stage = CrossEncode(store, self, CrossEncoding.OFF, self.clock)
-        recall = Recall(store, cast(Embedder, self), self.clock, stage)
+        return over(self.desk.store, self.learnt())
+
+    def learnt(self) -> Callable[[RecallQuery, Snapshot], Recalled]:
+        """A recall of a snapshot that has learnt what its stages take."""
+        inner = self.inner()
+        recall = over(self.desk.store, inner)
         for _ in range(3):
             for paths in (frozenset({RecallPath.KEYWORD}), frozenset(RecallPath)):
                 recall(replace(QUERY, paths=paths, cross_encoding=CrossEncoding.OFF))
                 recall(replace(QUERY, paths=paths, late_interaction=False, cross_encoding=CrossEncoding.OFF))
             recall(replace(QUERY, keyword_mode=KeywordMode.SUBSTRING, paths=frozenset({RecallPath.KEYWORD})))
-        return recall
+        return inner
+
+
+class _SlowSnapshot:
+    """A snapshot of which the dear reads take their time."""
+
+    def __init__(self, slow: Slow, project: Snapshot) -> None:
+        self._project = project
+        self.search = partial(slow.search, project)
+        self.load = partial(slow.load, project)
+        self.neighbours = partial(slow.neighbours, project)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._project, name)
 
 
 QUERY = RecallQuery(project="p", text="harbour", context_window=1, cross_encoding=CrossEncoding.ON)
@@ -249,7 +251,7 @@ def test_a_stage_that_was_slow_once_is_tried_again(slow: Slow) -> None:
 
 
 def test_a_caller_with_more_time_gets_an_answer_of_its_own(slow: Slow) -> None:
-    cached = CachedRecall(slow.recalls(), slow.desk.store, slow.space.id, slow.clock)
+    cached = CachedRecall(slow.learnt(), slow.desk.store, slow.space.id, slow.clock)
     hurried = within(cached, slow, 0.05)
     patient = within(cached, slow, 5.0)
     again = within(cached, slow, 0.05)

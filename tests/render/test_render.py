@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
 import pytest
 from msgspec import structs
@@ -19,7 +19,7 @@ from hummock.core.render import Locale, PartialQuotas, Rendered, RenderForm, Ren
 from hummock.core.session import PromptMessage, PromptRole
 from hummock.core.settings import NO_SETTINGS, FormBudgets, ProjectSettings
 from hummock.learning.references import Entries, ProjectReferences
-from hummock.ports.store import Generation, Store
+from hummock.ports.store import Snapshot, Store
 from hummock.render.compose import FORMS, FormOfText
 from hummock.render.pipeline import Render
 from hummock.render.section import Frame, Section, Selected, wording_of
@@ -58,31 +58,37 @@ def hit(one: Memory, score: float) -> Hit:
     )
 
 
+Answered = TypeVar("Answered")
+
+
 class Shelf:
-    """A project with some memories, as a store shows it to a reader."""
+    """A store with one project of some memories, and its snapshot."""
+
+    sessions = None
+    seq = 7
 
     def __init__(self, info: ProjectInfo | None, *memories: Memory, settings: ProjectSettings = NO_SETTINGS) -> None:
         self._info = info
-        self._settings = settings
+        self.settings = settings
         self._memories = {one.id: one for one in memories}
 
-    def project(self, name: str) -> Project | None:
+    def read(self, project: str, work: Callable[[Snapshot], Answered], *, allow_stale: bool = False) -> Answered:
+        self._name = project
+        return work(cast(Snapshot, self))
+
+    def project(self) -> Project | None:
         if self._info is None:
             return None
-        return Project(name=name, info=self._info, create_time=0.0, seq=7, content_seq=7, emb_space="s", kinds={})
+        return Project(name=self._name, info=self._info, create_time=0.0, seq=7, content_seq=7, emb_space="s", kinds={})
 
-    def generation(self, project: str) -> Generation:
-        return Generation(seq=7, content_seq=7, settings=self._settings)
-
-    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
-        assert full
+    def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
         return [self._memories.get(memory_id) for memory_id in memory_ids]
 
 
 def rendering(recall: Callable[[RecallQuery], Recalled], shelf: Shelf, clock: FakeClock) -> Render:
     store = cast(Store, shelf)
     turn = RenderTurn(store, Entries(store), ProjectReferences())
-    return Render(recall, store, EstimatedTokens(), clock, turn)
+    return Render(lambda query, project: recall(query), store, EstimatedTokens(), clock, turn)
 
 
 class Answer:

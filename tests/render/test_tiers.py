@@ -21,6 +21,7 @@ from hummock.recall.stage_budget import RESERVE_S
 from hummock.render.search import Search, SearchTrails
 from tests.desk import Desk, domain, fragment, ids, note
 from tests.fakes import FakeClock
+from tests.snapshots import over
 from tests.store.opening import opened
 from tests.workplace import WordEmbedder, workplace
 from tests.workplace import note as remembered
@@ -41,7 +42,7 @@ def test_projects_take_turns_in_memory_and_answer_as_if_all_were_there(tmp_path:
 
 
 def found(store: Store, project: str) -> list[tuple[str, float]]:
-    recall = Recall(store, WordEmbedder(), FakeClock())
+    recall = over(store, Recall(WordEmbedder(), FakeClock()))
     return [(hit.memory.id, hit.score) for hit in recall(RecallQuery(project=project, text="harbour 3")).hits]
 
 
@@ -82,7 +83,7 @@ def test_words_do_not_wait_for_a_model_that_hangs(desk: Desk, stuck: Stuck) -> N
     """1.1-12, S0-12: no path waits for another's inference, and what the model finds late serves the next time."""
     desk.teach(note("the harbour is deep", "a"))
     embedder = OnnxEmbedder(stuck, slots=1)
-    recall = Recall(desk.store, embedder, desk.clock)
+    recall = over(desk.store, Recall(embedder, desk.clock))
     query = RecallQuery(project="p", text="harbour")
     words = recall(replace(query, paths=frozenset({RecallPath.KEYWORD})))
     assert (ids(words), words.degraded) == (["a"], ())
@@ -120,6 +121,7 @@ def test_code_and_knowledge_are_both_found_by_meaning(desk: Desk, scope: SearchS
     ]
     vectors = [desk.pointing(0.3, 1), desk.pointing(1, 0.1), desk.pointing(0.2, 0, 1), desk.pointing(1, 0, 0.2)]
     desk.teach(*drafts, vectors=vectors)
-    search = Search(Recall(desk.store, cast(Embedder, Pointing(desk)), desk.clock), SearchTrails(desk.clock.monotonic))
+    recall = over(desk.store, Recall(cast(Embedder, Pointing(desk)), desk.clock))
+    search = Search(recall, SearchTrails(desk.clock.monotonic))
     results = search(SearchQuery(project="p", text="unheard", scope=scope)).results
     assert [result.memory_id for result in results] == expected

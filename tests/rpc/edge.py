@@ -150,7 +150,6 @@ def use_cases(**chosen: Any) -> UseCases:
         "learn": lambda command: known(learn(command)),
         "learn_turn": samples.learned_turn,
         "search": samples.searched,
-        "from_memory": None,
         "explain": samples.explained,
         "feedback": samples.feedback_noted,
         "garden": FixedGarden(),

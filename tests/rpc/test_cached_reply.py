@@ -69,7 +69,7 @@ def recall(work: Workplace) -> CachedRecall:
     named = ("agent.top_k", "agent.min_similarity")
     tuned = ProjectSettings(agent=PresetSettings(top_k=3, min_similarity=0.01))
     Settings(work.store, near_twin_bar=0.9).change("tuned", "", tuned, named, b"f")
-    return CachedRecall(Recall(work.store, work.embedder, work.clock), work.store, SPACE.id, work.clock)
+    return CachedRecall(Recall(work.embedder, work.clock), work.store, SPACE.id, work.clock)
 
 
 def encoded(answer: Answer, request: RecallRequest) -> tuple[bytes, bytes]:

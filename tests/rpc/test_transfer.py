@@ -28,6 +28,7 @@ from hummock.ports.writes import UnitOfWork
 from hummock_client.v1 import memory_pb2, transfer_pb2
 from tests.failures import field_of
 from tests.rpc.port import Port, memory, port
+from tests.snapshots import at
 from tests.strategies import SPACE, write_request
 from tests.workplace import note
 
@@ -193,7 +194,7 @@ def test_sessions_keep_the_order_of_their_turns() -> None:
         docs = {
             one.id: number for number, one in enumerate(there.work.store.page("p", _ALL, 0, 9, full=True).memories, 1)
         }
-        (beside,) = there.work.store.neighbours("p", [docs["2"]], 3, full=False, most_bytes=1 << 20)
+        (beside,) = at(there.work.store, "p").neighbours([docs["2"]], 3, full=False, most_bytes=1 << 20)
         assert [one.id for one in beside.before] == ["0", "1"]
         assert [one.id for one in beside.after] == ["3", "4"]
 

@@ -37,6 +37,7 @@ from tests.failures import field_of
 from tests.learning.living import begin, live
 from tests.learning.workbench import TITLES, Workbench, entry_id
 from tests.rpc.port import Port, memory, port
+from tests.snapshots import at
 from tests.strategies import write_request
 from tests.workplace import note
 
@@ -122,7 +123,7 @@ def test_keywords_and_verdicts_rank_where_a_project_was_taken_in() -> None:
         there.take("p", here.out("p"))
         assert events(there) == events(here)
         for one in (here, there):
-            assert one.work.store.holds_any("p", ["硬木头", "硬木"])
+            assert at(one.work.store, "p").holds_any(["硬木头", "硬木"])
             profile = bench(one).profiles()["a"]
             assert profile.said_of(verdict.text) == (1, 0)
 

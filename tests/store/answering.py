@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from hummock.core.candidates import Candidates
-from hummock.ports.store import Recallable
+from hummock.ports.store import Reads
 from hummock.store import WritableStore
 from tests.ports.asking import ask
 
 QUERY = ("tide", "还款", "loan", "先本后息")
 
 
-def answers(store: Recallable, project: str = "p") -> dict[str, tuple[bytes, bytes, int]]:
+def answers(store: Reads, project: str = "p") -> dict[str, tuple[bytes, bytes, int]]:
     """Both scores to the bit, and the matched terms, by memory id."""
     found: Candidates = ask(store, project, seed=3, terms=QUERY)
     return {

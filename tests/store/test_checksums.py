@@ -14,6 +14,7 @@ from hummock.store import WritableStore
 from hummock.store.errors import MemoryDamaged, SchemaTooNew
 from hummock.store.tables import keys, record_codec, stored_projects
 from tests.ports.asking import ask, ids, put
+from tests.snapshots import at
 from tests.store.opening import opened
 from tests.store.test_golden_directories import everything, restored
 from tests.strategies import Entry, delete_request, put_request
@@ -63,7 +64,7 @@ def test_a_damaged_memory_is_left_out_and_all_others_are_there(
         assert ids(ask(store, terms=["tide"], pool=100)) == ids(ask(store, seed=1, pool=100)) == ALL - {"m2"}
         assert listed(store) == ALL - {"m2"}
         assert {one.memory.id for one in store.export("p", 0, 1, with_vectors=True).memories} == ALL - {"m2"}
-        assert (store.damaged("p"), store.damaged("q"), store.status().damaged_count) == (1, 0, 1)
+        assert (at(store, "p").damaged(), at(store, "q").damaged(), store.status().damaged_count) == (1, 0, 1)
         assert store.trouble() == ""
 
 
@@ -85,10 +86,10 @@ def test_a_memory_that_was_damaged_can_be_written_again_and_is_whole(tmp_path: P
     changed(tmp_path, table, flipped)
     with opened(tmp_path) as store:
         assert len(listed(store)) == 4
-        assert store.damaged("p") == 1
+        assert at(store, "p").damaged() == 1
         put(store, "p", Entry(id="m2", words=("tide", "w2"), seeds=(2,)))
         assert listed(store) == ids(ask(store, terms=["tide"], pool=100)) == ALL
-        assert store.damaged("p") == 0
+        assert at(store, "p").damaged() == 0
         assert store.get("p", ["m2"], 0, full=True)[0] is not None
     with opened(tmp_path) as store:
         assert listed(store) == ids(ask(store, terms=["tide"], pool=100)) == ALL
@@ -102,7 +103,7 @@ def test_a_memory_that_was_damaged_can_be_deleted(tmp_path: Path, table: str) ->
         assert len(listed(store)) == 4
         store.write("p", delete_request(["m2"])).result(30)
         assert listed(store) == ids(ask(store, terms=["tide"], pool=100)) == ALL - {"m2"}
-        assert store.damaged("p") == 0
+        assert at(store, "p").damaged() == 0
 
 
 def test_a_record_in_the_place_of_another_is_noticed(tmp_path: Path) -> None:

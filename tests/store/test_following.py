@@ -40,7 +40,7 @@ def test_a_removed_project_and_the_next_of_its_name_are_told_apart(tmp_path: Pat
             if round_ % 2:
                 assert ids(ask(reads, terms=["tide"])) == set()
                 assert reads.generation("p").seq == 0
-                assert reads.inline_generation("p") is None
+                assert reads.read_at_once("p", lambda project: project.seq) is None
                 assert following.usage()[0] == 0
 
 

@@ -9,6 +9,7 @@ import pytest
 from hummock.core.memory import CodeFragment, MemoryKind, Payload
 from hummock.store.tables import record_codec
 from tests.ports.asking import ask, put
+from tests.snapshots import at
 from tests.store.opening import opened
 from tests.strategies import Entry
 
@@ -38,7 +39,7 @@ def test_a_file_is_looked_through_once_however_many_of_its_fragments_are_hits(
         put(store, "p", *map(piece, range(40)))
         docs = ask(store, "p", seed=1, pool=100).doc.tolist()
         decodes = Decodes(monkeypatch)
-        found = store.neighbours("p", docs, 2, full=False, most_bytes=1 << 20)
+        found = at(store, "p").neighbours(docs, 2, full=False, most_bytes=1 << 20)
         assert len(docs) == len(found) == 40
         assert decodes.count <= 2 * len(docs)
 
@@ -48,7 +49,7 @@ def test_a_turn_beside_several_is_decoded_once(tmp_path: Path, monkeypatch: pyte
         put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
         docs = ask(store, "p", seed=1, pool=100).doc.tolist()
         decodes = Decodes(monkeypatch)
-        found = store.neighbours("p", docs, 10, full=True, most_bytes=1 << 20)
+        found = at(store, "p").neighbours(docs, 10, full=True, most_bytes=1 << 20)
         assert sum(len(each.before) + len(each.after) for each in found) > 200
         assert decodes.count == 20
 
@@ -58,7 +59,7 @@ def test_what_finds_no_room_is_not_decoded(tmp_path: Path, monkeypatch: pytest.M
         put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
         docs = ask(store, "p", seed=1, pool=100).doc.tolist()
         decodes = Decodes(monkeypatch)
-        found = store.neighbours("p", docs, 10, full=True, most_bytes=100)
+        found = at(store, "p").neighbours(docs, 10, full=True, most_bytes=100)
         assert all(each.is_cut and not each.before and not each.after for each in found)
         assert decodes.count == 0
 
@@ -74,6 +75,6 @@ def test_neighbours_come_with_the_hashes_of_their_rows(tmp_path: Path) -> None:
             for doc, memory in zip(stored, store.load("p", list(stored), full=False), strict=True)
             if memory
         }
-        for each in store.neighbours("p", list(stored), 10, full=False, most_bytes=1 << 20):
+        for each in at(store, "p").neighbours(list(stored), 10, full=False, most_bytes=1 << 20):
             beside = {memory.id for memory in (*each.before, *each.after)}
             assert each.text_hashes == {ids[doc]: text for doc, text in stored.items() if ids[doc] in beside}

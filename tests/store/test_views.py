@@ -24,6 +24,7 @@ from hummock.store.tables import keys
 from hummock.store.views.growing import Growing
 from hummock.store.views.view import ProjectView
 from tests.ports.asking import ask, gather, ids, put
+from tests.snapshots import at
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, MIB, opened
 from tests.strategies import Entry, delete_request, domain, entries, fragment
@@ -132,7 +133,7 @@ def test_a_memory_whose_parts_do_not_fit_is_left_out_rather_than_misread(tmp_pat
         with store._engine.writing() as txn:
             txn.delete(keys.chunk_key(1, 1, 1, 0), db=store._tables.vector)
         assert ids(ask(store, "p", seed=1)) == {"c"}
-        assert store.damaged("p") == 1
+        assert at(store, "p").damaged() == 1
         assert ids(ask(store, "q", seed=1)) == {"b"}
 
 

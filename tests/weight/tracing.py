@@ -27,6 +27,8 @@ SERVICE, KERNELS = (f"{Path(str(package.__file__)).parent}/" for package in (hum
 PURE = ("core/", "kernels/", "ports/", "text/", "wiring/")
 """Files of values, text and kernels: they run, and control does not pass through them to another stage."""
 
+SNAPSHOT = "store/snapshot.py"
+
 ROUNDS = 5
 """Rounds of each call; the smallest of each count is taken, as other threads of the service may work during a call."""
 
@@ -42,7 +44,7 @@ class Weight:
         passed: Files, without `PURE`, that call a function of another file.
         run: Files of which a function runs.
         calls: Python calls of our own functions; a generator's resumption is one, a comprehension none.
-        store_entries: Calls from outside `store/` into it.
+        store_entries: Calls from outside `store/` into it, but for the reads of a snapshot that was opened before.
         transactions: Transactions of LMDB that were begun.
     """
 
@@ -71,7 +73,7 @@ class Trace:
         return [
             f"{caller} {caller_name} -> {file} {name}"
             for file, name, caller, caller_name in self.calls
-            if file.startswith("store/") and caller and not caller.startswith("store/")
+            if file.startswith("store/") and caller and not caller.startswith("store/") and file != SNAPSHOT
         ]
 
     def weight(self) -> Weight:

@@ -147,6 +147,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
         time_zone: In which its words for days count: an IANA name or an offset; empty means UTC.
+        allow_stale: Whether what was seen last will do where the store cannot be reached.
         include_superseded: Whether memories that others replace may answer as well.
         full: Whether hits carry their payload.
         until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It stands last, for it
@@ -181,6 +182,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
     intent_mode: IntentMode | None = None
     as_of: float | None = None
     min_seq: int = 0
+    allow_stale: bool = False
     include_superseded: bool = False
     full: bool = True
     session_id: str = ""

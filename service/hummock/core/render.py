@@ -284,6 +284,7 @@ class SearchQuery:
         top_k: None means what the project says of the agent's preset, or else what that says.
         as_of: Unix seconds; None means the clock's.
         until_s: As in a recall.
+        allow_stale: As in a recall.
         session_id: The conversation that it is a part of; empty means none.
         time_zone: As in a recall.
         unseen_first: Whether what this conversation has shown already stands behind the rest.
@@ -300,6 +301,7 @@ class SearchQuery:
     session_id: str = ""
     unseen_first: bool = False
     time_zone: str = ""
+    allow_stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from hummock.core.errors import ProjectNotFound
 from hummock.core.learning import (
@@ -23,7 +24,7 @@ from hummock.learning.log import record
 from hummock.learning.references import NO_PROFILE, Entries, ProjectReferences
 from hummock.ports.claims import Claim
 from hummock.ports.models import EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
-from hummock.ports.store import Store
+from hummock.ports.store import Snapshot, Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 
 NEAR_ENTRIES = 20
@@ -50,7 +51,7 @@ class LearnKeywords:
         self,
         store: Store,
         entries: Entries,
-        recall: Callable[[RecallQuery], Recalled],
+        recall: Callable[[RecallQuery, Snapshot], Recalled],
         find_references: ProjectReferences,
         learner: KeywordLearner | None,
     ) -> None:
@@ -139,7 +140,8 @@ class LearnKeywords:
             intent_mode=IntentMode.LEXICAL,
             full=False,
         )
-        return [one.memory_id for one in named], [hit.memory.id for hit in self._recall(query).hits]
+        near = self._store.read(project, partial(self._recall, query))
+        return [one.memory_id for one in named], [hit.memory.id for hit in near.hits]
 
     def _profiles(self, project: str, memory_ids: Sequence[str]) -> dict[str, Profile]:
         return self._store.read_learning(

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
 from hummock.core.candidates import GroupQuery
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.memory import DomainKnowledge, Filter, LearningRecord, Memory, Origin
-from hummock.ports.store import Store
+from hummock.ports.store import Snapshot, Store
 from hummock.text.analyzer import query_terms
 from hummock.text.keywords import phrases
 from hummock.text.normalise import CJK, code, prose
@@ -109,14 +110,17 @@ class Quoted:
             GroupQuery(name=name, filter=Filter(origins=origins), terms=terms, pool=_NEAREST)
             for name, origins in (("said", SAID_ORIGINS), ("other", frozenset(Origin) - SAID_ORIGINS))
         ]
-        groups = self._store.candidates(project, queries, 0).groups
-        docs = [doc for found in groups for doc in found.doc.tolist()]
-        for memory in self._store.load(project, docs, full=True):
+        for memory in self._store.read(project, partial(_found, queries)):
             if memory is None or (memory.session_id == session_id and memory.origin in SAID_ORIGINS):
                 continue
             for part in _texts(memory):
                 sources.add(part)
         return sources.quote(passage)
+
+
+def _found(queries: Sequence[GroupQuery], project: Snapshot) -> list[Memory | None]:
+    groups = project.search(queries).groups
+    return project.load([doc for found in groups for doc in found.doc.tolist()], full=True)
 
 
 def _texts(memory: Memory | None) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import Protocol, TypeVar
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding
-from hummock.core.errors import StoreUnreachable
 from hummock.core.facets import Stars
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import DeletedProject, GivenNames, Project, StoreStatus
@@ -21,6 +20,10 @@ from hummock.ports.sessions import Sessions
 from hummock.ports.writes import ProjectRemoval, Reply, Review, TextKey, WriteRequest, Written
 
 Read = TypeVar("Read")
+
+
+class Outdated(Exception):
+    """A write has removed what a snapshot was about to give: the work is done again with a newer one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,115 +61,131 @@ class Generation:
     expired_at: float = 0.0
 
 
-class Recallable(Protocol):
-    """What a recall reads of all projects. Safe to call from several threads; a read never waits for a write."""
+class Snapshot(Protocol):
+    """One project at one moment, until the work ends for which the store gave it out. For one thread.
 
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int, seen_seq: int = 0) -> Gathered:
-        """What each query finds, read at one moment. An unknown project has nothing, at seq 0.
+    A project that does not exist has nothing, at seq 0.
 
-        What was written behind `seen_seq` need not be among it: above 0 it is what `generation` gave when the caller's
-        own caller had come, so that it need not be asked for again.
+    Attributes:
+        stale_s: None, unless the store cannot be reached and this is what was seen last; then for how many seconds at
+            most it may not be the newest. What is missing in memory is as if it were removed.
+    """
 
-        Raises: SeqNotReached.
+    stale_s: float | None
+
+    @property
+    def seq(self) -> int:
+        """Writes that the project has accepted."""
+
+    @property
+    def content_seq(self) -> int:
+        """Changes after which a recall could answer differently."""
+
+    @property
+    def settings(self) -> ProjectSettings:
+        """The project's own settings."""
+
+    @property
+    def expired_at(self) -> float:
+        """When the last memory ended that has expired and is not yet removed, in Unix seconds; 0 without one."""
+
+    def search(self, queries: Sequence[GroupQuery]) -> Gathered:
+        """The candidates of each query."""
+
+    def standing(self, query: GroupQuery, memory_id: str) -> Standing | None:
+        """The place of one memory among all that pass the query's filter; None where there is no such memory.
+
+        Exact, whatever the query's pool, and as slow as that: for explaining, not for recalling.
         """
 
-    def damaged(self, project: str) -> int:
-        """How many memories of a project are known to be damaged, and are left out of what is read of it."""
-
-    def rarest(self, project: str, terms: Sequence[str], most: int) -> tuple[str, ...]:
-        """Those of the terms that the fewest memories hold, at most so many, in the order given.
+    def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
+        """Those of the terms that the fewest memories hold, at most `most`, in the order given.
 
         Terms that no memory holds come last, and of equal ones the first comes first.
         """
 
-    def holders(self, project: str, terms: Sequence[str], seen_seq: int = 0) -> tuple[int, ...]:
-        """How many memories hold each of the terms, in the order given; `seen_seq` as in `candidates`."""
+    def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
+        """Number of memories that hold each of the terms, in the order given."""
 
-    def held_behind(self, project: str, prefix: str, most: int, seen_seq: int = 0) -> Mapping[str, int]:
-        """The terms that begin so and how many memories hold each, of the first `most` in the order of their bytes.
+    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+        """Terms that begin with the prefix, and the number of memories that hold each.
 
-        `seen_seq` as in `candidates`.
-
-        Terms that no memory holds any more are among those that are counted, and not among those that are given.
+        Only the first `most` in the order of their bytes are counted; those that no memory holds any more are left out.
         """
 
-    def holds_any(self, project: str, terms: Sequence[str]) -> bool:
-        """Whether a memory of the project holds, or once held, one of these terms. Costs next to nothing."""
+    def holds_any(self, terms: Sequence[str]) -> bool:
+        """Whether a memory holds, or once held, one of the terms. Costs next to nothing."""
 
-    def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
-        """How many memories of these kinds are, or may be, in the language that bridges of this mark are for.
+    def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
+        """Number of memories of these kinds that are, or may be, in the language that bridges of this mark are for.
 
         See `Bridge.foreign_mark`. Where it is 0 a query finds nothing by such a bridge. Costs next to nothing.
         """
 
-    def given_names(self, project: str) -> GivenNames:
-        """What the project calls things: its domains, and entries with learned keywords.
+    def given_names(self) -> GivenNames:
+        """Names in the project: those of its domains, and of entries with learned keywords.
 
         The very same object until one of those changes, and then at next to no cost.
         """
 
-    def load(self, project: str, docs: Sequence[int], *, full: bool, seen_seq: int = 0) -> list[Memory | None]:
-        """The memories of these numbers, in order; None where one was removed since.
+    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """The memories of these numbers, in order; None for one that was removed after the snapshot was taken."""
 
-        At 0 they are as they are now; `seen_seq` above 0 is one at which they were found since the caller's own caller
-        had come, and what was read at it will do.
-        """
-
-    def superseded_by(self, project: str, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """The ids of the memories that replace each of these, in the order of their writes, where there are any."""
 
-    def neighbours(
-        self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
-    ) -> list[Neighbours]:
-        """At most `count` memories on either side of each of these numbers; none beside one that was removed since.
+    def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
+        """At most `count` memories on either side of each of these numbers.
 
         Fragments of code stand beside the others of their file, by line; all else beside the turns of its session. From
         the first number on, and outwards beside each, they are read until all memories that are named, and all that
         are given as often as they are given, would have more than `most_bytes` as they are stored.
         """
 
-    def inline_generation(self, project: str) -> Generation | None:
-        """The generation, if a search need not wait for anything and takes a few milliseconds at most.
+    def damaged(self) -> int:
+        """Number of memories that are known to be damaged, and are left out of what is read."""
 
-        None where the project is not in memory as it is now, where it is large, and where there is no such project.
-        """
+    def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
+        """The memories with these ids, with their payloads, in order; None where there is none."""
 
-    def generation(self, project: str) -> Generation:
-        """A project's newest generation, without loading its memories; zeros for an unknown one.
+    def project(self) -> Project | None:
+        """The project; None where there is none."""
 
-        It counts every write that is done, never goes back, and no read that begins after it sees an older one.
-        """
+    def require(self, min_seq: int) -> None:
+        """Raises: SeqNotReached: the project has not accepted so many writes."""
 
 
-class Readable(Recallable, Protocol):
-    """What a rendering reads of all projects. Safe to call from several threads; a read never waits for a write."""
+class Reads(Protocol):
+    """What is read of all projects at one moment each. Safe to call from several threads; never waits for a write."""
 
     @property
     def sessions(self) -> Sessions:
         """Reads of sessions and messages."""
 
-    def project(self, name: str) -> Project | None:
-        """A project, or None."""
+    def read(
+        self, project: str, work: Callable[[Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
+    ) -> Read:
+        """What the work makes of the project as it is now; everything acknowledged before the call is in it.
 
-    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
-        """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
+        The work only reads. It is done again with a newer snapshot where a write has removed what it was about to load.
+
+        Args:
+            project: Its name.
+            work: Is given the snapshot, and keeps nothing of it.
+            min_seq: Writes that the project must have accepted.
+            allow_stale: Gives what was seen last where the store cannot be reached.
+
+        Raises: SeqNotReached; StoreUnreachable; Unavailable: it is being changed all the time; what the work raises.
+        """
+
+    def read_at_once(self, project: str, work: Callable[[Snapshot], Read | None]) -> Read | None:
+        """What `read` gives, if a search need not wait for anything and takes a few milliseconds at most.
+
+        None where the project is not in memory as it is now, where it is large, and where there is no such project.
+        """
 
 
-class LastSeen(Readable, Protocol):
-    """What a service has in memory of a store that it may be unable to reach; nothing here asks the store.
-
-    Each read is of the state of the project that was seen last, and raises StoreUnreachable where nothing of it is in
-    memory, or too little to answer at all. What is missing of memories is as if they were removed.
-    """
-
-    def away(self) -> StoreUnreachable | None:
-        """Why the store cannot be reached; None while it can, as far as is known."""
-
-    def seen(self, project: str) -> tuple[int, float]:
-        """The seq that was seen last, and for how many seconds at most it may not be the newest."""
-
-
-class Store(Readable, Protocol):
+class Store(Reads, Protocol):
     """The memories of all projects. Safe to call from several threads; a read never waits for a write.
 
     What has expired by the store's clock is not there for any read or write, but for those that count memories.
@@ -224,11 +243,23 @@ class Store(Readable, Protocol):
         A leap of the wall clock counts ten minutes later, unless it was taken back by then.
         """
 
-    def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
-        """Where one memory stands among all that pass the query's filter; None where the project has no such memory.
+    def project(self, name: str) -> Project | None:
+        """A project, or None."""
 
-        Exact, whatever the query's pool, and as slow as that: for explaining, not for recalling.
+    def generation(self, project: str) -> Generation:
+        """A project's newest generation, without loading its memories; zeros for an unknown one.
+
+        It counts every write that is done, never goes back, and no read that begins after it sees an older one.
         """
+
+    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
+
+    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """The memories of these numbers as they are now, in order; None where one was removed since."""
+
+    def superseded_by(self, project: str, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """The ids of the memories that replace each of these, in the order of their writes, where there are any."""
 
     def pending(self, project: str, limit: int) -> list[int]:
         """The numbers of at most `limit` memories that wait for their vectors, by their writes; see `load`."""

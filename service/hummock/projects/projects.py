@@ -60,6 +60,13 @@ class Projects:
             raise ProjectNotFound(name)
         return project
 
+    def require(self, name: str, *, allow_stale: bool = False) -> None:
+        """Raises: ProjectNotFound; StoreUnreachable, unless what was seen last will do."""
+        if not allow_stale:
+            self.stored(name)
+        elif not self._store.read(name, lambda project: project.seq, allow_stale=True):
+            raise ProjectNotFound(name)
+
     def page(self, after: str, limit: int) -> list[Project]:
         """At most `limit` projects whose names come behind `after`."""
         return self._store.projects(after, limit)

@@ -21,7 +21,7 @@ from hummock.core.memory import MemoryKind
 from hummock.core.project import GivenNames
 from hummock.core.recall import GlossedTerm, KeywordMode, Plan, RecallQuery
 from hummock.ports.models import QueryGloss
-from hummock.ports.store import Recallable
+from hummock.ports.store import Snapshot
 from hummock.recall.plan import joins_paths, kinds_of
 from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
 from hummock.recall.rerank import late_scores
@@ -71,7 +71,7 @@ _TABLES_KEPT = 64
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
 
 
-def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gloss | None:
+def gloss_of(query: RecallQuery, project: Snapshot, space: EmbeddingSpace) -> Gloss | None:
     """Translate the words of a query; None if no term is known, or if no memory is in the other language.
 
     The project's own terms, named in both languages, are included. A query that is mostly Chinese is translated to
@@ -87,24 +87,24 @@ def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gl
         return None
     if not to_chinese and known_share(query.text, _HAN) < MOSTLY:
         return None
-    if not store.foreign(query.project, kinds_of(query), _foreign_mark(space, to_chinese=to_chinese)):
+    if not project.foreign(kinds_of(query), _foreign_mark(space, to_chinese=to_chinese)):
         return None
-    terms = _terms(store, query)
+    terms = _terms(project)
     said = terms.inverse_gloss(query.text) if to_chinese else terms.gloss(query.text)
     others: tuple[str, ...] = () if to_chinese else _ANY_ENGLISH
     if said is None:
         return None
     stems = [stem for concept in said.concepts for stem in concept.stems]
     # Most projects in that language hold the first of them.
-    return said if store.holds_any(query.project, (*others, *stems)) else None
+    return said if project.holds_any((*others, *stems)) else None
 
 
 def _foreign_mark(space: EmbeddingSpace, *, to_chinese: bool) -> int:
     return int(np.sign(space.token_mark)) * (1 if to_chinese else -1)
 
 
-def _terms(store: Recallable, query: RecallQuery) -> OwnTerms:
-    names = store.given_names(query.project)
+def _terms(project: Snapshot) -> OwnTerms:
+    names = project.given_names()
     return _own_terms(names) if names.groups else NO_OWN_TERMS
 
 

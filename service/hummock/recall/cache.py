@@ -6,16 +6,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec.msgpack import Encoder
 from msgspec.structs import astuple, replace
 
-from hummock.core.errors import SeqNotReached
 from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
 from hummock.ports.models import Clock
-from hummock.ports.store import Generation, Recallable
+from hummock.ports.store import Reads, Snapshot
 from hummock.recall.hits import age_days
 from hummock.recall.plan import PRESETS, SECONDS_A_DAY, decay_of, tuned
 from hummock.recall.stage_budget import DEADLINE
@@ -121,11 +121,11 @@ class CachedRecall:
 
     def __init__(
         self,
-        recall: Callable[[RecallQuery, Generation], Recalled],
-        store: Recallable,
+        recall: Callable[[RecallQuery, Snapshot], Recalled],
+        store: Reads,
         emb_space: str,
         clock: Clock,
-        is_inline: Callable[[RecallQuery], bool] = lambda query: False,
+        is_inline: Callable[[RecallQuery, Snapshot], bool] = lambda query, project: False,
     ) -> None:
         """Cache the answers of a recall.
 
@@ -152,61 +152,70 @@ class CachedRecall:
         """
         return self.answer(query).recalled()
 
+    def within(self, query: RecallQuery, project: Snapshot) -> Recalled:
+        """The answer from a snapshot that the caller has taken; raises as a call does."""
+        return self._answer(query, project).recalled()
+
     def usage(self) -> tuple[int, int]:
         """Answers that are kept, and their bytes."""
         return self._answers.usage()
 
     def answer(self, query: RecallQuery) -> Answer:
         """The answer, with what a reply can be made of; raises as a call does."""
-        started = self._clock.monotonic()
-        patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started))
-        return self._answer(self._question(query, self._store.generation(query.project), started), patience_s)
+        return self._store.read(
+            query.project, partial(self._answer, query), min_seq=query.min_seq, allow_stale=query.allow_stale
+        )
 
     def inline(self, query: RecallQuery) -> Answer | None:
         """Answer on the event loop, or None if that needs a load, an embedding, a language model or a wait.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
-        started = self._clock.monotonic()
-        generation = self._store.inline_generation(query.project)
-        if generation is None:
-            return None
-        question = self._question(query, generation, started)
+        return self._store.read_at_once(query.project, partial(self._inline, query))
+
+    def _inline(self, query: RecallQuery, project: Snapshot) -> Answer | None:
+        question = self._question(query, project)
         cached = self._answers.find(question.key)
         if cached is not None and cached.nbytes <= _INLINE_BYTES and self._is_usable(question.query, cached):
             return self._reused(question, cached)
-        return self._answer(question, 0.0) if self._is_inline(question.query) else None
+        return self._of_all(question, 0.0) if self._is_inline(question.query, project) else None
 
-    def _question(self, query: RecallQuery, generation: Generation, started: float) -> _Question:
-        if generation.seq < query.min_seq:
-            raise SeqNotReached(query.min_seq, generation.seq)
-        asked, from_project = tuned(query, generation.settings)
-        # Checked above; left in, it would keep callers apart who differ in nothing else.
-        asked = replace(asked, min_seq=0) if query.min_seq else asked
+    def _question(self, query: RecallQuery, project: Snapshot) -> _Question:
+        started = self._clock.monotonic()
+        project.require(query.min_seq)
+        asked, from_project = tuned(query, project.settings)
+        if query.min_seq or query.allow_stale:
+            # Both have been seen to; left in, they would keep callers apart who differ in nothing else.
+            asked = replace(asked, min_seq=0, allow_stale=False)
         # The deadline, which comes last, is no part of what is asked.
-        key = (*astuple(asked)[:-1], generation.content_seq, generation.expired_at, self._emb_space)
-        return _Question(asked, key, generation, from_project, started)
+        key = (*astuple(asked)[:-1], project.content_seq, project.expired_at, self._emb_space)
+        return _Question(asked, key, project, from_project, started)
 
-    def _answer(self, question: _Question, patience_s: float | None) -> Answer:
-        query, generation = question.query, question.generation
+    def _answer(self, query: RecallQuery, project: Snapshot) -> Answer:
+        question = self._question(query, project)
+        if project.stale_s is not None:
+            return _own(question, Cached(self._recall(question.query, project)))
+        patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - question.started))
+        return self._of_all(question, patience_s)
+
+    def _of_all(self, question: _Question, patience_s: float | None) -> Answer:
+        """An answer that others have computed, or are about to, or else of its own."""
+        query = question.query
 
         def weigh(fresh: Cached) -> int | None:
-            # One of before the generation would be everybody's answer to a question about it.
-            if fresh.recalled.degraded or fresh.recalled.content_seq < generation.content_seq:
+            if fresh.recalled.degraded:
                 return None
             fresh.nbytes = _FORMS * len(_encoder.encode((query, fresh.recalled)))
             return fresh.nbytes
 
         cached, is_shared = self._answers.answer(
             question.key,
-            lambda: Cached(self._recall(query, generation)),
+            lambda: Cached(self._recall(query, question.project)),
             is_usable=lambda cached: self._is_usable(query, cached),
             weigh=weigh,
             patience_s=patience_s,
         )
-        if is_shared:
-            return self._reused(question, cached)
-        return Answer(of=cached, is_cached=False, project_settings=question.from_project, seq=cached.recalled.seq)
+        return self._reused(question, cached) if is_shared else _own(question, cached)
 
     def _is_usable(self, query: RecallQuery, cached: Cached) -> bool:
         recalled = cached.recalled
@@ -239,7 +248,7 @@ class CachedRecall:
             of=cached,
             is_cached=True,
             project_settings=question.from_project,
-            seq=max(cached.recalled.seq, question.generation.seq),
+            seq=max(cached.recalled.seq, question.project.seq),
             elapsed_s=self._clock.monotonic() - question.started,
             as_of=self._clock.now() if is_dated else None,
         )
@@ -254,9 +263,14 @@ class _Question(NamedTuple):
 
     query: RecallQuery
     key: tuple[object, ...]
-    generation: Generation
+    project: Snapshot
     from_project: tuple[str, ...]
     started: float
+
+
+def _own(question: _Question, computed: Cached) -> Answer:
+    """The answer that was computed for this very caller."""
+    return Answer(of=computed, is_cached=False, project_settings=question.from_project, seq=computed.recalled.seq)
 
 
 def _decays_by_the_clock(query: RecallQuery) -> bool:

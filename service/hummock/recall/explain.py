@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from hummock.core.explain import Explained, ExplainQuery, LossStage, Numbers, Re
 from hummock.core.memory import Memory
 from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery
 from hummock.ports.models import Clock
-from hummock.ports.store import Store
+from hummock.ports.store import Reads, Snapshot
 from hummock.recall.bar import above_bar
 from hummock.recall.diversify import pick
 from hummock.recall.fuse import Fused, fuse
@@ -40,7 +41,7 @@ MOST_TRIES = 12
 class Explain:
     """Runs the recall in question and looks where it loses the memory. Safe to call from several threads."""
 
-    def __init__(self, recall: Recall, store: Store, calibration: Calibration, clock: Clock) -> None:
+    def __init__(self, recall: Recall, store: Reads, calibration: Calibration, clock: Clock) -> None:
         """Explains the answers of a recall without a cache.
 
         Args:
@@ -61,15 +62,20 @@ class Explain:
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
+        recall = query.recall
+        return self._store.read(recall.project, partial(self._explained, query), min_seq=recall.min_seq)
+
+    def _explained(self, query: ExplainQuery, project: Snapshot) -> Explained:
         # A deadline decides by the machine's load, and a language model never twice the same: neither can be explained
         # afterwards. Who wants to know of a model's intent sends the one that the recall answered with.
         asked = replace(query.recall, until_s=None, intent_mode=IntentMode.LEXICAL)
-        asked, from_project = tuned(asked, self._store.generation(asked.project).settings)
-        (memory,) = self._store.get(asked.project, [query.memory_id], asked.min_seq, full=True)
-        verdict = None if memory is None else self._verdict(asked, memory)
+        asked, from_project = tuned(asked, project.settings)
+        (memory,) = project.get([query.memory_id])
+        look = _Look(self._recall, project, self._calibration, self._clock)
+        verdict = None if memory is None else look.verdict(asked, memory)
         remedy = None
         if memory is not None and verdict is not None and verdict.stage is not None:
-            remedy = self._remedy(asked, verdict, memory, query.recall.until_s)
+            remedy = look.remedy(asked, verdict, memory, query.recall.until_s)
         return Explained(
             verdict=verdict,
             sentence=sentence(verdict, remedy, in_chinese=is_han(asked.text)),
@@ -77,9 +83,19 @@ class Explain:
             project_settings=from_project,
         )
 
-    def _verdict(self, query: RecallQuery, memory: Memory) -> Verdict | None:
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Recalls that are tried on one snapshot."""
+
+    recall: Recall
+    project: Snapshot
+    calibration: Calibration
+    clock: Clock
+
+    def verdict(self, query: RecallQuery, memory: Memory) -> Verdict | None:
         """The stage at which the recall kept or lost the memory; None if it was removed meanwhile."""
-        ranking = self._recall.ranking(query)
+        ranking = self.recall.ranking(query, self.project)
         groups, kind = ranking.plan.groups, memory.kind
         if says_too_little(query):
             return Verdict(stage=LossStage.QUERY)
@@ -89,17 +105,17 @@ class Explain:
         if place is None:
             return Verdict(stage=LossStage.GROUP)
         group_query = group_queries(ranking.plan, ranking.features)[place]
-        standing = self._store.standing(query.project, group_query, memory.id)
-        return None if standing is None else judge(ranking, place, memory, standing, self._calibration)
+        standing = self.project.standing(group_query, memory.id)
+        return None if standing is None else judge(ranking, place, memory, standing, self.calibration)
 
-    def _remedy(self, asked: RecallQuery, verdict: Verdict, memory: Memory, until_s: float | None) -> Remedy | None:
+    def remedy(self, asked: RecallQuery, verdict: Verdict, memory: Memory, until_s: float | None) -> Remedy | None:
         """The fewest changes that bring the memory back, as far as one change after the other finds them."""
         changed, now = asked, verdict
         for _ in range(MOST_TRIES):
-            if until_s is not None and self._clock.monotonic() >= until_s:
+            if until_s is not None and self.clock.monotonic() >= until_s:
                 return None  # nobody waits any more
             following = remedied(changed, now, memory)
-            then = None if following is None else self._verdict(following, memory)
+            then = None if following is None else self.verdict(following, memory)
             if following is None or then is None:
                 return None
             changed, now = following, then
@@ -110,7 +126,7 @@ class Explain:
     def _least(self, asked: RecallQuery, changed: RecallQuery, memory: Memory) -> Remedy | None:
         """The changes that are needed; None when a write took the memory away meanwhile."""
         recall = fewest(asked, changed, lambda query: self._rank(query, memory) > 0)
-        verdict = self._verdict(recall, memory)
+        verdict = self.verdict(recall, memory)
         if verdict is None or verdict.stage is not None:
             return None
         rank = int(verdict.value)
@@ -124,7 +140,7 @@ class Explain:
 
     def _rank(self, query: RecallQuery, memory: Memory) -> int:
         """The memory's rank among the hits of its group, from 1; 0 if it is not a hit."""
-        verdict = self._verdict(query, memory)
+        verdict = self.verdict(query, memory)
         return int(verdict.value) if verdict is not None and verdict.stage is None else 0
 
 

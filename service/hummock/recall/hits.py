@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory, Origin
 from hummock.core.recall import Degradation, GroupCount, Hit, RecallQuery
-from hummock.ports.store import Recallable
+from hummock.ports.store import Snapshot
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
 from hummock.recall.plan import SECONDS_A_DAY
 from hummock.recall.query_features import QueryFeatures
@@ -125,11 +125,9 @@ def _with_verdicts(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -
     )
 
 
-def with_replacements(
-    store: Recallable, project: str, hits: Mapping[str, tuple[Hit, ...]]
-) -> dict[str, tuple[Hit, ...]]:
+def with_replacements(project: Snapshot, hits: Mapping[str, tuple[Hit, ...]]) -> dict[str, tuple[Hit, ...]]:
     """The hits of each group, which say by what they are replaced."""
-    by = store.superseded_by(project, [hit.memory.id for group in hits.values() for hit in group])
+    by = project.superseded_by([hit.memory.id for group in hits.values() for hit in group])
     return {
         name: tuple(replace(hit, superseded_by=by.get(hit.memory.id, ())) for hit in group)
         for name, group in hits.items()
@@ -151,7 +149,7 @@ def _or_zero(score: float) -> float:
 
 
 def with_neighbours(
-    store: Recallable,
+    project: Snapshot,
     query: RecallQuery,
     hits: Mapping[str, Sequence[Hit]],
     docs: Sequence[int],
@@ -162,7 +160,7 @@ def with_neighbours(
     Groups share the room, the first group first; neighbours left out are reported.
 
     Args:
-        store: Holds the memories.
+        project: Holds the memories.
         query: What was asked for.
         hits: By group.
         docs: The store's numbers of all hits, group by group.
@@ -174,7 +172,7 @@ def with_neighbours(
         echoes = {each.id for each in memories if each.origin in ECHO_ORIGINS and hashes.get(each.id) in text_hashes}
         return tuple([each for each in memories if each.id not in excluded and each.id not in echoes])
 
-    neighbours = store.neighbours(query.project, docs, query.context_window, full=query.full, most_bytes=MOST_BYTES)
+    neighbours = project.neighbours(docs, query.context_window, full=query.full, most_bytes=MOST_BYTES)
     of_each = iter(neighbours)
     accompanied: dict[str, tuple[Hit, ...]] = {}
     for name, group in hits.items():

@@ -6,6 +6,7 @@ stage; stages without time left are skipped and reported.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ from hummock.core.recall import (
     Receipt,
 )
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
-from hummock.ports.store import Generation, Recallable
+from hummock.ports.store import Snapshot
 from hummock.recall.appended import appended
 from hummock.recall.bar import above_bar
 from hummock.recall.bridge import crossed, gloss_of, glossed_terms, in_own_language, query_gloss, with_bridge
@@ -62,9 +63,6 @@ _INLINE_S = 0.02
 _INLINE_HITS, _INLINE_CANDIDATES = 20, 100
 """Largest group that is answered inline; a larger reply takes too long to build."""
 
-_ATTEMPTS = 3
-"""Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
-
 
 class Ranking(Struct, frozen=True, kw_only=True, eq=False):
     """State of a recall when its hits are chosen; groups are in the plan's order.
@@ -95,57 +93,43 @@ class Recall:
 
     def __init__(
         self,
-        store: Recallable,
         embedder: Embedder,
         clock: Clock,
         cross_encode: CrossEncode | None = None,
         ask_intent: AskIntent | None = None,
         want: Callable[[str, Sequence[int]], None] | None = None,
-        lacking: Callable[[str, int], Degradation] | None = None,
     ) -> None:
         """Build a recall. Without `cross_encode` it has no cross-encoder, without `ask_intent` no language model.
 
-        `want` gets a project and the store's numbers of hits that wait for their vectors. `lacking` makes the
-        degradation of an answer from an incomplete store: it gets a project, and the number of hits the store did not
-        have.
+        `want` gets a project and the store's numbers of hits that wait for their vectors.
         """
-        self._store = store
         self._embedder = embedder
         self._clock = clock
-        self._cross_encode = cross_encode or CrossEncode(store, None, CrossEncoding.OFF, clock)
+        self._cross_encode = cross_encode or CrossEncode(None, CrossEncoding.OFF, clock)
         self._ask_intent = ask_intent
         self._want = want
-        self._lacking = lacking
         self._costs = StageCosts()
 
-    def __call__(self, query: RecallQuery, seen: Generation | None = None) -> Recalled:
+    def __call__(self, query: RecallQuery, project: Snapshot) -> Recalled:
         """The best memories of each group of the query's preset, with the reasons.
 
-        `seen` is the project's generation, if it was read after the caller's request arrived; None otherwise.
-
-        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        Raises: EmbSpaceMismatch, InvalidRequest.
         """
         budget = StageBudget(self._clock, self._costs.of(query.project), query.until_s)
-        query, untimed = self._timed(query, budget)
-        plan, features, degraded = self._understand(query, budget, seen)
-        for attempt in range(_ATTEMPTS):
-            # Whoever searches again does so because something has been written meanwhile.
-            ranking = self._rank(query, plan, features, budget, None if attempt else seen)
-            hits, docs = self._load(query, ranking)
-            budget.done("load")
-            missing = sum(len(places) for places, _ in ranking.picked) - len(docs)
-            if not missing or self._lacking:
-                break
+        query, untimed = self._timed(query, project, budget)
+        plan, features, degraded = self._understand(query, project, budget)
+        ranking = self._rank(query, project, plan, features, budget)
+        hits, docs = _load(query, project, ranking)
+        budget.done("load")
         if query.include_superseded:
-            hits = with_replacements(self._store, query.project, hits)
+            hits = with_replacements(project, hits)
         cut: tuple[Degradation, ...] = ()
         if ranking.brings_neighbours:
-            hits, cut = with_neighbours(self._store, query, hits, docs, features.text_hashes)
+            hits, cut = with_neighbours(project, query, hits, docs, features.text_hashes)
             budget.done(_NEIGHBOURS)
-        damaged = _damaged(self._store.damaged(query.project))
         gathered = ranking.gathered
         pending = _vectors_pending(gathered.groups)
-        if pending and self._want:
+        if pending and self._want and project.stale_s is None:
             self._want(query.project, _without_vectors(ranking))
         return Recalled(
             hits=hits.get(MAIN, ()),
@@ -161,14 +145,14 @@ class Recall:
                 *_scan_cut(gathered.groups),
                 *ranking.degraded,
                 *cut,
-                *damaged,
-                *([self._lacking(query.project, missing)] if self._lacking else ()),
+                *_damaged(project.damaged()),
+                *_stale(project, sum(len(places) for places, _ in ranking.picked) - len(docs)),
             ),
             seq=gathered.seq,
             content_seq=gathered.content_seq,
         )
 
-    def is_inline(self, query: RecallQuery) -> bool:
+    def is_inline(self, query: RecallQuery, project: Snapshot) -> bool:
         """Whether it needs no model and no language model, and its stages were fast lately."""
         if query.context_window or query.keyword_mode is not KeywordMode.TERMS:
             return False
@@ -183,22 +167,24 @@ class Recall:
         if lately_s >= _INLINE_S:
             return False
         # Last, for it takes longest.
-        return query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query)
+        return query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query, project)
 
-    def ranking(self, query: RecallQuery) -> Ranking:
+    def ranking(self, query: RecallQuery, project: Snapshot) -> Ranking:
         """Rank the candidates without loading the hits and without a deadline.
 
-        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        Raises: EmbSpaceMismatch, InvalidRequest.
         """
         # Costs of its own: what is asked here is no measure of what recalls take.
         budget = StageBudget(self._clock, StageCosts().of(query.project), None)
-        query, _ = self._timed(query, budget)
-        plan, features, degraded = self._understand(query, budget)
-        ranking = self._rank(query, plan, features, budget)
+        query, _ = self._timed(query, project, budget)
+        plan, features, degraded = self._understand(query, project, budget)
+        ranking = self._rank(query, project, plan, features, budget)
         groups = ranking.gathered.groups
         return replace(ranking, degraded=(*degraded, *_vectors_pending(groups), *_scan_cut(groups), *ranking.degraded))
 
-    def _timed(self, query: RecallQuery, budget: StageBudget) -> tuple[RecallQuery, tuple[Degradation, ...]]:
+    def _timed(
+        self, query: RecallQuery, project: Snapshot, budget: StageBudget
+    ) -> tuple[RecallQuery, tuple[Degradation, ...]]:
         """The query with the time of the event it names, which is searched for; or unchanged, with the reason.
 
         This is the first stage that gives way to the deadline: the query works without it.
@@ -210,20 +196,20 @@ class Recall:
         if left_s is not None and left_s < 0:
             message = "there is no time to look for what happened then"
             return query, (Degradation(path="intent", reason=DEADLINE, message=message),)
-        ranking = self.ranking(event_query(query, told))
+        ranking = self.ranking(event_query(query, told), project)
         found = [(ranked, places) for ranked, (places, _) in zip(ranking.fused, ranking.picked, strict=True)]
         return at_event(query, told, found), ()
 
     def _understand(
-        self, query: RecallQuery, budget: StageBudget, seen: Generation | None = None
+        self, query: RecallQuery, project: Snapshot, budget: StageBudget
     ) -> tuple[Plan, QueryFeatures, tuple[Degradation, ...]]:
         """The plan, the query in the forms that the paths need, and what could not be done."""
         asking = self._ask_intent.begin(query) if self._ask_intent else None
         given = query.intent
         plan = self._plan(query, given, budget)
         budget.done("intent")
-        gloss = gloss_of(query, self._store, self._embedder.space)
-        embedding, degraded = self._embedding(query, plan, gloss, budget, seen)
+        gloss = gloss_of(query, project, self._embedder.space)
+        embedding, degraded = self._embedding(query, project, plan, gloss, budget)
         budget.done("embed")
         if asking:
             answer = asking.answer(budget.left_s(_LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH, _NEIGHBOURS))
@@ -234,27 +220,20 @@ class Recall:
             plan = self._plan(query, given, budget)
             budget.done("ask_intent")
         space = self._embedder.space
-        features = query_features(
-            query, plan, given, embedding, space, lambda terms, most: self._store.rarest(query.project, terms, most)
-        )
+        features = query_features(query, plan, given, embedding, space, project.rarest)
         features = with_bridge(features, gloss, embedding, plan, space)
         if looks_up_words(plan):
-            features = with_spelling(features, meant_by(features, query.text, self._store, query.project, _seq(seen)))
+            features = with_spelling(features, meant_by(features, query.text, project))
         if len(features.tokens) and not budget.fits(_LATE, _LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH):
             features = replace(features, tokens=space.no_tokens(), bridge_tokens=space.no_tokens())
         return plan, features, degraded
 
     def _rank(
-        self,
-        query: RecallQuery,
-        plan: Plan,
-        features: QueryFeatures,
-        budget: StageBudget,
-        seen: Generation | None = None,
+        self, query: RecallQuery, project: Snapshot, plan: Plan, features: QueryFeatures, budget: StageBudget
     ) -> Ranking:
         """Gather, fuse, rerank and diversify."""
         queries = group_queries(plan, features)
-        gathered = self._store.candidates(query.project, queries, query.min_seq, _seq(seen))
+        gathered = project.search(queries)
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._embedder.space
@@ -282,7 +261,7 @@ class Recall:
         brings_neighbours = bool(query.context_window) and budget.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)
         # It loads what it reads, before it knows how much it can read.
         until_s = budget.until_s_of_the_least("load", *_TO_LOAD, *[_NEIGHBOURS] * brings_neighbours)
-        reranked = self._cross_encode(query, fused, until_s)
+        reranked = self._cross_encode(query, project, fused, until_s)
         if reranked.pairs:
             budget.done("cross_encode")
         picked = tuple(
@@ -301,21 +280,9 @@ class Recall:
             degraded=reranked.degraded,
         )
 
-    def _load(self, query: RecallQuery, ranking: Ranking) -> tuple[dict[str, tuple[Hit, ...]], list[int]]:
-        """The hits of each group, and the store's numbers of all; fewer than picked where a write took some away."""
-        plan, features = ranking.plan, ranking.features
-        hits: dict[str, tuple[Hit, ...]] = {}
-        present: list[int] = []
-        for group, ranked, (places, marks) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
-            docs = ranked.candidates.doc[ranked.row[places]].tolist()
-            memories = self._store.load(query.project, docs, full=query.full, seen_seq=ranking.gathered.seq)
-            hits[group.name] = make_hits(ranked, places, marks, memories, features, plan.as_of)
-            present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
-        return hits, present
-
-    def _is_known(self, query: RecallQuery) -> bool:
+    def _is_known(self, query: RecallQuery, project: Snapshot) -> bool:
         """Whether the query's vector is there, with that of its gloss if it has one."""
-        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, self._store, self._embedder.space)))
+        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, project, self._embedder.space)))
 
     def _plan(self, query: RecallQuery, given: Intent | None, budget: StageBudget) -> Plan:
         """The plan, with terms in place of substrings where there is no time to look through texts."""
@@ -326,7 +293,7 @@ class Recall:
         return replace(plan, substrings=())
 
     def _embedding(
-        self, query: RecallQuery, plan: Plan, gloss: Gloss | None, budget: StageBudget, seen: Generation | None
+        self, query: RecallQuery, project: Snapshot, plan: Plan, gloss: Gloss | None, budget: StageBudget
     ) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails or is late costs its path, not the recall."""
         given = None if query.vector is None else given_embedding("query_vector", query.vector, self._embedder.space)
@@ -335,7 +302,7 @@ class Recall:
         to_come = (_search_cost(plan, GATHER_BY_VECTOR), *_TO_FINISH)
         if not budget.fits("vector", *to_come):
             return None, ()
-        if given is not None or not (seen or self._store.generation(query.project)).content_seq:
+        if given is not None or not project.content_seq:
             # Nothing was ever learnt there: there is nothing to compare.
             return given, ()
         try:
@@ -349,8 +316,17 @@ class Recall:
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
 
 
-def _seq(seen: Generation | None) -> int:
-    return 0 if seen is None else seen.seq
+def _load(query: RecallQuery, project: Snapshot, ranking: Ranking) -> tuple[dict[str, tuple[Hit, ...]], list[int]]:
+    """The hits of each group, and the store's numbers of all; fewer than picked where a write took some away."""
+    plan, features = ranking.plan, ranking.features
+    hits: dict[str, tuple[Hit, ...]] = {}
+    present: list[int] = []
+    for group, ranked, (places, marks) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
+        docs = ranked.candidates.doc[ranked.row[places]].tolist()
+        memories = project.load(docs, full=query.full)
+        hits[group.name] = make_hits(ranked, places, marks, memories, features, plan.as_of)
+        present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
+    return hits, present
 
 
 def _search_cost(plan: Plan, kind: str) -> str:
@@ -381,6 +357,19 @@ def _damaged(count: int) -> tuple[Degradation, ...]:
         return ()
     message = f"{count} memories are damaged on the disk and were left out; restore them from a backup or an export"
     return (Degradation(path="memories", reason="RECORDS_DAMAGED", message=message),)
+
+
+def _stale(project: Snapshot, missing: int) -> tuple[Degradation, ...]:
+    """The degradation for an answer from memory while the store cannot be reached."""
+    if project.stale_s is None:
+        return ()
+    message = (
+        f"the database cannot be reached; this is what was seen last of the project, as of seq {project.seq}, "
+        f"{math.ceil(project.stale_s)} s old at most"
+    )
+    if missing:
+        message += f"; {missing} hits are left out, for their texts are not in memory"
+    return (Degradation(path="memories", reason="STALE", message=message),)
 
 
 def _without_vectors(ranking: Ranking) -> list[int]:

@@ -12,7 +12,7 @@ from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, RecallQuery
 from hummock.ports.models import Clock, Reranker
-from hummock.ports.store import Recallable
+from hummock.ports.store import Outdated, Snapshot
 from hummock.recall.fuse import Fused
 from hummock.recall.plan import DOMAINS, joins_paths
 from hummock.recall.query_features import QueryFeatures
@@ -73,14 +73,15 @@ class Reranked:
 class CrossEncode:
     """Ranks groups again. Without a reranker it leaves them as they are. Safe to call from several threads."""
 
-    def __init__(self, store: Recallable, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
+    def __init__(self, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
         """`mode` is what a request that says nothing gets; the order of one path alone stays what it is (1.1-10)."""
-        self._store = store
         self._reranker = reranker
         self._mode = mode
         self._clock = clock
 
-    def __call__(self, query: RecallQuery, fused: Sequence[Fused], until_s: float | None) -> Reranked:
+    def __call__(
+        self, query: RecallQuery, project: Snapshot, fused: Sequence[Fused], until_s: float | None
+    ) -> Reranked:
         """The groups with their best candidates in the reranker's order; domains, looked up by name, stay as they are.
 
         A model that fails, or a deadline that is near, costs this stage and not the recall. Groups share what time
@@ -88,6 +89,7 @@ class CrossEncode:
 
         Args:
             query: What is asked.
+            project: Where the candidates are.
             fused: The groups, each best first.
             until_s: When it must have ended, on the clock's monotonic scale; None means after LONGEST_S.
         """
@@ -100,7 +102,9 @@ class CrossEncode:
         most = MOST_PAIRS if mode is CrossEncoding.ON else AUTO_PAIRS
         latest_s = self._clock.monotonic() + LONGEST_S if until_s is None else until_s
         try:
-            return self._read(self._reranker, query, before, most, latest_s)
+            return self._read(self._reranker, query, project, before, most, latest_s)
+        except Outdated:
+            raise
         except Exception as error:  # whatever the runtime raises: the order before still answers
             return Reranked(fused=before, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
 
@@ -112,7 +116,13 @@ class CrossEncode:
         return query.cross_encoding or (self._mode if joins_paths(query) else CrossEncoding.OFF)
 
     def _read(
-        self, reranker: Reranker, query: RecallQuery, fused: tuple[Fused, ...], most_pairs: int, until_s: float
+        self,
+        reranker: Reranker,
+        query: RecallQuery,
+        project: Snapshot,
+        fused: tuple[Fused, ...],
+        most_pairs: int,
+        until_s: float,
     ) -> Reranked:
         ranked = list(fused)
         to_read = [place for place, group in enumerate(fused) if group.candidates.name != DOMAINS and len(group) > 1]
@@ -120,7 +130,7 @@ class CrossEncode:
         for done, place in enumerate(to_read):
             group = fused[place]
             most = min(most_pairs, len(group))
-            scores = self._scores(reranker, query, group, most, until_s, groups_left=len(to_read) - done)
+            scores = self._scores(reranker, query, project, group, most, until_s, groups_left=len(to_read) - done)
             ranked[place] = cross_encoded(group, scores) if scores else group
             pairs, wanted = pairs + len(scores), wanted + most
         if pairs == wanted:
@@ -130,7 +140,15 @@ class CrossEncode:
         return Reranked(fused=tuple(ranked), pairs=pairs, degraded=(late,))
 
     def _scores(
-        self, reranker: Reranker, query: RecallQuery, group: Fused, most: int, until_s: float, *, groups_left: int
+        self,
+        reranker: Reranker,
+        query: RecallQuery,
+        project: Snapshot,
+        group: Fused,
+        most: int,
+        until_s: float,
+        *,
+        groups_left: int,
     ) -> list[float]:
         """Scores of the first candidates of a group: as many as fit this group's part of the time left."""
         left_s = self._left_s(until_s, groups_left)
@@ -139,7 +157,7 @@ class CrossEncode:
         if not most:
             return []
         docs = group.candidates.doc[group.row[:most]].tolist()
-        texts = [_passage(memory) for memory in self._store.load(query.project, docs, full=True)]
+        texts = [_passage(memory) for memory in project.load(docs, full=True)]
         pairs = reranker.pairs(query.text, texts)
         left_s = self._left_s(until_s, groups_left)
         size = pool_size([pair.expected_s for pair in pairs], left_s)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import Candidates, Spelling, stood_for
 from hummock.core.memory import Memory
 from hummock.core.recall import Correction
-from hummock.ports.store import Recallable
+from hummock.ports.store import Snapshot
 from hummock.recall.query_features import MAX_TERMS, Meant, QueryFeatures
 from hummock.text.analyzer import TOKEN, first_terms, query_terms
 from hummock.text.keywords import content_weights, pieces
@@ -52,32 +52,24 @@ _LOOKED_THROUGH = 20_000
 _LATIN = re.compile(r"[A-Za-z]+")
 
 
-def meant_by(
-    features: QueryFeatures, text: str, store: Recallable, project: str, seen_seq: int = 0
-) -> tuple[Meant, ...]:
+def meant_by(features: QueryFeatures, text: str, project: Snapshot) -> tuple[Meant, ...]:
     """Corrections of the query's words that no memory of the project holds.
 
     Args:
         features: The query's.
         text: The query as it was written.
-        store: Holds the project.
-        project: Its name.
-        seen_seq: As in `Recallable.candidates`.
+        project: Where they are looked for.
     """
-    counts = store.holders(project, features.terms, seen_seq)
+    counts = project.holders(features.terms)
     unheld = {term: place for place, (term, count) in enumerate(zip(features.terms, counts, strict=True)) if not count}
-    return tuple(_Lookup(store, project, features, unheld, seen_seq).all(text)) if unheld else ()
+    return tuple(_Lookup(project, features, unheld).all(text)) if unheld else ()
 
 
 class _Lookup:
     """Search for one query's words among the terms of a project."""
 
-    def __init__(
-        self, store: Recallable, project: str, features: QueryFeatures, unheld: dict[str, int], seen_seq: int
-    ) -> None:
+    def __init__(self, project: Snapshot, features: QueryFeatures, unheld: dict[str, int]) -> None:
         """`unheld` are the terms that no memory holds, and their places."""
-        self._seen_seq = seen_seq
-        self._store = store
         self._project = project
         self._features = features
         self._unheld = unheld
@@ -155,7 +147,7 @@ class _Lookup:
         is_sure = bool(found) or len(query_terms(word)) > 1
         if not found and len(term) >= LEAST_FOR_ALL:
             found = self._among(_terms_of(respelt(word)))
-            behind = self._store.held_behind(self._project, term[:SHARED_PREFIX], _MOST_COMPARED, self._seen_seq)
+            behind = self._project.held_behind(term[:SHARED_PREFIX], _MOST_COMPARED)
             found |= {other: (behind[other], other) for other in one_slip_away(term, behind.keys())}
         for other in sorted(found, key=lambda each: (-found[each][0], each))[:MOST_MEANT]:
             yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,), is_sure=is_sure)
@@ -167,7 +159,7 @@ class _Lookup:
     def _held(self, terms: Sequence[str]) -> dict[str, int]:
         if not terms:
             return {}
-        counts = self._store.holders(self._project, terms, self._seen_seq)
+        counts = self._project.holders(terms)
         return {term: count for term, count in zip(terms, counts, strict=True) if count}
 
 

@@ -24,11 +24,13 @@ from hummock.core.session import (
     PromptTarget,
     PromptTemplate,
 )
+from hummock.core.settings import HistorySettings, ProjectSettings
 from hummock.core.time_zone import zone_of
 from hummock.core.tools import search_tool
 from hummock.memories.sessions import newest_within
 from hummock.ports.models import Clock
-from hummock.ports.store import Readable
+from hummock.ports.sessions import Sessions
+from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.render.compose import FORMS, compose, marked
 from hummock.render.passage import drawbacks, words_of
 from hummock.render.section import (
@@ -53,8 +55,8 @@ class Render:
 
     def __init__(
         self,
-        recall: Callable[[RecallQuery], Recalled],
-        store: Readable,
+        recall: Callable[[RecallQuery, Snapshot], Recalled],
+        store: Reads,
         counter: TokenCounter,
         clock: Clock,
         turn: RenderTurn,
@@ -78,15 +80,19 @@ class Render:
 
         Raises: as `__call__`, as far as it has come.
         """
-        query = with_history(query, self._store)
-        recalled = None if query.recall is None else self._recalled(query.recall, query.form)
+        allow_stale = query.recall is not None and query.recall.allow_stale
+        return self._store.read(query.project, partial(self._prepared, query), allow_stale=allow_stale)
+
+    def _prepared(self, query: RenderQuery, snapshot: Snapshot) -> Callable[[], Rendered]:
+        settings = snapshot.settings
+        query = with_history(query, self._store.sessions, settings.history)
+        recalled = None if query.recall is None else self._recalled(query.recall, query.form, snapshot)
         started_s = self._clock.monotonic()
-        project = self._store.project(query.project)
-        load: Load = partial(self._store.get, query.project, min_seq=0, full=True)
-        quotas = query.quotas.filled(self._store.generation(query.project).settings.quotas)
+        project, load = snapshot.project(), snapshot.get
+        quotas = query.quotas.filled(settings.quotas)
         source = _source(query, recalled, project, load, quotas)
         locale = _locale(query, source)
-        frame = self._frame(query, locale, project, quotas, source.intent)
+        frame = self._frame(query, locale, project, settings, quotas, source.intent)
         writer = _Writer(query, frame, locale, self._clock, started_s)
         if query.commit is None or query.recall is None:
             rendered = writer(source, load)
@@ -103,14 +109,14 @@ class Render:
         count = self._turn.prepare(turn)
         return lambda: with_messages(query, count(), frame.wording)
 
-    def _recalled(self, query: RecallQuery, form: RenderForm) -> Recalled | Degradation:
+    def _recalled(self, query: RecallQuery, form: RenderForm, project: Snapshot) -> Recalled | Degradation:
         """The recall's answer, or why there is none where the form has something to say without it."""
         try:
-            return self._recall(structs.replace(query, full=True))
+            return self._recall(structs.replace(query, full=True), project)
         except InvalidRequest as error:
             error.move_into("recall.")
             raise
-        except HummockError:
+        except (HummockError, Outdated):
             raise
         except Exception as error:
             if form is not RenderForm.CONTEXT:
@@ -118,9 +124,14 @@ class Render:
             return Degradation(path="recall", reason="RECALL_FAILED", message=type(error).__name__)
 
     def _frame(
-        self, query: RenderQuery, locale: Locale, project: Project | None, quotas: Quotas, intent: Intent | None
+        self,
+        query: RenderQuery,
+        locale: Locale,
+        project: Project | None,
+        settings: ProjectSettings,
+        quotas: Quotas,
+        intent: Intent | None,
     ) -> Frame:
-        settings = self._store.generation(query.project).settings
         own_budget_tokens = FORMS[query.form].budget_tokens
         budget_tokens = query.budget_tokens or settings.budget_tokens.of(query.form) or own_budget_tokens
         as_of = query.as_of if query.as_of is not None or query.recall is None else query.recall.as_of
@@ -294,33 +305,35 @@ _MOST_BYTES: Final = 8 * 1024 * 1024
 """Most bytes of stored messages that are read of a session."""
 
 
-def with_history(query: RenderQuery, store: Readable) -> RenderQuery:
+def with_history(query: RenderQuery, sessions: Sessions, usual: HistorySettings) -> RenderQuery:
     """The rendering with the messages that its session names; untouched where it names none.
 
-    A recall in that session leaves out as many turns as are shown, unless it says otherwise.
+    A recall in that session leaves out as many turns as are shown, unless it says otherwise. `usual` is what the
+    project sets for itself.
 
     Raises: SessionNotFound.
     """
     asked = query.session
     if asked is None:
         return query
-    shown = _shown(query, asked, store)
+    shown = _shown(query, asked, sessions, usual)
     recall = query.recall
     if recall is not None and recall.session_id == asked.session_id and recall.window_turns is None:
         recall = structs.replace(recall, window_turns=sum(message.role is PromptRole.USER for message in shown))
     return replace(query, session=None, history=shown, recall=recall)
 
 
-def _shown(query: RenderQuery, asked: HistoryQuery, store: Readable) -> tuple[PromptMessage, ...]:
+def _shown(
+    query: RenderQuery, asked: HistoryQuery, sessions: Sessions, usual: HistorySettings
+) -> tuple[PromptMessage, ...]:
     """The newest messages; of a session that holds the current one already, those before it."""
-    sessions, said = store.sessions, store.generation(query.project).settings.history
     known = None
     if query.current is not None and query.current.id:
         known = sessions.message(query.project, asked.session_id, query.current.id)
     before = None if known is None else known.position
-    most_messages = _first_said(asked.max_messages, said.max_messages, HISTORY_MESSAGES)
+    most_messages = _first_said(asked.max_messages, usual.max_messages, HISTORY_MESSAGES)
     page = sessions.before(query.project, asked.session_id, before, most_messages, _MOST_BYTES)
-    page = newest_within(page, _first_said(asked.max_characters, said.max_characters, HISTORY_CHARACTERS))
+    page = newest_within(page, _first_said(asked.max_characters, usual.max_characters, HISTORY_CHARACTERS))
     return tuple(
         PromptMessage(id=message.id, role=message.role, content=message.content, send_time=message.send_time)
         for message in page.messages

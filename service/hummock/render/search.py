@@ -131,6 +131,7 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
         filter=where,
         as_of=query.as_of,
         min_seq=query.min_seq,
+        allow_stale=query.allow_stale,
         until_s=query.until_s,
         time_zone=query.time_zone,
         full=True,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hummock.core.deadline import then
-from hummock.core.errors import InvalidRequest, ProjectNotFound, SeqNotReached, StoreUnreachable
+from hummock.core.errors import InvalidRequest, ProjectNotFound
 from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
 from hummock.core.recall import RecallQuery
-from hummock.core.render import Rendered, Searched
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.call import CallContext, SecondHalf, inside, project_read
 from hummock.rpc.recall_messages import (
@@ -32,62 +29,19 @@ from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
 
 if TYPE_CHECKING:  # a reader has nothing but its recall, and loads nothing else
     from hummock.recall.cache import Answer, CachedRecall
-    from hummock.render.pipeline import Render
-    from hummock.render.search import Search
     from hummock.rpc.methods import UseCases
 
 _FILTER = "filter."
 _TUNING = "tuning."
 
-Given = TypeVar("Given")
 Batch = pb.LearnRequest | pb.LearnTurnRequest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FromMemory:
-    """Givens from memory with the data read last, and marks each answer as stale."""
-
-    away: Callable[[], StoreUnreachable | None]
-    """Why the store cannot be reached; None while it can, as far as is known."""
-    recall: CachedRecall
-    render: Render
-    search: Search
-
-
-def answered(
-    from_memory: FromMemory | None,
-    fresh: Callable[[], Given],
-    stale: Callable[[FromMemory], Given],
-    *,
-    is_allowed: bool,
-) -> Given:
-    """The store's answer, or one from memory if the store cannot be reached and the caller allows it.
-
-    Once the store is known to be away, calls do not wait for it.
-
-    Raises: StoreUnreachable: nothing answers; and what the store's answer raises.
-    """
-    if from_memory is None or not is_allowed:
-        return fresh()
-    away = from_memory.away()
-    if away is None:
-        try:
-            return fresh()
-        except StoreUnreachable as error:
-            away = error
-    try:
-        return stale(from_memory)
-    except (SeqNotReached, StoreUnreachable) as error:
-        raise away from error
 
 
 class RecallServicer:
     """Recall alone, which a reader answers as well."""
 
-    def __init__(self, recall: CachedRecall, from_memory: FromMemory | None = None) -> None:
-        """`from_memory` answers while the store cannot be reached; None where it always can."""
+    def __init__(self, recall: CachedRecall) -> None:
         self._recall = recall
-        self._from_memory = from_memory
 
     def Recall(self, request: recall_pb2.RecallRequest, call: CallContext) -> SecondHalf[recall_pb2.RecallResponse]:
         """Finds the memories that bear on a query: at once where that takes a moment, else on a worker."""
@@ -96,13 +50,7 @@ class RecallServicer:
         return partial(self._on_worker, request, query) if answer is None else _reply(request, answer)
 
     def _on_worker(self, request: recall_pb2.RecallRequest, query: RecallQuery) -> recall_pb2.RecallResponse:
-        answer = answered(
-            self._from_memory,
-            lambda: self._recall.answer(query),
-            lambda memory: memory.recall.answer(query),
-            is_allowed=request.allow_stale,
-        )
-        return _reply(request, answer)
+        return _reply(request, self._recall.answer(query))
 
 
 def _reply(request: recall_pb2.RecallRequest, answer: Answer) -> recall_pb2.RecallResponse:
@@ -116,25 +64,15 @@ class ContextServicer(RecallServicer):
     """Each method is a call of one use case."""
 
     def __init__(self, use_cases: UseCases) -> None:
-        super().__init__(use_cases.recall, use_cases.from_memory)
+        super().__init__(use_cases.recall)
         self._use_cases = use_cases
-        self._require = use_cases.projects.stored
+        self._require = use_cases.projects.require
 
     def Render(self, request: pb.RenderRequest, call: CallContext) -> pb.RenderResponse:
         """Writes a prompt section."""
         query = render_query(request, call.deadline.until_s)
-
-        def fresh() -> Rendered:
-            project_read(request, self._require)
-            return self._use_cases.render(query)
-
-        rendered = answered(
-            self._use_cases.from_memory,
-            fresh,
-            lambda memory: memory.render(query),
-            is_allowed=request.recall.allow_stale,
-        )
-        return render_response(query.project, rendered)
+        project_read(request, partial(self._require, allow_stale=request.recall.allow_stale))
+        return render_response(query.project, self._use_cases.render(query))
 
     def RenderTurn(self, request: pb.RenderTurnRequest, call: CallContext) -> SecondHalf[pb.RenderTurnResponse]:
         """Writes a turn's prompt; what counts it waits for the disk."""
@@ -166,15 +104,8 @@ class ContextServicer(RecallServicer):
     def Search(self, request: pb.SearchRequest, call: CallContext) -> pb.SearchResponse:
         """Searches code and knowledge together."""
         query = search_query(request, call.deadline.until_s)
-
-        def fresh() -> Searched:
-            project_read(request, self._require)
-            return self._use_cases.search(query)
-
-        searched = answered(
-            self._use_cases.from_memory, fresh, lambda memory: memory.search(query), is_allowed=request.allow_stale
-        )
-        return search_response(searched)
+        project_read(request, partial(self._require, allow_stale=request.allow_stale))
+        return search_response(self._use_cases.search(query))
 
     def Explain(self, request: explain_pb2.ExplainRequest, call: CallContext) -> explain_pb2.ExplainResponse:
         """Says why a recall brings back a memory, or does not."""

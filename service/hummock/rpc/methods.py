@@ -28,7 +28,7 @@ from hummock.render.pipeline import Render
 from hummock.render.search import Search
 from hummock.rpc.admin_service import AdminServicer
 from hummock.rpc.admission import Load
-from hummock.rpc.context_service import ContextServicer, FromMemory
+from hummock.rpc.context_service import ContextServicer
 from hummock.rpc.dispatch import InFlight, Methods, method
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
@@ -50,8 +50,6 @@ class UseCases:
     learn: Learn
     learn_turn: LearnTurn
     search: Search
-    from_memory: FromMemory | None
-    """Recalls, renderings and searches while the store cannot be reached; None where it always can."""
     explain: Explain
     feedback: Feedback
     garden: Garden

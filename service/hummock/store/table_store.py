@@ -7,7 +7,6 @@ from concurrent.futures import Future
 
 from hummock.core.project import DeletedProject, StoreStatus
 from hummock.ports.claims import Claims
-from hummock.ports.store import LastSeen
 from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.settled_clock import SettledClock
 from hummock.store.store_reads import StoreReads
@@ -30,13 +29,7 @@ class ReadOnlyStore(StoreReads):
 
 
 class WritableStore(StoreReads):
-    """The implementation of `ports.Store`; the opening of each engine makes it.
-
-    Attributes:
-        last_seen: What is in memory of a store that may be out of reach; None where none is ever.
-    """
-
-    last_seen: LastSeen | None = None
+    """The implementation of `ports.Store`; the opening of each engine makes it."""
 
     def __init__(
         self,

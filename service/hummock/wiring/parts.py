@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from hummock import models
 from hummock.access.authenticator import Authenticator
 from hummock.config import LlmSettings, Settings
-from hummock.core.recall import CrossEncoding, Degradation, IntentMode
+from hummock.core.recall import CrossEncoding, IntentMode
 from hummock.ports.models import Clock, Embedder, Reranker
-from hummock.ports.store import LastSeen, Recallable
+from hummock.ports.store import Reads
 from hummock.recall.cache import CachedRecall
 from hummock.recall.intent import AskIntent
 from hummock.recall.pipeline import Recall
 from hummock.recall.rerank import CrossEncode
-from hummock.recall.stale import stale_note
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.listening import exposure_of, parse_address
 from hummock.rpc.server import Access
@@ -59,11 +58,10 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalls:
-    """Recall of the store; the same with answers kept for those who ask again; that of what was seen last of it."""
+    """Recall of the store, and the same with answers kept for those who ask again."""
 
     uncached: Recall
     cached: CachedRecall
-    from_memory: CachedRecall | None
 
 
 def access_of(settings: Settings) -> Access:
@@ -109,31 +107,23 @@ def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.E
 @contextmanager
 def recalling(
     settings: Settings,
-    memories: Recallable,
+    memories: Reads,
     embedder: Embedder,
     clock: Clock,
     say: Say,
     want: Callable[[str, Sequence[int]], None] | None = None,
-    last_seen: LastSeen | None = None,
 ) -> Iterator[Recalls]:
     """Recall as the settings have it.
 
-    `want` is told which memories that wait for their vectors somebody asks about. `last_seen` is what is in memory of
-    memories that may be out of reach.
+    `want` is told which memories that wait for their vectors somebody asks about.
     """
     reranker, mode = _open_reranker(settings, clock, say), CrossEncoding[settings.cross_encoder.upper()]
     with _ask_intent(settings, clock, say) as ask_intent:
-
-        def recall_of(
-            some: Recallable, lacking: Callable[[str, int], Degradation] | None = None
-        ) -> tuple[Recall, CachedRecall]:
-            cross_encode = CrossEncode(some, reranker, mode, clock)
-            recall = Recall(some, embedder, clock, cross_encode, ask_intent, None if lacking else want, lacking)
-            return recall, CachedRecall(recall, some, embedder.space.id, clock, recall.is_inline)
-
-        uncached, cached = recall_of(memories)
-        from_memory = None if last_seen is None else recall_of(last_seen, stale_note(last_seen))[1]
-        yield Recalls(uncached=uncached, cached=cached, from_memory=from_memory)
+        cross_encode = CrossEncode(reranker, mode, clock)
+        recall = Recall(embedder, clock, cross_encode, ask_intent, want)
+        yield Recalls(
+            uncached=recall, cached=CachedRecall(recall, memories, embedder.space.id, clock, recall.is_inline)
+        )
 
 
 def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:

@@ -49,7 +49,6 @@ from hummock.render.pipeline import Render
 from hummock.render.search import Search, SearchTrails
 from hummock.render.turn import RenderTurn
 from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.context_service import FromMemory
 from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress, parse_address
 from hummock.rpc.methods import UseCases
@@ -274,9 +273,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         stack.enter_context(closing(Expiry(opened))).start()
         forget, sessions = Forget(opened), Sessions(opened, clock, make_id)
         stack.enter_context(closing(Retention(opened, forget, sessions, clock))).start()
-        recalls = stack.enter_context(
-            recalling(settings, opened, embedder, clock, say, backfill.want, opened.last_seen)
-        )
+        recalls = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
         uncached, recall = recalls.uncached, recalls.cached
         entries, find_references = Entries(opened), ProjectReferences()
         render_turn = RenderTurn(opened, entries, find_references)
@@ -284,14 +281,6 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         background, learner_status = stack.enter_context(_background(settings, opened, learn_with, clock, say))
         observe = Observe(opened, background.seen)
         trails = SearchTrails(clock.monotonic)
-        from_memory = None
-        if opened.last_seen is not None and recalls.from_memory is not None:
-            from_memory = FromMemory(
-                away=opened.last_seen.away,
-                recall=recalls.from_memory,
-                render=Render(recalls.from_memory, opened.last_seen, counter, clock, render_turn),
-                search=Search(recalls.from_memory, trails),
-            )
 
         def follow(follower: Callable[[str, int], None]) -> None:
             opened.follow(follower)
@@ -299,11 +288,10 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
 
         yield UseCases(
             recall=recall,
-            render=Render(recall, opened, counter, clock, render_turn),
+            render=Render(recall.within, opened, counter, clock, render_turn),
             learn=Learn(opened, embedder, preparation, clock, backfill.wake),
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
             search=Search(recall, trails),
-            from_memory=from_memory,
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             feedback=Feedback(opened),
             garden=Garden(opened, preparation, clock),

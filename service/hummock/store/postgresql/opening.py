@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from hummock.core.embedding import EmbeddingSpace
+from hummock.core.errors import SeqNotReached, StoreUnreachable
 from hummock.ports.claims import Claims
 from hummock.ports.models import Clock
-from hummock.ports.store import Generation
+from hummock.ports.store import Snapshot
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.postgresql.claims import LeasedClaims
 from hummock.store.postgresql.connections import Connections
 from hummock.store.postgresql.database import Database, recorded_directory, recorded_model
 from hummock.store.postgresql.freshness import FreshProjects
-from hummock.store.postgresql.last_seen import SeenReads
+from hummock.store.postgresql.last_seen import StaleSnapshot, not_here
 from hummock.store.postgresql.listener import Listener
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.postgresql.seen_views import SeenViews
@@ -75,10 +77,11 @@ def open_shared_store(
         raise
 
 
+Read = TypeVar("Read")
+
+
 class SharedStore(WritableStore):
     """A store whose database other services write to as well; made by `open_shared_store`."""
-
-    last_seen: SeenReads
 
     def __init__(
         self,
@@ -93,13 +96,42 @@ class SharedStore(WritableStore):
         clock: SettledClock,
     ) -> None:
         super().__init__(database, projects, views, writer, requests, room, room, claims, clock)
-        self.last_seen = SeenReads(database, views, recent, projects.term_numbers, self._halves, projects.now)
+        self._database = database
+        self._seen = views
+        self._recent_reads = recent
         self._listener = Listener(database, self._seqs)
         self._listener.follow(views.reach)
 
-    def inline_generation(self, project: str) -> Generation | None:
-        """Always None: to see writes of other services takes a round trip, and the event loop must not wait."""
-        return None
+    def read(
+        self, project: str, work: Callable[[Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
+    ) -> Read:
+        """What the work makes of a project; once the database is known to be away, who allows it does not wait."""
+        if not allow_stale:
+            return super().read(project, work, min_seq=min_seq)
+        away: StoreUnreachable | None = self._database.away
+        if away is None:
+            try:
+                return super().read(project, work, min_seq=min_seq)
+            except StoreUnreachable as error:
+                away = error
+        try:
+            seen = self.last_seen(project)
+            seen.require(min_seq)
+            return work(seen)
+        except (SeqNotReached, StoreUnreachable) as error:
+            raise away from error
+
+    def read_at_once(self, project: str, work: Callable[[Snapshot], Read | None]) -> None:
+        """Returns None: to see writes of other services takes a round trip, and the event loop must not wait."""
+
+    def last_seen(self, project: str) -> StaleSnapshot:
+        """What is in memory of a project. Raises: StoreUnreachable: nothing is."""
+        seen = self._seen.seen(project)
+        if seen is None:
+            raise not_here(self._database)
+        view, age_s = seen
+        timely = view.at(self._projects.now())
+        return StaleSnapshot(timely, age_s, self._projects, self._database, self._recent_reads, self._halves)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Tells of every write of every service; of those of this one twice."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from hummock.core import facets
 from hummock.core.memory import CodeFragment, Memory, MemoryKind, Payload
-from hummock.ports.store import Neighbours
+from hummock.ports.store import Neighbours, Outdated
 from hummock.store.search.filters import holding
-from hummock.store.views.stored import Outdated, Records, StoredProject
+from hummock.store.views.stored import Records, StoredProject
 from hummock.store.views.view import ProjectView
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.facets import Stars
-from hummock.store.views.stored import Outdated, StoredProject
+from hummock.ports.store import Outdated
+from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
 
 

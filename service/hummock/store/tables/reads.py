@@ -290,6 +290,22 @@ class TableProject(DecodesRecords):
         found = self._decoded(doc, memory, payload if full else None)
         return None if found.expire_time is not None and found.is_over(self._now()) else found
 
+    def named(self, memory_ids: Sequence[str], *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none. Raises: MemoryDamaged."""
+        self.prefetch_named(memory_ids, full=full)
+        return [self._named(memory_id, full=full) for memory_id in memory_ids]
+
+    def _named(self, memory_id: str, *, full: bool) -> Memory | None:
+        doc = doc_of(self.txn, self._tables, self.number, memory_id)
+        try:
+            memory = None if doc is None else self.memory(doc, full=full)
+        except MemoryDamaged as error:
+            raise MemoryDamaged(memory_id, error.doc) from error
+        # An id that leads to another memory is as damaged as its record would be.
+        if doc is not None and memory is not None and memory.id != memory_id:
+            raise MemoryDamaged(memory_id, doc)
+        return memory
+
     def memories_behind(self, after: int, *, full: bool, newest_first: bool) -> Iterator[tuple[int, Memory]]:
         """Documents and their memories behind a document (0: the first), upwards or downwards.
 

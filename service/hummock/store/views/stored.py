@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
+from hummock.ports.store import Outdated
 from hummock.store.views.forward_lists import ForwardLists
 from hummock.store.views.growing import Growing
 
@@ -24,8 +25,8 @@ Records = tuple[bytes, bytes]
 Present = TypeVar("Present")
 
 
-class Outdated(Exception):
-    """A view names what has been removed since: what was asked of it is asked again of a newer one."""
+class DamageMet(Outdated):
+    """A memory that a view names is damaged: the view is to be loaded anew, without it."""
 
 
 class ProjectGone(Outdated):

@@ -9,9 +9,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.ports.store import Outdated
 from hummock.store.views.columns import Columns
 from hummock.store.views.row_codec import id_hash
-from hummock.store.views.stored import Outdated, StoredProject
+from hummock.store.views.stored import StoredProject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

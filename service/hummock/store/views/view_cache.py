@@ -109,14 +109,6 @@ class ViewCache:
                 self.forget(project)
         return view
 
-    def lagging_view(self, project: str) -> ProjectView | None:
-        """The view, perhaps without the newest writes of other processes; whoever reads it checks for them."""
-        return self.view(project)
-
-    def has_all(self, view: ProjectView) -> bool:
-        """Whether a `lagging_view` has all that was written before this is asked. Raises: ProjectGone."""
-        return True
-
     def number_of(self, project: str) -> int | None:
         """The project's number, that of its view where it is in memory; None when there is no such project."""
         entry = self._entries.get(project)
@@ -346,15 +338,6 @@ class ForeignViews(ViewCache):
             # Whoever reads it tries again, and is told.
             with suppress(StoreUnreachable):
                 self.newer_view(project)
-
-    def lagging_view(self, project: str) -> ProjectView | None:
-        """A view that was not checked for being the newest, which saves a transaction."""
-        entry = self._entries.get(project)
-        return (None if entry is None else self._used(entry)) or self.view(project)
-
-    def has_all(self, view: ProjectView) -> bool:
-        """Whether the store has no newer write. Raises: ProjectGone."""
-        return self._projects.seq(view.number) == view.seq
 
     def _is_newest(self, entry: ViewEntry) -> bool:
         """Compare with the sequence number in the store, as this process does not count the commits of others."""

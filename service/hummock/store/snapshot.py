@@ -1,0 +1,259 @@
+"""One project at one moment: its view in memory, and a transaction that begins when something is read from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
+from hummock.core.errors import SeqNotReached
+from hummock.core.memory import Memory, MemoryKind
+from hummock.core.project import NO_NAMES, GivenNames, Project
+from hummock.core.settings import NO_SETTINGS
+from hummock.ports.store import Neighbours, Outdated
+from hummock.store.errors import MemoryDamaged
+from hummock.store.search.crossing import foreign_count
+from hummock.store.search.halves import Halves
+from hummock.store.search.neighbours import neighbours_of
+from hummock.store.search.search import Search, held_behind, holders, rarest
+from hummock.store.tables import record_codec
+from hummock.store.tables.engine import Engine
+from hummock.store.tables.reads import TableProject, doc_of
+from hummock.store.tables.stored_projects import TableProjects
+from hummock.store.views.stored import DamageMet, StoredProject
+from hummock.store.views.view import ProjectView
+
+Found = TypeVar("Found")
+
+
+class Snapshot:
+    """A `ports.Snapshot`. For one thread, and until the `with` block ends in which it is used.
+
+    The transaction may see later writes than the view. What the view names never changes, so that they differ in
+    nothing but memories that were removed in between: a read that meets one raises Outdated, and whoever gave the
+    snapshot out repeats the work with a newer one.
+    """
+
+    __slots__ = (
+        "_engine",
+        "_halves",
+        "_is_last",
+        "_opened",
+        "_projects",
+        "_tables",
+        "_view",
+        "content_seq",
+        "expired_at",
+        "seq",
+        "settings",
+        "stale_s",
+    )
+
+    def __init__(
+        self, view: ProjectView, projects: TableProjects, engine: Engine, halves: Halves, *, is_last: bool = False
+    ) -> None:
+        """A snapshot.
+
+        Args:
+            view: The project without what has expired.
+            projects: Those of the engine.
+            engine: The open directory, or database.
+            halves: Threads for searches.
+            is_last: Whether memories that are missing are left out, since the work will not be repeated.
+        """
+        self._view = view
+        self._projects = projects
+        self._engine = engine
+        self._halves = halves
+        self._is_last = is_last
+        self._opened = ExitStack()
+        self._tables: TableProject | None = None
+        self.seq, self.content_seq = view.seq, view.content_seq
+        self.settings = view.settings
+        self.expired_at = view.expired_at
+        self.stale_s: float | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._opened.__exit__(*error)
+
+    @property
+    def stored(self) -> TableProject:
+        """The project's tables."""
+        if self._tables is None:
+            self._tables = self._opened.enter_context(self._projects.reading(self._view.number, self._view.seq))
+        return self._tables
+
+    def search(self, queries: Sequence[GroupQuery]) -> Gathered:
+        """The candidates of each query."""
+        return self.of(lambda view, stored: Search(view, stored, self._halves).gather(queries))
+
+    def standing(self, query: GroupQuery, memory_id: str) -> Standing | None:
+        """The place of one memory among all that pass the query's filter; None where there is no such memory."""
+
+        def read(view: ProjectView, stored: TableProject) -> Standing | None:
+            doc = doc_of(stored.txn, self._engine.tables, stored.number, memory_id)
+            if doc is None:
+                return None
+            ordinals = view.columns.ordinals(np.array([doc], np.int64))
+            if not len(ordinals):
+                if stored.memory(doc, full=False) is None:
+                    return None
+                raise Outdated
+            return Search(view, stored, self._halves).standing(query, int(ordinals[0]))
+
+        return self.of(read)
+
+    def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
+        """Those of the terms that the fewest memories hold, at most `most`."""
+        return rarest(self._view, self.stored, terms, most)
+
+    def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
+        """Number of memories that hold each term."""
+        return holders(self._view, self.stored, terms)
+
+    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+        """Terms that begin with the prefix, and the number of memories that hold each."""
+        return held_behind(self._view, self.stored, prefix, most)
+
+    def holds_any(self, terms: Sequence[str]) -> bool:
+        """Whether a memory holds, or once held, one of the terms."""
+        return self._projects.knows_any_term(self._view.number, terms) or self.stored.has_any_term(terms)
+
+    def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
+        """Number of memories of these kinds that may be in another language."""
+        return foreign_count(self._view, kinds, mark)
+
+    def given_names(self) -> GivenNames:
+        """Names of the project's domains and entries."""
+        known = self._view.given_names.known
+        return self.of(lambda view, stored: view.given_names.get(view.columns, stored)) if known is None else known
+
+    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """The memories of these numbers, in order; None for one that was removed after the snapshot was taken."""
+
+        def read(view: ProjectView, stored: TableProject) -> list[Memory | None]:
+            stored.prefetch(docs, full=full, keep=True)
+            found = [stored.memory(doc, full=full) for doc in docs]
+            if None in found and not self._is_last:
+                raise Outdated
+            return found
+
+        return self.of(read)
+
+    def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """Ids of the memories that replace each of these, where there are any."""
+        return self.of(lambda view, stored: replacements(view, stored, memory_ids))
+
+    def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
+        """Neighbours of each of these memories in its session or file."""
+        return self.of(lambda view, stored: neighbours_of(view, stored, docs, count, full=full, most_bytes=most_bytes))
+
+    def damaged(self) -> int:
+        """Number of memories known to be damaged."""
+        return len(self._engine.damage.of(self._view.number)) if self._engine.damage.is_any else 0
+
+    def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
+        """The memories with these ids, with their payloads; None where there is none."""
+        return self.stored.named(memory_ids, full=True)
+
+    def project(self) -> Project | None:
+        """What is recorded of the project."""
+        return record_codec.project_of(self.stored.record(), self._engine.space.id)
+
+    def require(self, min_seq: int) -> None:
+        """Raises: SeqNotReached: the project has not accepted so many writes."""
+        if self.seq < min_seq:
+            raise SeqNotReached(min_seq, self.seq)
+
+    def of(self, read: Callable[[ProjectView, TableProject], Found]) -> Found:
+        """What is read of the view with its tables."""
+        try:
+            return read(self._view, self.stored)
+        except MemoryDamaged as error:
+            raise DamageMet from error
+
+
+def replacements(view: ProjectView, stored: StoredProject, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Ids of the memories that replace each of these, where there are any. Raises: Outdated."""
+    superseded, ids, wanted = view.superseded(stored), view.columns.ids, set(memory_ids)
+    by = {} if superseded is None else superseded.by
+    return {ids[old]: tuple(ids[one] for one in new) for old, new in by.items() if ids[old] in wanted}
+
+
+class NoProject:
+    """A `ports.Snapshot` of a project that does not exist."""
+
+    seq = content_seq = 0
+    expired_at = 0.0
+    settings = NO_SETTINGS
+    stale_s: float | None = None
+
+    def __init__(self, dim: int) -> None:
+        """`dim` is that of the store's vectors."""
+        self._dim = dim
+
+    def search(self, queries: Sequence[GroupQuery]) -> Gathered:
+        """Nothing."""
+        empty = tuple(Candidates.empty(query.name, self._dim) for query in queries)
+        return Gathered(seq=0, content_seq=0, groups=empty)
+
+    def standing(self, query: GroupQuery, memory_id: str) -> None:
+        """None."""
+
+    def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
+        """The first of the terms."""
+        return tuple(terms[:most])
+
+    def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
+        """0 for each."""
+        return (0,) * len(terms)
+
+    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+        """Nothing."""
+        return {}
+
+    def holds_any(self, terms: Sequence[str]) -> bool:
+        """False."""
+        return False
+
+    def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
+        """0."""
+        return 0
+
+    def given_names(self) -> GivenNames:
+        """None."""
+        return NO_NAMES
+
+    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """None for each."""
+        return [None] * len(docs)
+
+    def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """Nothing."""
+        return {}
+
+    def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
+        """None beside any."""
+        return [Neighbours()] * len(docs)
+
+    def damaged(self) -> int:
+        """0."""
+        return 0
+
+    def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
+        """None for each."""
+        return [None] * len(memory_ids)
+
+    def project(self) -> None:
+        """None."""
+
+    def require(self, min_seq: int) -> None:
+        """Raises: SeqNotReached."""
+        if min_seq > 0:
+            raise SeqNotReached(min_seq, 0)
