@@ -77,6 +77,7 @@ LONG = (
     "tests/models/test_pull.py",
     "tests/once",
     "tests/ports/test_store_reads.py",
+    "tests/observe/test_spans.py",
     "tests/postgresql",
     "tests/recall/test_names_at_scale.py",
     "tests/rpc/test_buf_curl.py",
@@ -97,7 +98,6 @@ LONG = (
     "tests/store/test_many_projects.py",
     "tests/store/test_room.py",
     "tests/store/test_saved_views.py",
-    "tests/traces",
     "tests/weight",
 )
 """Paths, or how they begin, of tests that build a client, drive a browser, start, stop or kill a process, wait by the

@@ -18,11 +18,11 @@ from typing import IO
 import grpc
 
 from hummock.config import Settings, load_settings
+from hummock.observe.ledger import ledgers_with
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import Access, Server
-from hummock.wiring.activity import counting
 from hummock.wiring.service import open_use_cases
 from hummock_client.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
@@ -83,7 +83,7 @@ def settings(data_dir: Path, models_dir: Path, model: str, **more: object) -> Se
 def in_thread(chosen: Settings) -> Iterator[Stubs]:
     """The service in a thread of this process; stopped, and its directory released, at exit."""
     with (
-        counting(chosen) as ledgers,
+        ledgers_with(chosen.readers) as ledgers,
         open_use_cases(chosen, say=lambda line: None) as use_cases,
         ThreadPoolExecutor(chosen.workers) as reads,
         ThreadPoolExecutor(8) as writes,

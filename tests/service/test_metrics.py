@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from hummock.core.activity import Activity
 from hummock.core.errors import StartError
 from hummock.core.project import ServiceStatus
-from hummock.metrics.page import metrics_page
-from hummock.metrics.state import StateCollector
+from hummock.observe.ledger import numbers_of
+from hummock.observe.page import StateCollector, metrics_page
 from hummock_client import Client
 from hummock_client.errors import HummockCallError
 from hummock_client.v1 import memory_service_pb2 as memory
@@ -148,7 +148,8 @@ def test_a_port_that_is_taken_is_said() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         said = f"metrics_port {port} of 127.0.0.1 cannot be used: Address already in use"
-        with pytest.raises(StartError, match=said), metrics_page(port, StateCollector(_nobody, dict, _nothing)):
+        state = StateCollector(_nobody, dict, _nothing, lambda: numbers_of([]))
+        with pytest.raises(StartError, match=said), metrics_page(port, state):
             pass
 
 

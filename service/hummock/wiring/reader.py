@@ -13,16 +13,15 @@ from threadpoolctl import threadpool_limits
 
 from hummock import models, store
 from hummock.config import Settings
+from hummock.observe.ledger import ledger_of_reader
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import Address, parse_address
 from hummock.rpc.reader import serve_recalls
 from hummock.rpc.readers import BEAT_S
-from hummock.wiring.activity import ledger_of_reader, loading
-from hummock.wiring.metrics import meters_of_reader
+from hummock.wiring.observing import loading, tracing
 from hummock.wiring.parts import Say, SystemClock, access_of, choose_model, collect_garbage_seldom, recalling
 from hummock.wiring.parts import warm as warm_texts
-from hummock.wiring.traces import tracing
 
 Where = tuple[str, str, int | None]
 """The address to listen on, that of the service, and the descriptor of the memory to count in, if there is one."""
@@ -92,7 +91,7 @@ def _answer(
     ):
         reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
         lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads, stream=reads)
-        access.interceptor.meters = (ledger, *meters_of_reader(settings), *traced)
+        access.interceptor.meters = (ledger, *traced)
         collect_garbage_seldom()
         beating: list[asyncio.Task[None]] = []
 

@@ -40,6 +40,7 @@ from hummock.memories.messages import Messages
 from hummock.memories.preparation import Preparation
 from hummock.memories.retention import Expiry, Retention
 from hummock.memories.sessions import Sessions
+from hummock.observe.ledger import ledgers_with
 from hummock.ports.models import Clock, KeywordLearner, LlmUsage
 from hummock.projects.projects import Projects, Status
 from hummock.projects.projects import Settings as ProjectsSettings
@@ -57,9 +58,8 @@ from hummock.rpc.server import Access
 from hummock.rpc.server import serve as serve_calls
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring import stores
-from hummock.wiring.activity import counting, loading
 from hummock.wiring.console_process import console_beside
-from hummock.wiring.metrics import counting_together, metering
+from hummock.wiring.observing import loading, metrics_shown, tracing
 from hummock.wiring.parts import (
     Say,
     SystemClock,
@@ -73,7 +73,6 @@ from hummock.wiring.parts import (
     slow_s_of,
 )
 from hummock.wiring.parts import warm as warm_texts
-from hummock.wiring.traces import tracing
 
 if TYPE_CHECKING:
     from hummock.rpc.json_http import JsonHttp
@@ -122,8 +121,7 @@ def serve(
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
     with (
-        counting_together(settings),
-        counting(settings) as ledgers,
+        ledgers_with(settings.readers) as ledgers,
         _inside(settings) as inside,
         _json_http(settings, access) as http,
         console_beside(settings.console_port, say) as console,
@@ -137,9 +135,9 @@ def serve(
         def activity() -> Activity:
             return ledgers.activity(use_cases.load(), lanes.load(), readers.processes.living() if readers else 0)
 
-        metered = watching.enter_context(metering(settings, use_cases, lanes, activity, say))
+        watching.enter_context(metrics_shown(settings, use_cases, lanes, activity, ledgers, say))
         traced = watching.enter_context(tracing(settings, access.interceptor, say))
-        access.interceptor.meters = (ledgers.own, *metered, *traced)
+        access.interceptor.meters = (ledgers.own, *traced)
         collect_garbage_seldom()
         asyncio.run(
             serve_calls(

@@ -15,12 +15,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from hummock.rpc.interceptor import stage_name
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_service_pb2 as memory
+from tests.observe.collector import Collector, collecting
 from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
 from tests.service.test_json_http import post
 from tests.service.test_metrics import free_port
-from tests.traces.collector import Collector, collecting
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = "b7ad6b7169203331"

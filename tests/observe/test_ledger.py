@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.activity.ledger import BUCKETS, LEDGER_BYTES, OTHER, STEP_S, WINDOW_STEPS, Ledger, bucket_of, time_of
-from hummock.activity.summary import summed
 from hummock.core.activity import Activity, MethodActivity, ProcessLoad
+from hummock.observe.ledger import (
+    BUCKETS,
+    LEDGER_BYTES,
+    OTHER,
+    STEP_S,
+    WINDOW_STEPS,
+    Ledger,
+    bucket_of,
+    summed,
+    time_of,
+)
 from hummock.rpc.interceptor import EndedCall
 from hummock_client.v1 import recall_pb2
 

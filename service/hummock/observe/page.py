@@ -1,29 +1,87 @@
-"""The state of a service as gauges, read when somebody asks."""
+"""The page that Prometheus reads, on a port of its own that this machine alone reaches.
+
+It tells calls as counts and times, and the state of the service; no content, no names of projects.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Final, TypeAlias
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from hummock.core.activity import Activity, ProcessLoad
+from hummock.core.errors import StartError
 from hummock.core.project import EmbeddingStatus, LearnerStatus, ServiceStatus, StoreStatus
+from hummock.observe.ledger import CALL_S, METHODS, REASONS, STAGE_S, STATUSES
 from hummock.rpc.admission import Load
+from hummock.rpc.interceptor import stage_name
+from hummock_client.v1 import recall_pb2
+
+HOST: Final = "127.0.0.1"
 
 Loads: TypeAlias = Callable[[], Mapping[str, Load]]
 """The load of each lane, by its name."""
+Numbers: TypeAlias = NDArray[np.void]
+"""The numbers of all ledgers, one `ledger.LAYOUT` a process."""
+
+_METHOD: Final = ("grpc_service", "grpc_method")
+"""Labels, named as gRPC's own interceptors of other languages name them."""
+_METHODS: Final = [method.removeprefix("/").rsplit("/", 1) for method in METHODS]
+
+
+@contextmanager
+def metrics_page(port: int, state: StateCollector) -> Iterator[str]:
+    """The page, for as long as a block runs; its address.
+
+    Args:
+        port: Of loopback; 0 takes a free one.
+        state: Asked each time that somebody reads the page.
+
+    Raises: StartError.
+    """
+    page = CollectorRegistry()
+    ProcessCollector(registry=page)
+    page.register(state)
+    try:
+        server, thread = start_http_server(port, HOST, page)
+    except OSError as error:
+        raise StartError(f"metrics_port {port} of {HOST} cannot be used: {error.strerror}") from error
+    try:
+        yield f"http://{HOST}:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 class StateCollector(Collector):
-    """What a service says of itself, and how busy its lanes are. Asked on a thread of Prometheus."""
+    """What a service has done and says of itself, and how busy it is. Asked on a thread of Prometheus."""
 
-    def __init__(self, status: Callable[[], ServiceStatus], loads: Loads, activity: Callable[[], Activity]) -> None:
-        """Asks these: the status, the load of this process's lanes, and what all processes do."""
+    def __init__(
+        self,
+        status: Callable[[], ServiceStatus],
+        loads: Loads,
+        activity: Callable[[], Activity],
+        numbers: Callable[[], Numbers],
+    ) -> None:
+        """Asks these: the status, the load of this process's lanes, what all processes do, and what they counted."""
         self._status = status
         self._loads = loads
         self._activity = activity
+        self._numbers = numbers
 
     def describe(self) -> Iterator[Metric]:
         """None ahead of time: registering need not ask a service that has not begun."""
@@ -32,6 +90,7 @@ class StateCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All of it, as of one moment each."""
         status, activity = self._status(), self._activity()
+        yield from _calls(self._numbers())
         yield InfoMetricFamily("hummock", "What runs.", value={"version": status.version, "model": status.space.model})
         yield GaugeMetricFamily("hummock_uptime_seconds", "Since the service began.", value=status.uptime_s)
         yield GaugeMetricFamily("hummock_readers", "Reader processes that answer.", value=activity.process_count - 1)
@@ -57,6 +116,50 @@ class StateCollector(Collector):
             waiting.add_metric([lane], load.waiting)
         yield running
         yield waiting
+
+
+def _calls(numbers: Numbers) -> Iterator[Metric]:
+    """The calls of all processes that have ended."""
+    handled = CounterMetricFamily(
+        "grpc_server_handled", "Calls that have ended, by their status.", labels=(*_METHOD, "grpc_code")
+    )
+    statuses = numbers["statuses"].sum(axis=0)
+    for method, status in np.argwhere(statuses).tolist():
+        handled.add_metric((*_METHODS[method], STATUSES[status]), int(statuses[method, status]))
+    handling = "What calls took from their arrival to their answer; streams are left out."
+    waiting = "What calls waited before their work began; streams are left out."
+    stages = "What the stages of recalls took, cached answers as one stage."
+    failed = CounterMetricFamily(
+        "hummock_calls_failed", "Calls that failed, by the reason that their callers are told.", labels=("reason",)
+    )
+    degraded = CounterMetricFamily(
+        "hummock_recall_degraded", "What recalls had to leave out, by the reason.", labels=("reason",)
+    )
+    for name, count in zip(REASONS, numbers["reasons"].sum(axis=0).tolist(), strict=True):
+        if count:
+            failed.add_metric((name,), count)
+    for reason, count in enumerate(numbers["degradations"].sum(axis=0).tolist()):
+        if count:
+            name = recall_pb2.DegradationReason.Name(recall_pb2.DegradationReason.ValueType(reason))
+            degraded.add_metric((name.removeprefix("DEGRADATION_REASON_").lower(),), count)
+    yield handled
+    yield _filled(HistogramMetricFamily("grpc_server_handling_seconds", handling, labels=_METHOD), numbers, "took")
+    yield _filled(HistogramMetricFamily("hummock_queue_wait_seconds", waiting, labels=_METHOD), numbers, "waited")
+    yield _filled(HistogramMetricFamily("hummock_recall_stage_seconds", stages, labels=("stage",)), numbers, "stages")
+    yield failed
+    yield degraded
+
+
+def _filled(family: HistogramMetricFamily, numbers: Numbers, name: str) -> Metric:
+    """The family with the rows of a ledger's histogram that have counted anything."""
+    bounds = STAGE_S if name == "stages" else CALL_S
+    counts, sums = numbers[name].sum(axis=0), numbers[f"{name}_s"].sum(axis=0)
+    for row in np.flatnonzero(counts.any(axis=1)).tolist():
+        labels = (stage_name(recall_pb2.RecallStage.ValueType(row)),) if name == "stages" else _METHODS[row]
+        edges = (*(str(float(bound)) for bound in bounds), "+Inf")
+        cumulative = accumulate(counts[row].tolist())
+        family.add_metric(labels, list(zip(edges, cumulative, strict=True)), sum_value=float(sums[row]))
+    return family
 
 
 def _parts(load: ProcessLoad) -> Iterator[Metric]:
