@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.access import chain
-from hummock.access.audit import AuditFailed, AuditLog
-from hummock.access.chain import KEPT_FILES, NO_LINE, verify
+from hummock.access.audit import FILE_NAME, KEPT_FILES, NO_LINE, AuditFailed, AuditLog, files_of, hash_of, verify
 from hummock.core.errors import StartError
 
 
@@ -26,7 +24,7 @@ def written(directory: Path, count: int, **limits: int) -> AuditLog:
 
 
 def lines(directory: Path) -> list[bytes]:
-    return (directory / chain.FILE_NAME).read_bytes().splitlines(keepends=True)
+    return (directory / FILE_NAME).read_bytes().splitlines(keepends=True)
 
 
 def test_lines_have_numbers_times_and_the_hash_of_the_one_before(tmp_path: Path) -> None:
@@ -41,8 +39,8 @@ def test_lines_have_numbers_times_and_the_hash_of_the_one_before(tmp_path: Path)
         "ids": ["世界.0"],
         "before": NO_LINE,
     }
-    assert (second["n"], second["before"]) == (2, chain.hash_of(lines(tmp_path)[0]))
-    assert (tmp_path / chain.FILE_NAME).stat().st_mode & 0o777 == 0o600
+    assert (second["n"], second["before"]) == (2, hash_of(lines(tmp_path)[0]))
+    assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_log_that_nobody_touched_is_whole_over_restarts_and_files(tmp_path: Path) -> None:
@@ -52,7 +50,7 @@ def test_a_log_that_nobody_touched_is_whole_over_restarts_and_files(tmp_path: Pa
         written(tmp_path, 7, max_file_bytes=600).close()
     verdict = verify(tmp_path)
     assert (verdict.lines, verdict.first, verdict.last, verdict.problems) == (21, 1, 21, ())
-    assert len(chain.files_of(tmp_path)) > 3
+    assert len(files_of(tmp_path)) > 3
     assert verify(tmp_path, verdict.head).problems == ()
 
 
@@ -71,7 +69,7 @@ def test_what_is_done_to_a_line_is_found(tmp_path_factory: pytest.TempPathFactor
             kept.insert(at, kept[at])
         case _:
             kept[at], kept[at + 1] = kept[at + 1], kept[at]
-    (directory / chain.FILE_NAME).write_bytes(b"".join(kept))
+    (directory / FILE_NAME).write_bytes(b"".join(kept))
     assert verify(directory).problems
 
 
@@ -79,33 +77,33 @@ def test_that_the_last_lines_are_gone_is_seen_by_a_head_that_was_noted(tmp_path:
     """X12."""
     written(tmp_path, 5).close()
     head = verify(tmp_path).head
-    (tmp_path / chain.FILE_NAME).write_bytes(b"".join(lines(tmp_path)[:-2]))
+    (tmp_path / FILE_NAME).write_bytes(b"".join(lines(tmp_path)[:-2]))
     assert verify(tmp_path).problems == ()
     assert "lines were removed" in verify(tmp_path, head).problems[0]
 
 
 def test_a_file_that_is_missing_between_others_is_found(tmp_path: Path) -> None:
     written(tmp_path, 30, max_file_bytes=600).close()
-    full = chain.files_of(tmp_path)
+    full = files_of(tmp_path)
     full[1].unlink()
     assert "the line before it was removed" in verify(tmp_path).problems[0]
 
 
 def test_old_files_are_removed_and_the_rest_is_whole(tmp_path: Path) -> None:
     written(tmp_path, 60, max_file_bytes=300).close()
-    assert len(chain.files_of(tmp_path)) == KEPT_FILES
+    assert len(files_of(tmp_path)) == KEPT_FILES
     verdict = verify(tmp_path)
     assert verdict.problems == ()
     assert verdict.first > 1
     assert verdict.last == 60
     # Fewer than are kept: somebody removed them.
-    chain.files_of(tmp_path)[0].unlink()
+    files_of(tmp_path)[0].unlink()
     assert "were removed" in verify(tmp_path).problems[0]
 
 
 def test_what_a_power_cut_left_of_a_line_is_named_and_the_chain_goes_on(tmp_path: Path) -> None:
     written(tmp_path, 3).close()
-    file = tmp_path / chain.FILE_NAME
+    file = tmp_path / FILE_NAME
     file.write_bytes(file.read_bytes()[:-20])
     head = verify(tmp_path).head
     written(tmp_path, 2).close()
@@ -157,6 +155,6 @@ def test_what_cannot_be_made_durable_fails_and_breaks_no_chain(tmp_path: Path, m
 
 
 def test_a_place_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:
-    (tmp_path / chain.FILE_NAME).mkdir()
+    (tmp_path / FILE_NAME).mkdir()
     with pytest.raises(StartError, match="switch audit off"):
         AuditLog(tmp_path)

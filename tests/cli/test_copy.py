@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
 from hummock.cli.save import INTERRUPTED
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.files import DirectoryLock
 from hummock.store.moving.landing import Landing
 from tests.ports.asking import put
 from tests.store.opening import opened, opened_shared

@@ -22,8 +22,8 @@ from hummock import models
 from hummock.access.tokens import TokenFile
 from hummock.cli.main import app
 from hummock.core.access import Scope
-from hummock.store.lmdb.lock import DirectoryLock
-from hummock.store.upkeep.known_backups import KnownBackup, note_backup
+from hummock.store.lmdb.files import DirectoryLock
+from hummock.store.upkeep.backup import KnownBackup, note_backup
 from tests.cli import fake_service
 from tests.cli.fake_service import FakeService
 from tests.service.running import in_process

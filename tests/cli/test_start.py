@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.files import DirectoryLock
 from tests.cli.test_failures import python
 
 UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_settings", "safetensors", "tree_sitter")

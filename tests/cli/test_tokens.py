@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from hummock.access import chain
-from hummock.access.audit import AuditLog
+from hummock.access.audit import FILE_NAME, AuditLog
 from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.cli.main import app
@@ -64,7 +63,7 @@ def test_a_changed_line_of_the_audit_log_fails_the_command(tmp_path: Path) -> No
     assert whole.exit_code == 0
     head = whole.stdout.split()[-1]
     assert json.loads(run_on(tmp_path, "audit", "verify", "--json", "--head", head).stdout)["last"] == 3
-    file = tmp_path / chain.FILE_NAME
+    file = tmp_path / FILE_NAME
     file.write_bytes(file.read_bytes().replace(b'"b"', b'"x"'))
     broken = run_on(tmp_path, "audit", "verify", "--head", head)
     assert broken.exit_code == 1

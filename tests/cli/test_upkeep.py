@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.files import DirectoryLock
 from tests.store.opening import opened
 from tests.store.test_fsck import altered
 from tests.store.test_project_removal import fill

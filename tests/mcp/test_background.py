@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
-from hummock.store.lmdb.lock import LOCK_FILE, DirectoryLock
+from hummock.store.lmdb.files import LOCK_FILE, DirectoryLock
 from hummock_tools.cli import background
 from hummock_tools.cli.background import LOG_FILE, BackgroundService, NotStarted, can_be_started
 from tests.mcp.test_tools import answer, text_of

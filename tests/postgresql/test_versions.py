@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from hummock.core.errors import Unavailable
-from hummock.store.lmdb.claims import OnlyWriter
+from hummock.store.lmdb.opening import OnlyWriter
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.freshness import FreshProjects
@@ -20,8 +20,8 @@ from hummock.store.postgresql.schema import MIGRATIONS, Migration, SchemaNewer, 
 from hummock.store.postgresql.seen_views import SeenViews
 from hummock.store.settled_clock import SettledClock
 from hummock.store.tables.recent import RecentReads
-from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
+from hummock.store.write.writer import start_writer
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
 from tests.postgresql.leases import renew

@@ -13,8 +13,7 @@ import grpc
 import pytest
 from structlog.testing import capture_logs
 
-from hummock.access import chain
-from hummock.access.audit import AuditFailed, AuditLog
+from hummock.access.audit import FILE_NAME, AuditFailed, AuditLog, verify
 from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
@@ -34,7 +33,7 @@ DELETE_PROJECT = project_pb.DeleteProjectRequest(project="shop")
 
 
 def lines(directory: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (directory / chain.FILE_NAME).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (directory / FILE_NAME).read_text(encoding="utf-8").splitlines()]
 
 
 @contextmanager
@@ -94,8 +93,8 @@ def test_each_write_is_a_line_without_content_and_reads_are_none(tmp_path: Path)
     assert told[0]["counts"]["memories"] == 1
     assert told[1]["ids"] == ["a", "b"]
     assert told[1]["counts"]["deleted_count"] >= 1
-    assert "hunter2" not in (tmp_path / chain.FILE_NAME).read_text(encoding="utf-8")
-    assert chain.verify(tmp_path).problems == ()
+    assert "hunter2" not in (tmp_path / FILE_NAME).read_text(encoding="utf-8")
+    assert verify(tmp_path).problems == ()
 
 
 def test_a_stream_of_batches_is_one_line(tmp_path: Path) -> None:

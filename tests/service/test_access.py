@@ -18,7 +18,7 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock.access.chain import FILE_NAME
+from hummock.access.audit import FILE_NAME
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
 from hummock_client import Client, HummockCallError

@@ -37,7 +37,7 @@ from hummock.learning.log import record
 from hummock.ports.learning import LearningReader
 from hummock.ports.writes import UnitOfWork
 from hummock.store import WritableStore
-from hummock.store.lmdb.data_file import DATA_FILE
+from hummock.store.lmdb.files import DATA_FILE
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import Entry, write_request

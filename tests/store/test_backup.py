@@ -12,11 +12,10 @@ import pytest
 
 from hummock.core.memory import Filter
 from hummock.store.errors import BackupDamaged, DirectoryInUse, DirectoryUnusable, SchemaTooNew
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.files import DirectoryLock
 from hummock.store.tables import record_codec
 from hummock.store.upkeep import Backups, Made, known_backups, restore
-from hummock.store.upkeep.digest import digests
-from hummock.store.upkeep.inspection import inspected
+from hummock.store.upkeep.moment import digests, inspected
 from tests.ports.asking import ask, ids, put
 from tests.store.crashing import BATCH, batch
 from tests.store.opening import opened

@@ -17,27 +17,28 @@ from msgspec.structs import replace
 from hummock.core.review import Quarantined
 from hummock.ports.writes import UnitOfWork
 from hummock.store import WritableStore
-from hummock.store.errors import DirectoryInUse, DirectoryUnusable
-from hummock.store.lmdb.lock import DirectoryLock
-from hummock.store.moving import Copied, CopiedProject, CopyCallbacks, copy_between, moment, renumbered, windows
-from hummock.store.moving.landing import Landing
-from hummock.store.moving.moment import Moment
-from hummock.store.moving.refusals import (
+from hummock.store.errors import (
     CopiedOntoItself,
     CopyDisturbed,
+    DirectoryInUse,
+    DirectoryUnusable,
     NotADatabase,
     NothingToCopy,
     OtherHistory,
     SpacesDiffer,
     WordsOutdated,
 )
+from hummock.store.lmdb.files import DirectoryLock
+from hummock.store.moving import Copied, CopiedProject, CopyCallbacks, copy_between, renumbered
+from hummock.store.moving.landing import Landing
 from hummock.store.moving.renumbered import ALONE
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.errors import DatabaseIsCopiedInto
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Engine
+from hummock.store.upkeep import moment
 from hummock.store.upkeep.check import check
-from hummock.store.upkeep.digest import ProjectDigest, digest_of
+from hummock.store.upkeep.moment import Moment, ProjectDigest, digest_of
 from hummock.store.write.reanalyse import REANALYSED_KEY
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers
@@ -83,11 +84,11 @@ def held(store: WritableStore) -> dict[str, ProjectDigest]:
 
 def digests(engine: Engine) -> dict[str, ProjectDigest]:
     with engine.reading() as txn:
-        projects = Moment(engine, txn).projects()
+        projects = Moment.of(engine, txn).projects()
     found = {}
     for name, (number, record) in projects.items():
         with engine.reading(number) as txn:
-            found[name] = digest_of(Moment(engine, txn), number, record, by_any_number=True)
+            found[name] = digest_of(Moment.of(engine, txn), number, record, by_any_number=True)
     return found
 
 
@@ -153,7 +154,7 @@ def test_large_projects_are_read_and_written_piece_by_piece(
         store.write("p", delete_request([f"more{number}" for number in range(5, 30)])).result(30)
         before = held(store)
     for name, value in (("_FIRST", 3), ("_MOST", 5), ("_LARGE_BYTES", 4000)):
-        monkeypatch.setattr(windows, name, value)
+        monkeypatch.setattr(renumbered, name, value)
     for name, value in (("_FEW", 1), ("_MANY", 7), ("_LARGE_BYTES", 4000)):
         monkeypatch.setattr(moment, name, value)
     monkeypatch.setattr(renumbered, "_BATCH_BYTES", 3000)

@@ -15,8 +15,7 @@ import pytest
 
 from hummock.store import recorded_model
 from hummock.store.errors import DataFileCut, DirectoryInUse, DirectoryReplaced, DirectoryUnusable
-from hummock.store.lmdb.data_file import DATA_FILE, DataFile, require_whole
-from hummock.store.lmdb.lock import LOCK_FILE
+from hummock.store.lmdb.files import DATA_FILE, LOCK_FILE, DataFile, require_whole
 from hummock.store.write.writer import Writer
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened

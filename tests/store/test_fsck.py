@@ -14,7 +14,7 @@ from hummock.core.errors import HummockError
 from hummock.core.review import Quarantined
 from hummock.ports.writes import UnitOfWork
 from hummock.store.errors import DirectoryUnusable
-from hummock.store.tables import keys, record_codec, sealed
+from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.upkeep import Report, check
 from tests.ports.asking import put
 from tests.store.opening import MIB, opened
@@ -98,7 +98,7 @@ def data(tmp_path: Path) -> Path:
 
 def resealed(tables: Tables, table: str, key: bytes) -> bytes:
     """The value of a table's first key, as it would be stored under another one."""
-    return sealed.seal(key, sealed.opened(tables.keys(table)[0], tables.value(table)) or b"")
+    return integrity.seal(key, integrity.opened(tables.keys(table)[0], tables.value(table)) or b"")
 
 
 DAMAGES: dict[str, tuple[str, Alter]] = {

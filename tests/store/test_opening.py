@@ -23,7 +23,7 @@ from hummock.store.errors import (
     SpaceDiffers,
 )
 from hummock.store.lmdb import environment
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.files import DirectoryLock
 from hummock.store.tables import record_codec
 from hummock.text.analyzer import ANALYZER_VERSION
 from tests.ports.asking import ask, put
@@ -48,7 +48,7 @@ def test_whether_a_directory_is_held_can_be_asked_without_taking_it(tmp_path: Pa
 
 def test_a_killed_process_leaves_the_directory_free(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from hummock.store.lmdb.lock import DirectoryLock\n"
+        "import sys; from pathlib import Path; from hummock.store.lmdb.files import DirectoryLock\n"
         "lock = DirectoryLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

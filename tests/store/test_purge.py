@@ -14,9 +14,9 @@ from hummock.learning.log import record
 from hummock.memories.forget import Forget, ForgetCommand
 from hummock.ports.writes import UnitOfWork
 from hummock.store.errors import DirectoryInUse, DirectoryUnusable
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.files import DirectoryLock
 from hummock.store.upkeep import Backups, Purged, check, compact, purge
-from hummock.store.upkeep.inspection import inspected
+from hummock.store.upkeep.moment import inspected
 from hummock.store.write.project_removal import Remains
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from hummock.core.review import Quarantined
 from hummock.ports.writes import UnitOfWork
 from hummock.store.upkeep import check, compact
-from hummock.store.upkeep.digest import digests
-from hummock.store.upkeep.inspection import inspected
+from hummock.store.upkeep.moment import digests, inspected
 from tests.ports.asking import put
 from tests.store.opening import opened
 from tests.strategies import Entry, write_request

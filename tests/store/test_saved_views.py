@@ -22,7 +22,7 @@ from hummock.store import WritableStore
 from hummock.store.errors import DirectoryUnusable
 from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.lmdb import saved_views
-from hummock.store.lmdb.data_file import DATA_FILE
+from hummock.store.lmdb.files import DATA_FILE
 from hummock.store.lmdb.saved_views import SAVED_VIEWS, SavedViewFiles
 from hummock.store.upkeep import purge
 from hummock.store.views import saved_view, view_cache

@@ -20,7 +20,7 @@ from hummock.learning.state import Learning
 from hummock.ports.writes import UnitOfWork
 from hummock.store import WritableStore
 from hummock.store.errors import EntryDamaged
-from hummock.store.tables import keys, sealed, sessions
+from hummock.store.tables import integrity, keys, sessions
 from hummock.store.upkeep import check
 from tests.ports.asking import put
 from tests.store.damage import MESSAGES, SESSIONS, talk
@@ -326,7 +326,7 @@ def is_sealed(store: WritableStore, key: bytes) -> bool:
     environment = store._engine
     with environment.reading() as txn:
         stored = txn.get(key, b"", db=environment.tables.session_record)
-    return sealed.opened(key, stored) != stored
+    return integrity.opened(key, stored) != stored
 
 
 def test_replay_refuses_a_log_that_lacks_an_event(tmp_path: Path) -> None:

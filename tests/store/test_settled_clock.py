@@ -20,7 +20,7 @@ from hummock.memories.forget import Forget
 from hummock.memories.retention import Expiry, Retention
 from hummock.memories.sessions import Sessions
 from hummock.ports.writes import UnitOfWork, WriteRequest
-from hummock.store.lmdb.data_file import DATA_FILE
+from hummock.store.lmdb.files import DATA_FILE
 from hummock.store.settled_clock import SettledClock
 from tests.fakes import FakeClock
 from tests.store.opening import opened, opened_shared

@@ -14,9 +14,9 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from hummock.store.lmdb.data_file import DATA_FILE
 from hummock.store.lmdb.environment import Environment
-from hummock.store.lmdb.upkeep import HELD_S, READERS_S
+from hummock.store.lmdb.files import DATA_FILE
+from hummock.store.lmdb.room import HELD_S, READERS_S
 from hummock.store.write import writer
 from tests.fakes import FakeClock
 from tests.ports.asking import put

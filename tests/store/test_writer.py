@@ -85,7 +85,7 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counted.append(len(outcomes))
             return outcomes
 
-    monkeypatch.setattr("hummock.store.write.assembly.GroupCommit", Counting)
+    monkeypatch.setattr("hummock.store.write.writer.GroupCommit", Counting)
     return counted
 
 

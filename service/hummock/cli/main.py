@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from hummock.cli import audit, models, tokens
+from hummock.cli import models
+from hummock.cli.access import audit, tokens
 from hummock.cli.doctor import doctor
 from hummock.cli.save import backup, copy, restore
 from hummock.cli.serve import reader, serve, stop, warm
@@ -104,8 +105,8 @@ app.add_typer(learning.app, name="learning")
 app.add_typer(projects.app, name="projects")
 app.add_typer(models.app, name="models")
 app.add_typer(mcp.app, name="mcp")
-app.add_typer(tokens.app, name="tokens")
-app.add_typer(audit.app, name="audit")
+app.add_typer(tokens, name="tokens")
+app.add_typer(audit, name="audit")
 
 
 def _print_version(wanted: bool) -> None:

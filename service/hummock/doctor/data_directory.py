@@ -9,16 +9,15 @@ import stat
 from pathlib import Path
 
 from hummock.access.tokens import TokenFile, TokensUnreadable
-from hummock.doctor.finding import Case, Check, Finding, error, fine, warning
+from hummock.doctor.finding import Case, Finding, error, fine, warning
 from hummock.store import recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable, SchemaTooNew
 from hummock.store.limits import DEFAULT_LIMITS
-from hummock.store.lmdb.data_file import DATA_FILE, require_whole
 from hummock.store.lmdb.environment import require_data
-from hummock.store.lmdb.lock import LOCK_FILE, was_used
+from hummock.store.lmdb.files import DATA_FILE, LOCK_FILE, require_whole, was_used
 from hummock.store.upkeep import check_quickly, known_backups
-from hummock.store.upkeep.check_memories import UNREADABLE
-from hummock.store.upkeep.inspection import inspected
+from hummock.store.upkeep.check_projects import UNREADABLE
+from hummock.store.upkeep.moment import inspected
 
 _NEAR_FULL = 0.8
 _DAY_S = 86_400.0
@@ -151,18 +150,6 @@ def is_backed_up(case: Case) -> Finding | None:
         mend = f"hummock backup {shlex.quote(newest.directory)} {case.its_data}"
         return warning(f"the newest backup is {age_s / _DAY_S:.0f} days old", mend)
     return fine(f"the newest backup is {max(age_s, 0.0) / _DAY_S:.0f} days old, in {newest.directory}")
-
-
-CHECKS: tuple[Check, ...] = (
-    is_usable,
-    is_private,
-    has_tokens_that_can_be_read,
-    is_locked_by_who_has_it,
-    is_whole,
-    has_room_in_its_quota,
-    has_room_on_its_disk,
-    is_backed_up,
-)
 
 
 def _has_data(case: Case) -> bool:

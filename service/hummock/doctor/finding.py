@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -101,10 +100,6 @@ class Case:
         if self.status is None or self.status.directory.resolve() != self.data.resolve():
             return None
         return self.status
-
-
-Check = Callable[[Case], Finding | None]
-"""None where there is nothing to look at. Raises HummockError or OSError where looking itself fails."""
 
 
 def fine(what: str) -> Finding:

@@ -2,7 +2,7 @@
 
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.lmdb.environment import recorded_model
-from hummock.store.lmdb.lock import held, require_free
+from hummock.store.lmdb.files import held, require_free
 from hummock.store.lmdb.opening import open_reads, open_store
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 

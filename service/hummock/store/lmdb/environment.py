@@ -25,12 +25,10 @@ from hummock.store.errors import (
     SpaceDiffers,
 )
 from hummock.store.limits import MAX_READERS
-from hummock.store.lmdb.data_file import DATA_FILE, RESTORE, DataFile, require_whole
-from hummock.store.lmdb.disk_faults import cause_of
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.files import DATA_FILE, RESTORE, DataFile, DirectoryLock, cause_of, require_whole
 from hummock.store.tables import keys, record_codec
-from hummock.store.tables.damage import Damage
 from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Table, Tables, Transaction
+from hummock.store.tables.integrity import Damage
 from hummock.store.tables.projects import DIRECTORY_KEY, active_space
 from hummock.text.analyzer import ANALYZER_VERSION
 
@@ -134,9 +132,8 @@ class Environment:
     def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]]) -> None:
         """Does nothing: a mapped file need not be read ahead."""
 
-    def between(
-        self, txn: Transaction, table: Table, first: bytes, end: bytes, limit: int
-    ) -> Sequence[tuple[bytes, bytes]]:
+    @staticmethod
+    def between(txn: Transaction, table: Table, first: bytes, end: bytes, limit: int) -> Sequence[tuple[bytes, bytes]]:
         """At most `limit` entries from one key to before another, in order."""
         with txn.cursor(table) as cursor:
             if not cursor.set_range(first):

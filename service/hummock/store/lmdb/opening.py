@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from hummock.core.embedding import EmbeddingSpace
+from hummock.ports.claims import Claim, Work
 from hummock.ports.models import Clock
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
-from hummock.store.lmdb.claims import OnlyWriter
-from hummock.store.lmdb.data_file import written_at
 from hummock.store.lmdb.environment import Environment
-from hummock.store.lmdb.room import DiskRoom
+from hummock.store.lmdb.files import written_at
+from hummock.store.lmdb.room import DiskRoom, Upkeep
 from hummock.store.lmdb.saved_views import SavedViewFiles
-from hummock.store.lmdb.upkeep import Upkeep
 from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view_cache import FollowingViews, ViewCache
-from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
 from hummock.store.write.reanalyse import Say, reanalyse
+from hummock.store.write.writer import start_writer
 
 
 def open_store(
@@ -89,3 +89,24 @@ def open_reads(
     projects = TableProjects(environment, clock.now)
     saved = SavedViewFiles(environment, limits, is_writer=False)
     return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits, saved))
+
+
+class OnlyWriter:
+    """`ports.Claims` of a data directory: all work is the one service's that has it."""
+
+    def take(self, work: Work, project: str) -> Claim:
+        """Always a claim."""
+        return Claim(work=work, project=project, fence=0)
+
+    def release(self, claim: Claim) -> None:
+        """Nobody else waits for it."""
+
+    def holds(self, claim: Claim) -> bool:
+        """Always."""
+        return True
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """There is no other service that could die."""
+
+    def close(self) -> None:
+        """There is nothing to end."""

@@ -17,14 +17,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hummock.ports.claims import Claims
-from hummock.store.errors import EntryDamaged, MemoryDamaged
+from hummock.store.errors import EntryDamaged, MemoryDamaged, OtherHistory, ProjectDamaged
 from hummock.store.moving.landing import Landing, Standing, said
-from hummock.store.moving.moment import Moment
-from hummock.store.moving.refusals import OtherHistory, ProjectDamaged
 from hummock.store.moving.renumbered import batches
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Engine
-from hummock.store.upkeep.digest import ProjectDigest, digest_of
+from hummock.store.upkeep.moment import Moment, ProjectDigest, digest_of
 
 _ROUNDS = 4
 """Most rounds in which projects that were written to meanwhile are copied again."""
@@ -285,7 +283,7 @@ class _Copying:
     @contextmanager
     def _reading(self, scope: str | None = None) -> Iterator[Moment]:
         with said(self._source), self._source.answering(scope) as txn:
-            yield Moment(self._source, txn)
+            yield Moment.of(self._source, txn)
 
 
 def _copied(digest: ProjectDigest, outcome: Outcome, began_s: float) -> CopiedProject:

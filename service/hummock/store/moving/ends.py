@@ -8,16 +8,15 @@ from pathlib import Path
 
 from hummock.core.embedding import Calibration, EmbeddingSpace
 from hummock.ports.claims import Claims
+from hummock.store.errors import CopiedOntoItself, NotADatabase, NothingToCopy, SpacesDiffer, WordsOutdated
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES
-from hummock.store.lmdb.claims import OnlyWriter
 from hummock.store.lmdb.environment import Environment, recorded_directory
+from hummock.store.lmdb.opening import OnlyWriter
 from hummock.store.moving.copying import Copied, CopyCallbacks, copy
-from hummock.store.moving.moment import Moment
-from hummock.store.moving.refusals import CopiedOntoItself, NotADatabase, NothingToCopy, SpacesDiffer, WordsOutdated
 from hummock.store.tables.engine import TABLE_NAMES, Engine
 from hummock.store.tables.projects import active_space
 from hummock.store.tables.record_codec import DirectoryRecord
-from hummock.store.upkeep.inspection import inspected
+from hummock.store.upkeep.moment import Moment, inspected
 from hummock.store.write.reanalyse import REANALYSED_KEY, Say, reanalyse
 from hummock.text.analyzer import ANALYZER_VERSION
 
@@ -121,7 +120,7 @@ def _require_same_space(places: tuple[str, str], source: DirectoryRecord, target
 
 def _require_current(engine: Engine, recorded: DirectoryRecord) -> None:
     with engine.answering() as txn:
-        is_under_way = Moment(engine, txn).value("meta", REANALYSED_KEY) is not None
+        is_under_way = Moment.of(engine, txn).get("meta", REANALYSED_KEY) is not None
     if is_under_way or recorded.analyzer != ANALYZER_VERSION:
         raise WordsOutdated(engine.place)
 

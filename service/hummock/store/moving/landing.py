@@ -13,14 +13,27 @@ from dataclasses import dataclass
 import msgspec
 
 from hummock.ports.claims import Claims
-from hummock.store.moving.moment import Moment
-from hummock.store.moving.notes import CopyNote, copying, note_of, noted, put_note
-from hummock.store.moving.refusals import CopyDisturbed
+from hummock.store.errors import CopyDisturbed
 from hummock.store.moving.renumbered import Batch
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
-from hummock.store.upkeep.digest import ProjectDigest, digest_of
+from hummock.store.upkeep.moment import Moment, ProjectDigest, digest_of
 from hummock.store.write.project_removal import Remains
+
+_NUMBER_BYTES = 4
+_COPIED = keys.copied_key(0)[:-_NUMBER_BYTES]
+
+
+class CopyNote(msgspec.Struct, array_like=True, frozen=True):
+    """Origin of a copied project.
+
+    Attributes:
+        seq: How far it had come. One that has come further was written to since.
+        source: Where it was copied from, for people.
+    """
+
+    seq: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +73,9 @@ class Landing:
         Where a service does so already the rest is left to it.
         """
         with self._reading() as moment:
-            unnamed = copying(moment)
+            unnamed = _copying(moment)
             numbers = {number for number, _ in moment.projects().values()}
-            outdated = [number for number in noted(moment) if number not in numbers]
+            outdated = [number for number in _noted(moment) if number not in numbers]
         for number in unnamed:
             with self._writing(number=number) as txn:
                 self._leave(txn, number)
@@ -136,7 +149,7 @@ class Landing:
             txn.put(keys.project_name_key(record.name), keys.pack_project(number), db=tables.project)
             txn.put(keys.project_number_key(number), record_codec.encode(own), db=tables.project)
             txn.delete(keys.copying_key(number), db=tables.meta)
-            put_note(txn, self._engine, number, CopyNote(seq=own.seq, source=self._source))
+            _put_note(txn, self._engine, number, CopyNote(seq=own.seq, source=self._source))
             self._engine.tell(txn, record.name, own.seq)
 
     def note_copy(self, name: str, standing: Standing) -> None:
@@ -144,7 +157,7 @@ class Landing:
         note = CopyNote(seq=standing.seq, source=self._source)
         if standing.note != note:
             with self._writing([name]) as txn:
-                put_note(txn, self._engine, standing.number, note)
+                _put_note(txn, self._engine, standing.number, note)
 
     def remove(self, name: str, standing: Standing) -> None:
         """Removes a copy of what is gone. Raises: CopyDisturbed: it is not what it was."""
@@ -164,7 +177,7 @@ class Landing:
 
     def _take_name(self, txn: Transaction, name: str, standing: Standing | None) -> None:
         """Free the name for the copy, and mark the project that had it for removal. Raises: CopyDisturbed."""
-        found = Moment(self._engine, txn).project(name)
+        found = Moment.of(self._engine, txn).project(name)
         if (None if found is None else (found[0], found[1].seq)) != (standing and (standing.number, standing.seq)):
             raise CopyDisturbed(self._engine.place, name)
         if standing is None:
@@ -181,7 +194,7 @@ class Landing:
     @contextmanager
     def _reading(self, scope: str | int | None = None) -> Iterator[Moment]:
         with said(self._engine), self._engine.answering(scope) as txn:
-            yield Moment(self._engine, txn)
+            yield Moment.of(self._engine, txn)
 
     @contextmanager
     def _writing(self, projects: Sequence[str] = (), number: int | None = None) -> Iterator[Transaction]:
@@ -199,4 +212,29 @@ def said(engine: Engine) -> Iterator[None]:
 
 
 def _standing(moment: Moment, number: int, record: record_codec.ProjectRecord) -> Standing:
-    return Standing(number=number, seq=record.seq, create_time=record.create_time, note=note_of(moment, number))
+    return Standing(number=number, seq=record.seq, create_time=record.create_time, note=_note_of(moment, number))
+
+
+def _note_of(moment: Moment, number: int) -> CopyNote | None:
+    """The note of a project; None if it is no copy."""
+    value = moment.get("meta", keys.copied_key(number))
+    return None if value is None else msgspec.msgpack.decode(value, type=CopyNote)
+
+
+def _put_note(txn: Transaction, engine: Engine, number: int, note: CopyNote) -> None:
+    """Notes that a project is a copy."""
+    txn.put(keys.copied_key(number), record_codec.encode(note), db=engine.tables.meta)
+
+
+def _copying(moment: Moment) -> list[int]:
+    """Numbers under which something was copied that has no name."""
+    return list(_numbers(moment, keys.COPYING))
+
+
+def _noted(moment: Moment) -> list[int]:
+    """Numbers of all projects that are, or were, copies."""
+    return list(_numbers(moment, _COPIED))
+
+
+def _numbers(moment: Moment, prefix: bytes) -> Iterator[int]:
+    return (keys.unpack_project(key[-_NUMBER_BYTES:]) for key, _ in moment.entries("meta", prefix))

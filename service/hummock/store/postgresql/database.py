@@ -27,8 +27,8 @@ from hummock.store.postgresql.exchange import Answer, Statement, bytea_array, in
 from hummock.store.postgresql.schema import SchemaOutgrown
 from hummock.store.postgresql.transaction import Entrance, KeysOfTables, RowTable, RowTransaction
 from hummock.store.tables import keys, record_codec
-from hummock.store.tables.damage import Damage
 from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Tables, Transaction
+from hummock.store.tables.integrity import Damage
 from hummock.store.tables.projects import DIRECTORY_KEY, active_space
 from hummock.store.views.stored import ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION

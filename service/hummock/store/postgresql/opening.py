@@ -23,10 +23,9 @@ from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import DirectoryRecord
-from hummock.store.write.assembly import start_writer
 from hummock.store.write.idempotency import RequestReads
 from hummock.store.write.reanalyse import Say, reanalyse
-from hummock.store.write.writer import Writer
+from hummock.store.write.writer import Writer, start_writer
 
 _WRITERS = 4
 """Connections besides those of the readers: the writer's, the listener's for views, and two to spare."""

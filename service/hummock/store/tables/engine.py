@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, overload
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
 from hummock.ports.claims import Claim
-from hummock.store.tables.damage import Damage
+
+if TYPE_CHECKING:
+    # It looks through tables itself.
+    from hummock.store.tables.integrity import Damage
 
 Table: TypeAlias = Any
 """A table, as its engine knows it."""
@@ -117,12 +120,12 @@ class Tables:
     Attributes:
         meta: "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are
             made anew (`reanalyse.py`), "reached" and a hash of a name to how far a removed project had come, "copying"
-            and "copied" with a number to what is noted of copies (`moving/notes.py`).
+            and "copied" with a number to what is noted of copies (`moving/landing.py`).
         project: Name to number, number to ProjectRecord.
         project_removed: Number to nothing, of a project that is removed and left something (`project_removal.py`).
         memory: Doc to MemoryRecord.
         payload: Doc to Payload.
-        checksum: Doc to the checksums of its parts (`checksums.py`).
+        checksum: Doc to the checksums of its parts (`integrity.py`).
         vector: Chunk to float16 components.
         token: Chunk to int8 token vectors.
         by_digest: Digest of a text and chunk to nothing, where the chunk may be found by it (`text_vectors.py`).

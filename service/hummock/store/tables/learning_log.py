@@ -29,9 +29,9 @@ from hummock.core.learning import (
     forgetting,
 )
 from hummock.store.errors import EntryDamaged
-from hummock.store.tables import keys, record_codec, sealed
-from hummock.store.tables.damage import Damage
+from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Table, Tables, Transaction
+from hummock.store.tables.integrity import Damage
 from hummock.store.tables.record_codec import Fields, decode_array, encode
 
 _EVENTS: Final[dict[int, Fields[Any]]] = {
@@ -105,7 +105,9 @@ _STATE_OF = "the state of a project's learning"
 def event_of(key: bytes, stored: bytes) -> LoggedEvent:
     """An event as it is stored. Raises: EntryDamaged."""
     number = keys.doc_of_doc_key(key)
-    return sealed.decoded(f"event {number} of the learning log", key, stored, lambda value: decode_event(number, value))
+    return integrity.decoded(
+        f"event {number} of the learning log", key, stored, lambda value: decode_event(number, value)
+    )
 
 
 class StoredRows:
@@ -129,7 +131,7 @@ class StoredRows:
         if value is None:
             self._require_absent(self._tables.learning, key, _STATE_OF)
             return LearningState()
-        return sealed.decoded(_STATE_OF, key, value, decode_state)
+        return integrity.decoded(_STATE_OF, key, value, decode_state)
 
     def turn(self, scope: str) -> int | None:
         """The scope's newest turn; None for one that has had none. Raises: EntryDamaged."""
@@ -138,7 +140,7 @@ class StoredRows:
         if value is None:
             self._require_absent(self._tables.turn, key, _TURN)
             return None
-        return sealed.decoded(_TURN, key, value, decode_turn)
+        return integrity.decoded(_TURN, key, value, decode_turn)
 
     def used(self, scope: str, memory_id: str) -> Usage | None:
         """How the scope has used a memory; None when it never did."""
@@ -152,7 +154,7 @@ class StoredRows:
         value = self._txn.get(key, db=self._tables.link)
         if value is not None:
             return self._derived(_PROFILE, key, value, decode_profile)
-        if sealed.is_lost(self._txn, self._tables.link, key):
+        if integrity.is_lost(self._txn, self._tables.link, key):
             self._damage.note_entry(_PROFILE, key)
         return None
 
@@ -191,7 +193,7 @@ class StoredRows:
 
     def _derived(self, what: str, key: bytes, stored: bytes, decode: Callable[[bytes], Value]) -> Value | None:
         try:
-            return sealed.decoded(what, key, stored, decode)
+            return integrity.decoded(what, key, stored, decode)
         except EntryDamaged:
             self._damage.note_entry(what, key)
             return None
@@ -200,10 +202,10 @@ class StoredRows:
         self, table: Table, prefix: bytes, what: str, decode: Callable[[bytes], Value]
     ) -> Iterator[tuple[bytes, Value]]:
         """All that is stored under keys that begin so; what is damaged is noted and left out."""
-        for key, value in sealed.entries(self._txn, table, prefix):
+        for key, value in integrity.entries(self._txn, table, prefix):
             try:
                 decoded = None if value is None else decode(value)
-            except sealed.UNREADABLE:
+            except integrity.UNREADABLE:
                 decoded = None
             if decoded is None:
                 self._damage.note_entry(what, key)
@@ -212,7 +214,7 @@ class StoredRows:
 
     def _require_absent(self, table: Table, key: bytes, what: str) -> None:
         """Raises: EntryDamaged: what is looked for in vain is lost."""
-        if sealed.is_lost(self._txn, table, key):
+        if integrity.is_lost(self._txn, table, key):
             raise EntryDamaged(what)
 
 
@@ -301,11 +303,11 @@ class LearningWriting(StoredRows):
 
     def _put_usage(self, scope: bytes, memory_id: str, usage: Usage) -> None:
         key = keys.usage_key(self._number, scope, memory_id)
-        if self._txn.replace(key, sealed.seal(key, encode_usage(usage)), db=self._tables.usage) is None:
+        if self._txn.replace(key, integrity.seal(key, encode_usage(usage)), db=self._tables.usage) is None:
             self._txn.put(keys.usage_scope_key(self._number, memory_id, scope), scope, db=self._tables.usage_scope)
 
     def _put(self, table: Table, key: bytes, value: bytes) -> None:
-        self._txn.put(key, sealed.seal(key, value), db=table)
+        self._txn.put(key, integrity.seal(key, value), db=table)
 
     def _forget(self, memory_id: str) -> None:
         for key, scope in list(self._scopes_of(memory_id)):

@@ -14,7 +14,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Memory, MemoryEvent, MemoryEventType
 from hummock.core.transfer import ExportedMemory, ExportPage
 from hummock.store.limits import EVENT_PAGE_BYTES, EXPORT_PAGE_BYTES
-from hummock.store.tables import checksums, keys, record_codec
+from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.tables.projects import project_record
 from hummock.store.views.forward_lists import unpack_terms
@@ -277,8 +277,8 @@ def _memory(engine: Engine, txn: Transaction, number: int, doc: int, *, full: bo
         return None, _KEY_BYTES
     payload = txn.get(key, b"", db=engine.tables.payload) if full else b""
     kept = txn.get(key, db=engine.tables.checksum)
-    if not checksums.matches(kept, checksums.MEMORY, key, value) or (
-        full and not checksums.matches(kept, checksums.PAYLOAD, key, payload)
+    if not integrity.matches(kept, integrity.MEMORY, key, value) or (
+        full and not integrity.matches(kept, integrity.PAYLOAD, key, payload)
     ):
         engine.damage.note(number, doc)
         return None, _KEY_BYTES

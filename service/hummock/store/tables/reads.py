@@ -16,9 +16,9 @@ from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.writes import TextKey
 from hummock.store.errors import EntryDamaged, MemoryDamaged
-from hummock.store.tables import checksums, keys, op_log, record_codec, sealed
-from hummock.store.tables.checksums import KeptSums
+from hummock.store.tables import integrity, keys, op_log, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.tables.integrity import KeptSums
 from hummock.store.tables.learning_log import StoredRows
 from hummock.store.tables.projects import project_record
 from hummock.store.tables.recent import RecentReads
@@ -147,7 +147,7 @@ class TableProject(DecodesRecords):
         rows_of_slices, ids = [np.empty(0, ROW)], []
         for values in keys.slices(self.txn, self._tables.column, prefix, sum(self.record().kinds.values())):
             some_rows, some_ids = unpack_rows(values)
-            _require(kept.match(checksums.COLUMN, some_rows["doc"], values))
+            _require(kept.match(integrity.COLUMN, some_rows["doc"], values))
             rows_of_slices.append(some_rows)
             ids.extend(some_ids)
         rows = np.concatenate(rows_of_slices)
@@ -156,7 +156,7 @@ class TableProject(DecodesRecords):
         start = 0
         for values in keys.slices(self.txn, self._tables.terms, prefix, len(rows)):
             docs = rows["doc"][start : start + len(values)]
-            _require(len(docs) == len(values) and kept.match(checksums.TERMS, docs, values))
+            _require(len(docs) == len(values) and kept.match(integrity.TERMS, docs, values))
             lists.append(forward_lists.join(values))
             start += len(values)
         _require(start == len(rows))
@@ -202,7 +202,7 @@ class TableProject(DecodesRecords):
         kept = self.txn.get(keys.doc_key(self.number, doc), db=self._tables.checksum)
         if kept is None:
             return self._is_legible(doc)
-        return kept == checksums.sums_of(self.txn, self._tables, self.number, self.record().active_space, doc)
+        return kept == integrity.sums_of(self.txn, self._tables, self.number, self.record().active_space, doc)
 
     def _is_legible(self, doc: int) -> bool:
         """Whether the parts of a document can be read and fit together."""
@@ -279,7 +279,7 @@ class TableProject(DecodesRecords):
         id_keys = keys.name_keys(self.number, memory_ids)
         self._engine.prefetch(self.txn, {"by_id": id_keys})
         stored = ((key, self.txn.get(key, db=by_id)) for key in id_keys)
-        numbers = [sealed.opened_number(key, value) for key, value in stored if value is not None]
+        numbers = [integrity.opened_number(key, value) for key, value in stored if value is not None]
         self.prefetch([int.from_bytes(one, "little") for one in numbers if one is not None], full=full)
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
@@ -350,7 +350,7 @@ class TableProject(DecodesRecords):
     def _require(self, key: bytes, memory: bytes, payload: bytes | None) -> None:
         kept = self.txn.get(key, db=self._tables.checksum)
         try:
-            checksums.require(kept, key, "", memory, payload)
+            integrity.require(kept, key, "", memory, payload)
         except MemoryDamaged as damaged:
             # Of a project that was removed the parts are cleared one after the other; that one is gone, not damaged.
             project_record(self.txn, self._engine, self.number)
@@ -399,13 +399,13 @@ def doc_of(
     tables: Tables,
     number: int,
     memory_id: str,
-    is_lost: sealed.Lost = sealed.number_may_be_lost,
+    is_lost: integrity.Lost = integrity.number_may_be_lost,
 ) -> int | None:
     """The document that has a memory's id. Raises: EntryDamaged: the id is damaged, or lost."""
     key = keys.name_key(number, memory_id)
     stored = txn.get(key, db=tables.by_id)
     if stored is not None:
-        return int.from_bytes(sealed.number(f"the id of memory {memory_id}", key, stored), "little")
+        return int.from_bytes(integrity.number(f"the id of memory {memory_id}", key, stored), "little")
     if is_lost(txn, tables.by_id, key):
         raise EntryDamaged(f"the id of memory {memory_id}")
     return None
@@ -429,7 +429,7 @@ def find_by_text(txn: Transaction, tables: Tables, number: int, key: TextKey) ->
 def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) -> Memory | None:
     """A memory without its payload; None where it is not sound, or has another text: then it is damaged."""
     value = txn.get(doc_key, b"", db=tables.memory)
-    if not checksums.matches(txn.get(doc_key, db=tables.checksum), checksums.MEMORY, doc_key, value):
+    if not integrity.matches(txn.get(doc_key, db=tables.checksum), integrity.MEMORY, doc_key, value):
         return None
     try:
         record = record_codec.decode_memory(value)

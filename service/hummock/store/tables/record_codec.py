@@ -18,12 +18,12 @@ from hummock.core.recall import DecayMode
 from hummock.core.review import Quarantined, ReviewPolicy
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.store.errors import EntryDamaged
-from hummock.store.tables import keys, sealed
-from hummock.store.tables.damage import Damage
+from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Table, Transaction
+from hummock.store.tables.integrity import Damage
 
 SCHEMA = 3
-"""2: memories have checksums. 3: so has whatever else is asked for (`sealed.py`)."""
+"""2: memories have checksums. 3: so has whatever else is asked for (`integrity.py`)."""
 
 
 class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -260,7 +260,7 @@ def read_settings(txn: Transaction, table: Table, number: int, damage: Damage) -
     if value is None:
         return NO_SETTINGS
     try:
-        return sealed.decoded(what, key, value, unpack)
+        return integrity.decoded(what, key, value, unpack)
     except EntryDamaged:
         # All of them are safe, and what the project has stays within reach; whoever sets some again mends it.
         damage.note_entry(what, key)
@@ -273,7 +273,7 @@ def write_settings(txn: Transaction, table: Table, number: int, settings: Projec
     if settings == NO_SETTINGS:
         txn.delete(key, db=table)
     else:
-        txn.put(key, sealed.seal(key, pack(settings)), db=table)
+        txn.put(key, integrity.seal(key, pack(settings)), db=table)
 
 
 def pack(settings: ProjectSettings) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from hummock.core.review import Quarantined, QuarantinedPage
-from hummock.store.tables import keys, sealed
+from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.tables.projects import project_number
 from hummock.store.tables.record_codec import decode_held, encode
@@ -30,13 +30,13 @@ class ReviewUnit:
         """What is held under an id."""
         key = keys.name_key(self._number, memory_id)
         value = self._txn.get(key, db=self._table)
-        return None if value is None else sealed.decoded(_HELD, key, value, decode_held)
+        return None if value is None else integrity.decoded(_HELD, key, value, decode_held)
 
     def put(self, held: Quarantined) -> None:
         """Holds a memory; what was held under its id is replaced."""
         self._begin()
         key = keys.name_key(self._number, held.memory.id)
-        self._txn.put(key, sealed.seal(key, encode(held)), db=self._table)
+        self._txn.put(key, integrity.seal(key, encode(held)), db=self._table)
         self.has_put = True
 
     def delete(self, memory_id: str) -> bool:
@@ -61,7 +61,9 @@ class ReviewReads:
             if number is None:
                 return [None] * len(ids)
             values = [(key, txn.get(key, db=self._table)) for key in keys.name_keys(number, ids)]
-            return [None if value is None else sealed.decoded(_HELD, key, value, decode_held) for key, value in values]
+            return [
+                None if value is None else integrity.decoded(_HELD, key, value, decode_held) for key, value in values
+            ]
 
     def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
         """At most `limit` of what is held behind an id; see `ports.Review`."""
@@ -75,12 +77,12 @@ class ReviewReads:
         if number is None:
             return
         start = keys.name_key(number, after) if after else b""
-        for key, value in sealed.entries(txn, self._table, keys.project_prefix(number), start):
+        for key, value in integrity.entries(txn, self._table, keys.project_prefix(number), start):
             if key == start:
                 continue
             try:
                 held = None if value is None else decode_held(value)
-            except sealed.UNREADABLE:
+            except integrity.UNREADABLE:
                 held = None
             if held is None:
                 self._engine.damage.note_entry(_HELD, key)

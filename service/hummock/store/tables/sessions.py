@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.store.errors import EntryDamaged
-from hummock.store.tables import keys, sealed
-from hummock.store.tables.damage import Damage
+from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
+from hummock.store.tables.integrity import Damage
 from hummock.store.tables.projects import project_number
 from hummock.store.tables.record_codec import Fields, decode_array, encode
 
@@ -107,20 +107,20 @@ _A_SESSION, _A_MESSAGE = "a session", "a message of a session"
 
 def read_session(key: bytes, stored: bytes) -> SessionRecord:
     """A session as it is stored. Raises: EntryDamaged."""
-    return sealed.decoded(_A_SESSION, key, stored, decode_session)
+    return integrity.decoded(_A_SESSION, key, stored, decode_session)
 
 
 def read_message(key: bytes, stored: bytes) -> SessionMessage:
     """A message as it is stored. Raises: EntryDamaged."""
-    return sealed.decoded(_A_MESSAGE, key, stored, lambda value: decode_message(value, number_of(key)))
+    return integrity.decoded(_A_MESSAGE, key, stored, lambda value: decode_message(value, number_of(key)))
 
 
 def read_number(key: bytes, stored: bytes) -> int:
     """The position of a message by its id, or the last number that a project gave. Raises: EntryDamaged."""
-    return number_of(sealed.number("a number of a session", key, stored))
+    return number_of(integrity.number("a number of a session", key, stored))
 
 
-def _found(txn: Transaction, table: Table, key: bytes, what: str, is_lost: sealed.Lost) -> bytes | None:
+def _found(txn: Transaction, table: Table, key: bytes, what: str, is_lost: integrity.Lost) -> bytes | None:
     """What is stored under a key; None where nothing is. Raises: EntryDamaged: it is lost."""
     stored = txn.get(key, db=table)
     if stored is None and is_lost(txn, table, key):
@@ -132,7 +132,7 @@ def _in_order(
     txn: Transaction, tables: Tables, damage: Damage, prefix: bytes, start: bytes = b""
 ) -> Iterator[SessionRecord]:
     """Sessions by their places; those that are damaged, or whose places are, are noted and left out."""
-    for place, key in sealed.entries(txn, tables.session_order, prefix, start):
+    for place, key in integrity.entries(txn, tables.session_order, prefix, start):
         if key is None:
             damage.note_entry("a place of a session", place)
             continue
@@ -192,7 +192,7 @@ class SessionReads:
         """One message; None where the session has none with this id."""
         with self._opened(project, session_id) as opened:
             key = message_id_key(opened.project, opened.record.session.number, message_id)
-            value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, sealed.number_may_be_lost)
+            value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, integrity.number_may_be_lost)
             found = None if value is None else self._read(opened, read_number(key, value))[0]
             return None if found is None or found.is_deleted else found
 
@@ -234,7 +234,7 @@ class SessionReads:
             if number is None:
                 raise SessionNotFound(session_id)
             what = f"session {session_id}"
-            value = _found(txn, self._tables.session_record, key, what, sealed.may_be_lost)
+            value = _found(txn, self._tables.session_record, key, what, integrity.may_be_lost)
             if value is None:
                 raise SessionNotFound(session_id)
             yield _Opened(txn=txn, project=number, record=_named(session_id, key, value))
@@ -324,7 +324,7 @@ class SessionUnit:
         """A message of a session that is there, also one that was deleted."""
         number = self._present(session_id).session.number
         key = message_id_key(self._project, number, message_id)
-        position = _found(self._txn, self._tables.message_id, key, _A_MESSAGE, sealed.is_lost)
+        position = _found(self._txn, self._tables.message_id, key, _A_MESSAGE, integrity.is_lost)
         return None if position is None else self._message(number, read_number(key, position))
 
     def behind(self, session_id: str, position: int) -> Iterator[SessionMessage]:
@@ -356,7 +356,7 @@ class SessionUnit:
         count = record.session.message_count + 1
         self._put(SessionRecord(replace(session, message_count=count, number=number), tick))
         by_id = message_id_key(self._project, number, message.id)
-        self._txn.put(by_id, sealed.seal(by_id, packed(position)), db=self._tables.message_id)
+        self._txn.put(by_id, integrity.seal(by_id, packed(position)), db=self._tables.message_id)
         self._put_message(number, placed)
         return placed
 
@@ -393,7 +393,7 @@ class SessionUnit:
             self.has_removed = True
             for by_id, stored in found[:limit]:
                 # One that is damaged lets its message stay, out of reach.
-                position = sealed.opened_number(by_id, stored)
+                position = integrity.opened_number(by_id, stored)
                 if position is not None:
                     self._txn.delete(prefix + position, db=self._tables.message)
                 self._txn.delete(by_id, db=self._tables.message_id)
@@ -405,7 +405,7 @@ class SessionUnit:
 
     def _find(self, session_id: str) -> SessionRecord | None:
         key = session_key(self._project, session_id)
-        value = _found(self._txn, self._tables.session_record, key, f"session {session_id}", sealed.is_lost)
+        value = _found(self._txn, self._tables.session_record, key, f"session {session_id}", integrity.is_lost)
         return None if value is None else _named(session_id, key, value)
 
     def _present(self, session_id: str) -> SessionRecord:
@@ -421,14 +421,14 @@ class SessionUnit:
     def _put(self, record: SessionRecord) -> None:
         self.has_put = True
         key = session_key(self._project, record.session.id)
-        self._txn.put(key, sealed.seal(key, encode_session(record)), db=self._tables.session_record)
+        self._txn.put(key, integrity.seal(key, encode_session(record)), db=self._tables.session_record)
         place = order_key(self._project, record.moved, archived=record.session.is_archived)
-        self._txn.put(place, sealed.seal(place, key), db=self._tables.session_order)
+        self._txn.put(place, integrity.seal(place, key), db=self._tables.session_order)
 
     def _put_message(self, number: int, message: SessionMessage) -> None:
         self.has_put = True
         key = message_key(self._project, number, message.position)
-        value = sealed.seal(key, encode_message(message))
+        value = integrity.seal(key, encode_message(message))
         self._txn.put(key, value, db=self._tables.message)
         self.put_bytes += len(value)
 
@@ -440,7 +440,7 @@ class SessionUnit:
         """The next number of the project: for a session, and for its place in the order."""
         self._on_change()
         key = clock_key(self._project)
-        stored = _found(self._txn, self._tables.session_order, key, "the clock of sessions", sealed.may_be_lost)
+        stored = _found(self._txn, self._tables.session_order, key, "the clock of sessions", integrity.may_be_lost)
         tick = 1 if stored is None else 1 + read_number(key, stored)
-        self._txn.put(key, sealed.seal(key, packed(tick)), db=self._tables.session_order)
+        self._txn.put(key, integrity.seal(key, packed(tick)), db=self._tables.session_order)
         return tick

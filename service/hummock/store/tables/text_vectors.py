@@ -14,7 +14,7 @@ import msgspec
 
 from hummock.core.embedding import DIGEST_BYTES
 from hummock.store.limits import StoreLimits
-from hummock.store.tables import checksums, keys, record_codec, sealed
+from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
 
 _TIME = struct.Struct(">Q")
@@ -45,7 +45,7 @@ def find(engine: Engine, digest: bytes) -> Parts | None:
             return sound
     # Behind them: what was removed meanwhile has left its vectors.
     with engine.answering() as txn:
-        retired = sealed.opened(digest, txn.get(digest, b"", db=tables.retired))
+        retired = integrity.opened(digest, txn.get(digest, b"", db=tables.retired))
     if retired is None:
         return None
     size = int.from_bytes(retired[_TIME.size : _TIME.size + 4], "big")
@@ -59,11 +59,11 @@ def _sound_parts(txn: Transaction, tables: Tables, digest: bytes, chunk_key: byt
     doc_key = keys.doc_key(keys.unpack_project(chunk_key[:4]), doc)
     record, kept = txn.get(doc_key, b"", db=tables.memory), txn.get(doc_key, db=tables.checksum)
     vector, tokens = txn.get(chunk_key, b"", db=tables.vector), txn.get(chunk_key, b"", db=tables.token)
-    place = checksums.vector_place(chunk)
+    place = integrity.vector_place(chunk)
     if not (
-        checksums.matches(kept, checksums.MEMORY, doc_key, record)
-        and checksums.matches(kept, place, chunk_key, vector)
-        and checksums.matches(kept, place + 1, chunk_key, tokens)
+        integrity.matches(kept, integrity.MEMORY, doc_key, record)
+        and integrity.matches(kept, place, chunk_key, vector)
+        and integrity.matches(kept, place + 1, chunk_key, tokens)
     ):
         return None
     try:
@@ -78,7 +78,7 @@ def note(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> N
     """A chunk has a text; what was retired of that text is there again."""
     txn.put(digest + chunk_key, b"", db=tables.by_digest)
     stored = txn.pop(digest, db=tables.retired)
-    retired = None if stored is None else sealed.opened(digest, stored)
+    retired = None if stored is None else integrity.opened(digest, stored)
     if retired is not None:
         txn.delete(retired[: _TIME.size] + digest, db=tables.retired_age)
 
@@ -92,7 +92,7 @@ def retire(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes, no
     time = _TIME.pack(max(int(now * 1000), 0))
     vector, tokens = txn.get(chunk_key, b"", db=tables.vector), txn.get(chunk_key, b"", db=tables.token)
     parts = time + len(vector).to_bytes(4, "big") + vector + tokens
-    txn.put(digest, sealed.seal(digest, parts), db=tables.retired)
+    txn.put(digest, integrity.seal(digest, parts), db=tables.retired)
     txn.put(time + digest, b"", db=tables.retired_age)
 
 

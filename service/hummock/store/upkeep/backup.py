@@ -3,35 +3,44 @@
     DEST/blocks/1f/1f3a…   a piece of a data file
     DEST/manifests/20261123T152001Z-9ab4….json   what a backup is made of; the name ends in the SHA-256 of the file
 
-A block that an earlier backup has is not written again. A backup is there from the moment its manifest has its name:
-what was cut off before leaves blocks that nobody names, and the next backup removes or uses them.
+LMDB copies the data file, whose pages keep their places from one copy to the next: what did not change is the same
+bytes, and a block that an earlier backup has is not stored again. A backup is there from the moment its manifest has
+its name: what was cut off before leaves blocks that nobody names, and the next backup removes or uses them.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
-from hummock.store.errors import BackupDamaged, DirectoryUnusable
-from hummock.store.upkeep import durable
-from hummock.store.upkeep.digest import ProjectDigest, digests
-from hummock.store.upkeep.inspection import DATA_FILE, Snapshot, inspected
-from hummock.store.upkeep.known_backups import KnownBackup, forget_backups, note_backup
-from hummock.store.upkeep.pages import FilePages, Overtaken, pages_of
+from hummock.store.errors import AnalyzerTooNew, BackupDamaged, DirectoryUnusable, SchemaTooNew
+from hummock.store.lmdb.environment import sync_folder
+from hummock.store.lmdb.files import DATA_FILE, LOCK_FILE, DirectoryLock
+from hummock.store.tables import record_codec
+from hummock.store.upkeep.moment import DirectoryMoment, ProjectDigest, copy_file, digests, inspected
+from hummock.text.analyzer import ANALYZER_VERSION
 
 BLOCK_BYTES = 64 * 1024
 FORMAT = 1
-_ATTEMPTS = 64
+PART = ".part"
+"""Ends the name of a file that is being written; what is left of one that was cut short may be removed."""
+_DATA_PART = DATA_FILE + PART
+_NOTES = "backups.json"
+_MAY_BE_THERE = {LOCK_FILE, _DATA_PART, "models"}
+"""Names allowed in the target: a lock that is not held, the rest of an interrupted restore, and models."""
 _NAME_DIGITS = 16
 _NAME = re.compile(rf"\d{{8}}T\d{{6}}(?:\.\d+)?Z-[0-9a-f]{{{_NAME_DIGITS}}}")
-_BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(durable.PART)})?")
+_BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(PART)})?")
 """Names of a backup's files; other files are left alone."""
 
 Progress = Callable[[int, int], None]
@@ -123,9 +132,16 @@ class Backups:
         self._require_elsewhere(data)
         for folder in (self.directory, self._blocks, self._manifests):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with durable.alone(self.directory), _snapshot(data) as (snapshot, pages):
-            stored = [self._store(block) for block in _told(pages, progress)]
-            manifest = _manifest(snapshot, pages, now, version, [digest for digest, _ in stored])
+        copy = self.directory / _DATA_PART
+        with _alone(self.directory):
+            try:
+                copy.unlink(missing_ok=True)
+                copy_file(data, copy)
+                stored = [self._store(block) for block in _blocks(copy, progress)]
+                with inspected(copy) as moment:
+                    manifest = _manifest(moment, copy, now, version, [digest for digest, _ in stored])
+            finally:
+                copy.unlink(missing_ok=True)
             name = self._publish(data, manifest)
             dropped = self._drop(data, name, keep)
         new = [size for _, size in stored if size]
@@ -144,21 +160,21 @@ class Backups:
         if path.is_file() and path.stat().st_size == len(block):
             return digest, 0
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        durable.write(path, block)
+        _write(path, block)
         return digest, len(block)
 
     def _publish(self, data: Path, manifest: Manifest) -> str:
         """Gives the backup its name, once all that it rests on is durable."""
         for folder in {self._path(digest).parent for digest in manifest.blocks}:
-            durable.sync(folder)
-        durable.sync(self._blocks)
+            sync_folder(folder)
+        sync_folder(self._blocks)
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         made = datetime.fromtimestamp(manifest.time, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         name = f"{made}-{sha256(content).hexdigest()[:_NAME_DIGITS]}"
         # First: a backup that the directory does not know of would be forgotten when it is purged.
         note_backup(data, KnownBackup(directory=str(self.directory.resolve()), name=name, time=manifest.time))
-        durable.write(self._manifests / f"{name}.json", content)
-        durable.sync(self._manifests)
+        _write(self._manifests / f"{name}.json", content)
+        sync_folder(self._manifests)
         return name
 
     def _drop(self, data: Path, made: str, keep: int | None) -> tuple[str, ...]:
@@ -170,7 +186,7 @@ class Backups:
         dropped = earlier[: max(len(earlier) + 1 - keep, 0)] if keep is not None else []
         for name in dropped:
             (self._manifests / f"{name}.json").unlink()
-        durable.sync(self._manifests)
+        sync_folder(self._manifests)
         forget_backups(data, str(self.directory.resolve()), dropped)
         wanted = {digest for name in self.names() for digest in self.manifest(name).blocks}
         # Behind a link may lie the blocks of backups that are nobody's here.
@@ -185,44 +201,176 @@ class Backups:
         return self._blocks / digest[:2] / digest
 
 
-def _told(pages: FilePages, progress: Progress) -> Iterator[bytes]:
-    done = 0
-    for block in pages.blocks(BLOCK_BYTES):
-        yield block
-        done += len(block)
-        progress(done, pages.size_bytes)
+def _blocks(copy: Path, progress: Progress) -> Iterator[bytes]:
+    done, size_bytes = 0, copy.stat().st_size
+    with copy.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            yield block
+            done += len(block)
+            progress(done, size_bytes)
 
 
-@contextmanager
-def _snapshot(data: Path) -> Iterator[tuple[Snapshot, FilePages]]:
-    """The tables and the file at the same moment."""
-    for _ in range(_ATTEMPTS):
-        with inspected(data) as snapshot:
-            descriptor = os.open(data / DATA_FILE, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                pages = pages_of(descriptor, snapshot.txn, data)
-            except Overtaken:
-                continue
-            else:
-                yield snapshot, pages
-                return
-            finally:
-                os.close(descriptor)
-    raise DirectoryUnusable(data, "it is written to all the time", "try again")
-
-
-def _manifest(snapshot: Snapshot, pages: FilePages, now: float, version: str, blocks: Sequence[str]) -> Manifest:
-    space = snapshot.space()
+def _manifest(moment: DirectoryMoment, copy: Path, now: float, version: str, blocks: Sequence[str]) -> Manifest:
+    space = moment.space()
     return Manifest(
         format=FORMAT,
         time=now,
         version=version,
-        schema=snapshot.directory.schema,
-        analyzer=snapshot.directory.analyzer,
+        schema=moment.directory.schema,
+        analyzer=moment.directory.analyzer,
         model=space.model,
         emb_space=space.id,
-        size_bytes=pages.size_bytes,
+        size_bytes=copy.stat().st_size,
         block_bytes=BLOCK_BYTES,
         blocks=tuple(blocks),
-        projects=digests(snapshot),
+        projects=digests(moment),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownBackup:
+    """A backup: the directory that it lies in, its name there, and when it was made (Unix seconds)."""
+
+    directory: str
+    name: str
+    time: float
+
+    @property
+    def may_exist(self) -> bool:
+        """False where its directory can be looked at, and it is not there."""
+        manifests = Path(self.directory) / "manifests"
+        return not manifests.is_dir() or (manifests / f"{self.name}.json").is_file()
+
+
+def known_backups(data: Path) -> tuple[KnownBackup, ...]:
+    """Those that may still exist, the oldest first."""
+    return tuple(known for known in _read(data) if known.may_exist)
+
+
+def note_backup(data: Path, made: KnownBackup) -> None:
+    """Notes one that is about to be there."""
+    with _alone(data):
+        _note(data, (*(known for known in _read(data) if known.may_exist), made))
+
+
+def forget_backups(data: Path, directory: str, names: Collection[str]) -> None:
+    """Those of a directory that were dropped are no longer noted."""
+    with _alone(data):
+        kept = tuple(known for known in _read(data) if known.directory != directory or known.name not in names)
+        _note(data, kept)
+
+
+def _read(data: Path) -> tuple[KnownBackup, ...]:
+    try:
+        return msgspec.json.decode((data / _NOTES).read_bytes(), type=tuple[KnownBackup, ...])
+    except FileNotFoundError:
+        return ()
+
+
+def _note(data: Path, known: tuple[KnownBackup, ...]) -> None:
+    _write(data / _NOTES, msgspec.json.format(msgspec.json.encode(known)))
+    sync_folder(data)
+
+
+def restore(backups: Backups, data: Path, name: str | None, progress: Progress) -> tuple[str, Manifest]:
+    """Makes a data directory what it was when a backup was made; the name of the backup, and its manifest.
+
+    Args:
+        backups: Where they are.
+        data: Made if it is not there; it must hold no data.
+        name: Of the backup; None takes the newest.
+        progress: Told how far it is.
+
+    Raises: BackupDamaged, DirectoryUnusable, DirectoryInUse, SchemaTooNew, AnalyzerTooNew, OSError.
+    """
+    names = backups.names()
+    if not names:
+        raise DirectoryUnusable(backups.directory, "it holds no backup", "name a directory that `hummock backup` made")
+    name = name or names[-1]
+    manifest = backups.manifest(name)
+    _require_known(backups.directory, manifest)
+    _require_unused(data)
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = DirectoryLock(data)
+    try:
+        part = data / _DATA_PART
+        _join(backups, manifest, part, progress)
+        _require_equal(backups.directory, manifest, part)
+        part.replace(data / DATA_FILE)
+        sync_folder(data)
+        sync_folder(data.absolute().parent)
+    finally:
+        lock.release()
+    return name, manifest
+
+
+def _require_known(directory: Path, manifest: Manifest) -> None:
+    if manifest.format > FORMAT or manifest.schema > record_codec.SCHEMA:
+        raise SchemaTooNew(directory, manifest.schema, record_codec.SCHEMA)
+    if manifest.analyzer > ANALYZER_VERSION:
+        raise AnalyzerTooNew(directory, manifest.analyzer, ANALYZER_VERSION)
+
+
+def _require_unused(data: Path) -> None:
+    if not data.exists():
+        return
+    if not data.is_dir():
+        raise DirectoryUnusable(data, "it is not a directory", "choose another directory")
+    others = sorted(path.name for path in data.iterdir() if path.name not in _MAY_BE_THERE)
+    if others:
+        raise DirectoryUnusable(data, f"it holds {others[0]} already", "restore into a new directory")
+
+
+def _join(backups: Backups, manifest: Manifest, part: Path, progress: Progress) -> None:
+    """The data file, under a name that nothing opens."""
+    done = 0
+    with _created(part) as file:
+        for digest in manifest.blocks:
+            block = backups.block(digest)
+            file.write(block)
+            done += len(block)
+            progress(done, manifest.size_bytes)
+        if done != manifest.size_bytes:
+            raise BackupDamaged(backups.directory, f"its blocks are {done} bytes instead of {manifest.size_bytes}")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _require_equal(directory: Path, manifest: Manifest, part: Path) -> None:
+    with inspected(part) as moment:
+        found = {one.name: one for one in digests(moment)}
+    expected = {one.name: one for one in manifest.projects}
+    if found != expected:
+        differing = sum(found.get(name) != one for name, one in expected.items())
+        raise BackupDamaged(directory, f"{differing} projects are not what they were")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Puts a file in its place, whole or not at all, durably but for its name."""
+    part = path.with_name(path.name + PART)
+    try:
+        with _created(part) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Hold a lock on the directory, after waiting for other holders."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _created(path: Path) -> BinaryIO:
+    """An empty file in the place of an earlier one, for its owner alone. A link there is replaced, not followed."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")

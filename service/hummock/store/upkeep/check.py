@@ -1,19 +1,24 @@
-"""`hummock fsck`: checks that a directory is consistent. Read only, at one moment, also while a service runs."""
+"""`hummock fsck`: checks that a directory is consistent. Read only, at one moment, also while a service runs.
+
+`QUICK_CHECKS` read no memory, and are all that `hummock doctor` asks; `DIRECTORY_CHECKS` and `PROJECT_CHECKS` are the
+rest.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from hummock.store.lmdb.environment import NEXT_PROJECT_KEY
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import TABLE_NAMES
-from hummock.store.upkeep.check_history import HistoryCheck
-from hummock.store.upkeep.check_memories import UNREADABLE, MemoriesCheck
-from hummock.store.upkeep.inspection import Snapshot, inspected
-from hummock.store.upkeep.problems import Problem, Problems
+from hummock.store.upkeep.check_projects import PROJECT_CHECKS, UNREADABLE, Found, Project
+from hummock.store.upkeep.moment import DirectoryMoment, inspected
+
+_EXAMPLES = 5
 
 _OF_NO_PROJECT = {"meta", "project", "by_digest", "retired", "retired_age", "expiry"}
 """Tables whose keys do not begin with a project's number."""
@@ -26,6 +31,19 @@ _DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that is wrong in a project; without a name it is in what belongs to no project.
+
+    `examples` are numbers of the first few documents, events or sessions, where it can be said by a number.
+    """
+
+    project: str
+    what: str
+    count: int
+    examples: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Result of a check: what was checked, by name and count, and the problems found."""
 
@@ -33,28 +51,30 @@ class Report:
     problems: tuple[Problem, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Directory:
+    """A directory at one moment: its projects by number, and the numbers of those that cannot be read."""
+
+    moment: DirectoryMoment
+    projects: dict[int, record_codec.ProjectRecord]
+    unreadable: list[int]
+
+
 def check(directory: Path, progress: Callable[[int, int], None]) -> Report:
     """Check everything in a data directory; `progress` gets the number of checked projects, and of all.
 
     Raises: DirectoryUnusable.
     """
-    with inspected(directory) as snapshot:
-        counts: Counter[str] = Counter()
-        general = Problems(project="")
-        found: list[Problem] = []
-        projects = list(_projects(snapshot, general))
-        for done, (number, record) in enumerate(projects):
-            problems = Problems(project=record.name)
-            some, ids = MemoriesCheck(snapshot, number, record, problems).run()
-            counts += some + HistoryCheck(snapshot, number, record, ids, problems).run()
-            found += problems.all()
-            progress(done + 1, len(projects))
-        numbers = {number for number, _ in projects}
-        _names(snapshot, dict(projects), general)
-        _strangers(snapshot, numbers, general)
-        _of_all(snapshot, general)
-        counts["projects"] = len(projects)
-    return Report(counts=counts, problems=(*general.all(), *found))
+    with inspected(directory) as moment:
+        found = _read(moment)
+        counts, problems = Counter[str](), list(_problems("", (run(found) for run in DIRECTORY_CHECKS)))
+        for done, (number, record) in enumerate(found.projects.items(), 1):
+            project = Project.read(moment, number, record)
+            problems += _problems(record.name, (run(project) for run in PROJECT_CHECKS))
+            counts += project.counts
+            progress(done, len(found.projects))
+        counts["projects"] = len(found.projects)
+    return Report(counts=counts, problems=tuple(problems))
 
 
 def check_quickly(directory: Path) -> Report:
@@ -62,61 +82,76 @@ def check_quickly(directory: Path) -> Report:
 
     Raises: DirectoryUnusable.
     """
-    with inspected(directory) as snapshot:
-        problems = Problems(project="")
-        projects = dict(_projects(snapshot, problems))
-        _names(snapshot, projects, problems)
-        _strangers(snapshot, set(projects), problems)
-        counts = Counter({"projects": len(projects)})
-    return Report(counts=counts, problems=problems.all())
+    with inspected(directory) as moment:
+        found = _read(moment)
+        problems = tuple(_problems("", (run(found) for run in QUICK_CHECKS)))
+    return Report(counts=Counter({"projects": len(found.projects)}), problems=problems)
 
 
-def _projects(snapshot: Snapshot, problems: Problems) -> Iterator[tuple[int, record_codec.ProjectRecord]]:
-    for key, value in snapshot.entries("project", b"p"):
+def _read(moment: DirectoryMoment) -> _Directory:
+    directory = _Directory(moment=moment, projects={}, unreadable=[])
+    for key, value in moment.entries("project", b"p"):
         try:
-            yield keys.unpack_project(key[1:]), record_codec.decode_project(value)
+            directory.projects[keys.unpack_project(key[1:])] = record_codec.decode_project(value)
         except UNREADABLE:
-            problems.add("a project's record cannot be read", int.from_bytes(key[1:], "big"))
+            directory.unreadable.append(int.from_bytes(key[1:], "big"))
+    return directory
 
 
-def _names(snapshot: Snapshot, projects: dict[int, record_codec.ProjectRecord], problems: Problems) -> None:
+def _problems(project: str, found: Iterator[Found]) -> Iterator[Problem]:
+    """What was found, each kind once, in the order in which it was first found."""
+    counts, examples = Counter[str](), dict[str, list[int]]()
+    for what, number in chain.from_iterable(found):
+        counts[what] += 1
+        some = examples.setdefault(what, [])
+        if number is not None and len(some) < _EXAMPLES:
+            some.append(number)
+    for what, count in counts.items():
+        yield Problem(project=project, what=what, count=count, examples=tuple(examples[what]))
+
+
+def _records(directory: _Directory) -> Found:
+    yield from (("a project's record cannot be read", number) for number in directory.unreadable)
+
+
+def _names(directory: _Directory) -> Found:
     named = {}
-    for key, value in snapshot.entries("project", b"n"):
+    for key, value in directory.moment.entries("project", b"n"):
         try:
             named[keys.unpack_project(value)] = key
         except UNREADABLE:
-            problems.add("a name's project cannot be read")
-    for number, record in projects.items():
-        is_named = named.pop(number, None) == keys.project_name_key(record.name)
-        problems.require(is_named, "a project is not found by its name", number)
-    for number in named:
-        problems.add("a name is that of no project", number)
-    following = int.from_bytes(snapshot.get("meta", NEXT_PROJECT_KEY) or b"\x01", "big")
-    problems.require(max(projects, default=0) < following, "a project's number is still to be given")
+            yield "a name's project cannot be read", None
+    for number, record in directory.projects.items():
+        if named.pop(number, None) != keys.project_name_key(record.name):
+            yield "a project is not found by its name", number
+    yield from (("a name is that of no project", number) for number in named)
+    following = int.from_bytes(directory.moment.get("meta", NEXT_PROJECT_KEY) or b"\x01", "big")
+    if max(directory.projects, default=0) >= following:
+        yield "a project's number is still to be given", None
 
 
-def _strangers(snapshot: Snapshot, numbers: set[int], problems: Problems) -> None:
+def _strangers(directory: _Directory) -> Found:
     """Entries under numbers without a project that are not about to be cleared either."""
-    removed = {keys.unpack_project(key) for key, _ in snapshot.entries("project_removed")}
+    moment = directory.moment
+    known = directory.projects.keys() | {keys.unpack_project(key) for key, _ in moment.entries("project_removed")}
     # What a copy that was cut off has left; the next one clears it.
-    removed |= {keys.unpack_project(key[-4:]) for key, _ in snapshot.entries("meta", keys.COPYING)}
+    known |= {keys.unpack_project(key[-4:]) for key, _ in moment.entries("meta", keys.COPYING)}
     for table in TABLE_NAMES:
         if table in _OF_NO_PROJECT:
             continue
-        known = numbers | removed | ({0} if table in _REQUESTS else set())
         try:
-            for number in _numbers_in(snapshot, table):
-                if number not in known:
-                    problems.add(f"table {table} has entries of a project that is not there", number)
+            for number in _numbers_in(moment, table):
+                if number not in known and not (number == 0 and table in _REQUESTS):
+                    yield f"table {table} has entries of a project that is not there", number
         except UNREADABLE:
-            problems.add(f"table {table} has keys that cannot be read")
+            yield f"table {table} has keys that cannot be read", None
 
 
-def _numbers_in(snapshot: Snapshot, table: str) -> Iterator[int]:
+def _numbers_in(moment: DirectoryMoment, table: str) -> Iterator[int]:
     """Each number that a key begins with, once."""
-    if table not in snapshot.tables:
+    if table not in moment.tables:
         return
-    with snapshot.txn.cursor(snapshot.tables[table]) as cursor:
+    with moment.txn.cursor(moment.tables[table]) as cursor:
         is_there = cursor.first()
         while is_there:
             number = keys.unpack_project(cursor.key()[:4])
@@ -124,17 +159,22 @@ def _numbers_in(snapshot: Snapshot, table: str) -> Iterator[int]:
             is_there = cursor.set_range(keys.project_prefix(number + 1))
 
 
-def _of_all(snapshot: Snapshot, problems: Problems) -> None:
+def _shared(directory: _Directory) -> Found:
     """Tables that are common to all projects."""
-    removed = {key for key, _ in snapshot.entries("project_removed")}
-    for key, _ in snapshot.entries("expiry"):
+    moment = directory.moment
+    removed = {key for key, _ in moment.entries("project_removed")}
+    for key, _ in moment.entries("expiry"):
         doc_key = key[-_DOC_BYTES:]
-        if doc_key[:4] not in removed:
-            problems.require(snapshot.get("memory", doc_key) is not None, "an end of a memory has no memory")
-    for key, _ in snapshot.entries("by_digest"):
+        if doc_key[:4] not in removed and moment.get("memory", doc_key) is None:
+            yield "an end of a memory has no memory", None
+    for key, _ in moment.entries("by_digest"):
         chunk_key = key[_DIGEST_BYTES:]
-        if chunk_key[:4] not in removed:
-            problems.require(snapshot.get("vector", chunk_key) is not None, "a digest has no chunk")
-    aged = {key for key, _ in snapshot.entries("retired_age")}
-    retired = {value[:8] + key for key, value in snapshot.values("retired")}
-    problems.require(aged == retired, "vectors of removed texts and their ages differ")
+        if chunk_key[:4] not in removed and moment.get("vector", chunk_key) is None:
+            yield "a digest has no chunk", None
+    aged = {key for key, _ in moment.entries("retired_age")}
+    if aged != {value[:8] + key for key, value in moment.values("retired")}:
+        yield "vectors of removed texts and their ages differ", None
+
+
+QUICK_CHECKS = (_records, _names, _strangers)
+DIRECTORY_CHECKS = (*QUICK_CHECKS, _shared)

@@ -1,24 +1,32 @@
-"""A data file without a byte of what was removed: in a service that does not run, for good."""
+"""A data file written anew, entry by entry, and put in the place of the old one: in a service that does not run.
+
+A purge leaves out every byte of what was removed. LMDB's own compacting copy takes pages over as they are; what a
+shorter value left behind itself in its last page would come along. The old file is as it was until the new one has its
+name.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
+import lmdb
 import msgspec
 import numpy as np
 
 from hummock.store.errors import DirectoryUnusable
-from hummock.store.lmdb.lock import DirectoryLock
+from hummock.store.lmdb.environment import sync_folder, unusable
+from hummock.store.lmdb.files import DATA_FILE, DirectoryLock
 from hummock.store.lmdb.saved_views import SAVED_VIEWS, remove_files
 from hummock.store.tables import keys, record_codec
-from hummock.store.upkeep import durable
-from hummock.store.upkeep.inspection import Snapshot
-from hummock.store.upkeep.known_backups import KnownBackup, known_backups
-from hummock.store.upkeep.rebuild import Entries, Rebuilt, every_entry, rebuild, require_data
+from hummock.store.upkeep.backup import PART, KnownBackup, known_backups
+from hummock.store.upkeep.moment import DirectoryMoment, digests, inspected
 from hummock.store.views.forward_lists import unpack_terms
 
 LOG_FILES = ("service.log", "service.log.old")
@@ -34,6 +42,15 @@ _OF_CHUNKS = {"by_digest": 16, "expiry": 8}
 _OF_NO_PROJECT = {"meta", "project"}
 _OF_MESSAGES = {"message", "message_id"}
 _MESSAGES_PREFIX_BYTES = 12
+
+LMDB_LOCK_FILE = "lock.mdb"
+_PART = DATA_FILE + PART
+_MIB = 1 << 20
+_BATCH_BYTES = 32 * _MIB
+
+Entries: TypeAlias = Iterator[tuple[bytes, bytes]]
+Choose: TypeAlias = Callable[[DirectoryMoment, str], Entries]
+"""Gives the entries of a table that the new file is to have, in the order of their keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +86,7 @@ def purge(data: Path, now: float, progress: Callable[[int, int], None]) -> Purge
     rebuilt = rebuild(data, kept.entries, progress)
     for name in LOG_FILES:
         (data / name).unlink(missing_ok=True)
-    durable.sync(data)
+    sync_folder(data)
     return Purged(
         rebuilt=rebuilt, left_out=dict(kept.left_out), expired_count=kept.expired_count, backups=known_backups(data)
     )
@@ -99,33 +116,33 @@ class _Kept:
         self.left_out: Counter[str] = Counter()
         self.expired_count = 0
 
-    def entries(self, snapshot: Snapshot, table: str) -> Entries:
+    def entries(self, moment: DirectoryMoment, table: str) -> Entries:
         """Those of a table that stay."""
-        count = snapshot.count(table)
-        for entry in self._chosen(snapshot, table):
+        count = moment.count(table)
+        for entry in self._chosen(moment, table):
             count -= 1
             yield entry
         if count:
             self.left_out[table] = count
 
-    def _chosen(self, snapshot: Snapshot, table: str) -> Entries:
+    def _chosen(self, moment: DirectoryMoment, table: str) -> Entries:
         if table in _OF_THE_REMOVED:
             return iter(())
         if table == "project":
-            return self._records(snapshot)
+            return self._records(moment)
         if table == "term":
-            return _used_terms(snapshot)
+            return _used_terms(moment)
         if table == "session":
-            return _used_sessions(snapshot)
+            return _used_sessions(moment)
         if table in _OF_NO_PROJECT:
-            return every_entry(snapshot, table)
+            return every_entry(moment, table)
         if table == "expiry":
-            self.expired_count = sum(keys.of_expiry_key(key)[0] <= self._now for key, _ in snapshot.entries(table))
-        return _of_present(snapshot, table)
+            self.expired_count = sum(keys.of_expiry_key(key)[0] <= self._now for key, _ in moment.entries(table))
+        return _of_present(moment, table)
 
-    def _records(self, snapshot: Snapshot) -> Entries:
+    def _records(self, moment: DirectoryMoment) -> Entries:
         """Names and records; of what happened to memories nothing is kept, which the records say."""
-        for key, value in snapshot.entries("project"):
+        for key, value in moment.entries("project"):
             if key.startswith(b"p"):
                 record = record_codec.decode_project(value)
                 yield key, record_codec.encode(msgspec.structs.replace(record, ops_after=record.seq))
@@ -133,33 +150,134 @@ class _Kept:
                 yield key, value
 
 
-def _of_present(snapshot: Snapshot, table: str) -> Entries:
+def _of_present(moment: DirectoryMoment, table: str) -> Entries:
     """Entries without those of removed projects and sessions that were not cleared yet."""
     at = _OF_CHUNKS.get(table, 0)
-    projects = {key for key, _ in snapshot.entries("project_removed")}
-    sessions = {key for key, _ in snapshot.entries("session_deleted")} if table in _OF_MESSAGES else set()
-    for key, value in snapshot.entries(table):
+    projects = {key for key, _ in moment.entries("project_removed")}
+    sessions = {key for key, _ in moment.entries("session_deleted")} if table in _OF_MESSAGES else set()
+    for key, value in moment.entries(table):
         if key[at : at + 4] not in projects and key[:_MESSAGES_PREFIX_BYTES] not in sessions:
             yield key, value
 
 
-def _used_sessions(snapshot: Snapshot) -> Entries:
+def _used_sessions(moment: DirectoryMoment) -> Entries:
     """The counts of sessions that a memory is of: without one there is no place that could be given twice."""
-    for number, _ in snapshot.projects():
+    for number, _ in moment.projects().values():
         prefix = keys.project_prefix(number)
-        memories = (record_codec.decode_memory(value).memory for _, value in snapshot.entries("memory", prefix))
+        memories = (record_codec.decode_memory(value).memory for _, value in moment.entries("memory", prefix))
         used = {keys.name_key(number, memory.session_id) for memory in memories if memory.session_id}
-        for key, value in snapshot.entries("session", prefix):
+        for key, value in moment.entries("session", prefix):
             if key in used:
                 yield key, value
 
 
-def _used_terms(snapshot: Snapshot) -> Iterator[tuple[bytes, bytes]]:
+def _used_terms(moment: DirectoryMoment) -> Iterator[tuple[bytes, bytes]]:
     """Words that a memory holds. The others' numbers are never given again."""
-    for number, _ in snapshot.projects():
+    for number, _ in moment.projects().values():
         prefix = keys.project_prefix(number)
-        lists = [unpack_terms(value) for _, value in snapshot.entries("terms", prefix)]
+        lists = [unpack_terms(value) for _, value in moment.entries("terms", prefix)]
         used = set(np.unique(np.concatenate(lists)).tolist()) if lists else set()
-        for key, value in snapshot.entries("term", prefix):
+        for key, value in moment.entries("term", prefix):
             if int.from_bytes(value, "little") in used:
                 yield key, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """Bytes of the data file before and after."""
+
+    before_bytes: int
+    after_bytes: int
+
+
+def every_entry(moment: DirectoryMoment, table: str) -> Entries:
+    """All of them."""
+    return moment.entries(table)
+
+
+def compact(data: Path, progress: Callable[[int, int], None]) -> Rebuilt:
+    """Gives the room of removed entries back to the disk. The service must not run; as in `rebuild`."""
+    return rebuild(data, every_entry, progress)
+
+
+def rebuild(data: Path, choose: Choose, progress: Callable[[int, int], None]) -> Rebuilt:
+    """Replaces the data file by one with the chosen entries; whatever cuts it short leaves the old one.
+
+    Args:
+        data: The data directory, which no service has.
+        choose: Of each table; what projects hold must be the same.
+        progress: Told how many tables are done, and of how many.
+
+    Raises: DirectoryInUse, DirectoryUnusable, OSError.
+    """
+    require_data(data)
+    lock = DirectoryLock(data)
+    part = data / _PART
+    try:
+        part.unlink(missing_ok=True)
+        with inspected(data) as moment:
+            _copy(moment, part, choose, progress)
+            expected = digests(moment)
+        with inspected(part) as written:
+            if digests(written) != expected:
+                raise DirectoryUnusable(data, "what was copied differs", "check it with `hummock fsck`")
+        before_bytes, after_bytes = (data / DATA_FILE).stat().st_size, part.stat().st_size
+        _swap(data, part)
+    finally:
+        part.unlink(missing_ok=True)
+        lock.release()
+    return Rebuilt(before_bytes=before_bytes, after_bytes=after_bytes)
+
+
+def require_data(data: Path) -> None:
+    """Raises: DirectoryUnusable: there is no data file. Nothing is made."""
+    if not (data / DATA_FILE).is_file():
+        raise DirectoryUnusable(data, "it holds no data", "name the directory that the service has as HUMMOCK_DATA")
+
+
+def _copy(moment: DirectoryMoment, part: Path, choose: Choose, progress: Callable[[int, int], None]) -> None:
+    size_bytes = moment.size_bytes()
+    try:
+        with lmdb.open(
+            str(part), subdir=False, lock=False, sync=False, mode=0o600, max_dbs=64, map_size=2 * size_bytes + 64 * _MIB
+        ) as env:
+            for done, table in enumerate(moment.tables):
+                database = env.open_db(table.encode())
+                for batch in _batches(choose(moment, table)):
+                    with env.begin(write=True) as txn, txn.cursor(database) as cursor:
+                        cursor.putmulti(batch, append=True)
+                progress(done + 1, len(moment.tables))
+            env.sync(True)
+    except lmdb.Error as error:
+        raise unusable(part.parent, error) from error
+
+
+def _batches(entries: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Entries of some megabytes each."""
+    batch: list[tuple[bytes, bytes]] = []
+    size_bytes = 0
+    for key, value in entries:
+        batch.append((key, value))
+        size_bytes += len(key) + len(value)
+        if size_bytes >= _BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    if batch:
+        yield batch
+
+
+def _swap(data: Path, part: Path) -> None:
+    """Replace the old file by the new one, if no process reads it. Raises: DirectoryUnusable."""
+    table = os.open(data / LMDB_LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        # The lock that LMDB holds for as long as a process has the file open: its table of readers counts transactions
+        # of the old file.
+        fcntl.lockf(table, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        part.replace(data / DATA_FILE)
+        with suppress(FileNotFoundError):
+            (data / LMDB_LOCK_FILE).unlink()
+        sync_folder(data)
+    except (BlockingIOError, PermissionError) as error:
+        raise DirectoryUnusable(data, "a backup or a check reads it", "wait for its end and try again") from error
+    finally:
+        os.close(table)

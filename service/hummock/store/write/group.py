@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -18,11 +20,14 @@ from hummock.store.tables import keys, op_log, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Foreseen, Room, Transaction
 from hummock.store.tables.projects import project_number, project_record
 from hummock.store.tables.term_dictionary import TermDictionaries
+from hummock.store.views.forward_lists import unknown_terms
 from hummock.store.write import idempotency
-from hummock.store.write.foreseen import foreseen
 from hummock.store.write.project_removal import REQUESTS, first_record, remove_project
 from hummock.store.write.unit_of_work import Unit
 from hummock.store.write.write_batch import WriteBatch
+
+_TRIMMED = ("ops", "request_age")
+"""Tables in which each write looks for outdated entries, as in the vectors that all projects have retired."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -314,7 +319,7 @@ class GroupCommit:
         return outcomes
 
     def _foreseen(self, jobs: Sequence[Job]) -> dict[str, Foreseen]:
-        return foreseen([(job.project, job.request) for job in jobs], self._dictionaries)
+        return _likely_reads([(job.project, job.request) for job in jobs], self._dictionaries)
 
     def _most_bytes(self, job: Job) -> int:
         """Size of a transaction at which it ends after this job, so that interactive jobs need not wait long."""
@@ -342,3 +347,54 @@ class _Spoilt(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def _likely_reads(
+    jobs: Sequence[tuple[str, WriteRequest[Any] | ProjectRemoval]], dictionaries: TermDictionaries
+) -> dict[str, Foreseen]:
+    """Likely reads of a group of writes, by project, sent before its transaction begins.
+
+    An engine with a round trip for each read fetches them all with the first one. It is a guess: what is not foreseen
+    is read when it is asked for, and what nobody asks for is dropped.
+
+    Args:
+        jobs: Projects and what is to be written to them.
+        dictionaries: The writer's, whose terms need no look.
+    """
+    by_project: dict[str, list[WriteRequest[Any]]] = {}
+    for project, request in jobs:
+        if isinstance(request, WriteRequest):
+            by_project.setdefault(project, []).append(request)
+    return {
+        project: partial(_of_number, project, some, dictionaries, is_first=not place)
+        for place, (project, some) in enumerate(by_project.items())
+    }
+
+
+def _of_number(
+    project: str, requests: Sequence[WriteRequest[Any]], dictionaries: TermDictionaries, number: int, *, is_first: bool
+) -> tuple[Mapping[str, Sequence[bytes]], Mapping[str, Sequence[bytes]]]:
+    lookups = [one.lookups for one in requests if one.lookups is not None]
+    terms = [each for one in lookups for each in one.terms()]
+    prefix = keys.project_prefix(number)
+    wanted = {
+        "settings": [prefix],
+        "request": keys.name_keys(number, [one.request_id for one in requests if one.request_id]),
+        "by_id": _distinct(keys.name_keys(number, list(chain.from_iterable(one.ids for one in lookups)))),
+        "session": _distinct(keys.name_keys(number, list(chain.from_iterable(one.session_ids for one in lookups)))),
+        "term": _distinct(keys.name_keys(number, unknown_terms(terms, dictionaries.of(project, number)))),
+    }
+    texts = [
+        keys.text_prefix(number, text)
+        for one in lookups
+        for key in one.texts
+        for text in (keys.text_bytes(key), *keys.earlier_text_bytes(key))
+    ]
+    starts = {"by_text": _distinct(texts), **{name: [prefix] for name in _TRIMMED}}
+    if is_first:
+        starts["retired_age"] = [b""]
+    return wanted, {name: some for name, some in starts.items() if some}
+
+
+def _distinct(several: Sequence[bytes]) -> list[bytes]:
+    return list(dict.fromkeys(several))

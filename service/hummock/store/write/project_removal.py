@@ -17,7 +17,7 @@ import msgspec
 
 from hummock.core.project import DeletedProject, ids_digest
 from hummock.ports.claims import ALL_PROJECTS, Claim, ClaimLost, Claims, Work
-from hummock.store.tables import keys, record_codec, sealed, text_vectors
+from hummock.store.tables import integrity, keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.tables.sessions import clock_key, sessions_of
 
@@ -78,7 +78,7 @@ def first_record(
     reached = msgspec.msgpack.decode(value, type=_Reached)
     if reached.clock:
         key = clock_key(number)
-        txn.put(key, sealed.seal(key, reached.clock), db=tables.session_order)
+        txn.put(key, integrity.seal(key, reached.clock), db=tables.session_order)
     return msgspec.structs.replace(
         record,
         seq=reached.seq,
@@ -117,7 +117,7 @@ def _count(txn: Transaction, table: Table, prefix: bytes) -> int:
 def _clock(txn: Transaction, tables: Tables, number: int) -> bytes:
     """The last number that one of a project's sessions was given; empty where none was."""
     stored = txn.get(clock_key(number), b"", db=tables.session_order)
-    return stored and sealed.number("the clock of sessions", clock_key(number), stored)
+    return stored and integrity.number("the clock of sessions", clock_key(number), stored)
 
 
 def _reached_key(name: str) -> bytes:

@@ -19,7 +19,7 @@ import msgspec
 
 from hummock.core.memory import Memory
 from hummock.ports.claims import ALL_PROJECTS, Claim, Claims, Work
-from hummock.store.tables import checksums, keys, record_codec
+from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import StoredRows
 from hummock.store.tables.projects import DIRECTORY_KEY, project_record
@@ -164,13 +164,13 @@ class _Reanalysis:
                 (learned,) = batch.forward_lists([learned_terms(profile.words)], record)
                 stored = with_learned(stored, learned)
             doc, space = keys.doc_of_doc_key(key), record.active_space
-            is_sound = checksums.is_sound(txn, tables, number, space, doc)
+            is_sound = integrity.is_sound(txn, tables, number, space, doc)
             txn.put(key, stored, db=tables.terms)
             row = txn.get(key, b"", db=tables.column)
             tokens = txn.get(keys.chunk_key(number, space, doc, 0), b"", db=tables.token)
             txn.put(key, reanalysed(row, memory, forward_lists.length(one), tokens), db=tables.column)
             if is_sound:
-                checksums.seal(txn, tables, number, space, doc)
+                integrity.keep_sums(txn, tables, number, space, doc)
         # Directories of before did not note that either.
         record.has_superseding |= any(memory.supersedes for _, memory in memories)
         txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)

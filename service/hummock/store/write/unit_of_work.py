@@ -14,7 +14,7 @@ from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.ports.learning import LearningUnit
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
-from hummock.store.tables import checksums, keys, op_log, record_codec, sealed, text_vectors
+from hummock.store.tables import integrity, keys, op_log, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import LearningWriting
 from hummock.store.tables.reads import doc_of, find_by_text
@@ -75,7 +75,7 @@ class Unit:
         key = keys.doc_key(self._number, doc)
         value, payload = self._stored(doc), self._txn.get(key, b"", db=self._tables.payload)
         kept = self._txn.get(key, db=self._tables.checksum)
-        checksums.require(kept, key, memory_id, value, payload)
+        integrity.require(kept, key, memory_id, value, payload)
         memory = record_codec.memory_of(value, payload)
         return None if memory.is_over(self._now) else memory
 
@@ -169,7 +169,7 @@ class Unit:
 
     def finish(self) -> None:
         """Hands over what is still to be written; the unit of work is over."""
-        ends = [(key, sealed.seal(key, packed(turns))) for key, turns in sorted(self._sessions.items())]
+        ends = [(key, integrity.seal(key, packed(turns))) for key, turns in sorted(self._sessions.items())]
         self._batch.put(self._tables.session, ends)
         self._batch.put(self._tables.removed, self._removed)
         self._batch.waiting.take(self._waiting)
@@ -203,7 +203,7 @@ class Unit:
             self._begin()
             self._batch.waiting.take(self._waiting)
             self._batch.write(self._record)
-        return doc_of(self._txn, self._tables, self._number, memory_id, sealed.is_lost)
+        return doc_of(self._txn, self._tables, self._number, memory_id, integrity.is_lost)
 
     def _memory(self, doc: int) -> record_codec.MemoryRecord:
         try:
@@ -232,7 +232,7 @@ class Unit:
             self._record.pending += not memory.chunk_count
             self._remove(doc)
             by_id = keys.name_key(self._number, memory_id)
-            self._txn.put(by_id, sealed.seal(by_id, packed(moved)), db=self._tables.by_id)
+            self._txn.put(by_id, integrity.seal(by_id, packed(moved)), db=self._tables.by_id)
             self._count(memory.kind, 1)
             # What the memory says is what it said.
             self._record.entries_seq = entries_seq
@@ -254,10 +254,10 @@ class Unit:
         new = judged(old, self._verdicts(self._memory(doc).memory))
         if new != old:
             space = self._record.active_space
-            is_sound = checksums.is_sound(self._txn, self._tables, self._number, space, doc)
+            is_sound = integrity.is_sound(self._txn, self._tables, self._number, space, doc)
             self._txn.put(key, new, db=self._tables.column)
             if is_sound:
-                checksums.seal(self._txn, self._tables, self._number, space, doc)
+                integrity.keep_sums(self._txn, self._tables, self._number, space, doc)
             self._note(op_log.pack_verdict(doc))
 
     def _remove(self, doc: int, *, keeps_vectors: bool = True) -> bytes:
@@ -300,7 +300,7 @@ class Unit:
         end = self._sessions.get(key)
         if end is None:
             stored = self._txn.get(key, db=self._tables.session)
-            value = b"" if stored is None else sealed.number("the count of a session's memories", key, stored)
+            value = b"" if stored is None else integrity.number("the count of a session's memories", key, stored)
             end = int.from_bytes(value, "little")
         position = end if given is None else given
         self._sessions[key] = max(end, position + 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
-from hummock.store.tables import checksums, keys, record_codec, sealed, text_vectors
+from hummock.store.tables import integrity, keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
 from hummock.store.views.row_codec import TokenSign, embedded, pack_row, renumbered
@@ -24,7 +24,7 @@ def move_doc(
     The old document, and the memory's id, are left to the caller.
     """
     old_key, new_key = keys.doc_key(number, old), keys.doc_key(number, new)
-    is_sound = checksums.is_sound(txn, tables, number, space, old)
+    is_sound = integrity.is_sound(txn, tables, number, space, old)
     value = txn.get(old_key, b"", db=tables.memory)
     record = record_codec.decode_memory(value)
     txn.put(new_key, value, db=tables.memory)
@@ -46,7 +46,7 @@ def move_doc(
     if record.memory.expire_time is not None:
         txn.put(keys.expiry_key(record.memory.expire_time, number, new), b"", db=tables.expiry)
     if is_sound:
-        checksums.seal(txn, tables, number, space, new)
+        integrity.keep_sums(txn, tables, number, space, new)
     else:
         # Those of the other key: what is damaged stays so.
         txn.put(new_key, txn.get(old_key, b"", db=tables.checksum), db=tables.checksum)
@@ -173,12 +173,12 @@ class WriteBatch:
         self.put_embeddings([(put.doc, put.embeddings) for put in puts], record.active_space)
         for put in puts:
             with_tokens = [bool(one.tokens.size) for one in put.embeddings]
-            checksums.seal(self._txn, tables, number, record.active_space, put.doc, with_tokens)
+            integrity.keep_sums(self._txn, tables, number, record.active_space, put.doc, with_tokens)
         pending = [key for key, put in zip(doc_keys, puts, strict=True) if not put.embeddings]
         self.put(tables.pending, [(key, b"") for key in pending])
         record.pending += len(pending)
         ids = sorted((keys.name_key(number, put.memory.id), packed(put.doc)) for put in puts)
-        self.put(tables.by_id, [(key, sealed.seal(key, value)) for key, value in ids])
+        self.put(tables.by_id, [(key, integrity.seal(key, value)) for key, value in ids])
         ends = sorted(
             keys.expiry_key(put.memory.expire_time, number, put.doc)
             for put in puts
@@ -197,7 +197,7 @@ class WriteBatch:
     ) -> None:
         """Puts the vectors of a document in the tables that waits for them; all else of it stays as it is."""
         key = keys.doc_key(self._number, doc)
-        is_sound = checksums.is_sound(self._txn, self._tables, self._number, record.active_space, doc)
+        is_sound = integrity.is_sound(self._txn, self._tables, self._number, record.active_space, doc)
         memory = msgspec.structs.replace(stored.memory, chunk_count=len(embeddings))
         row = embedded(self._txn.get(key, b"", db=self._tables.column), embeddings)
         value = record_codec.encode_memory(memory, stored.text, stored.session_position, digests_of(embeddings))
@@ -207,7 +207,7 @@ class WriteBatch:
         record.pending -= 1
         self.put_embeddings([(doc, embeddings)], record.active_space)
         if is_sound:
-            checksums.seal(self._txn, self._tables, self._number, record.active_space, doc)
+            integrity.keep_sums(self._txn, self._tables, self._number, record.active_space, doc)
 
     def put_embeddings(self, docs: Iterable[tuple[int, Sequence[Embedding]]], space: int) -> None:
         """Puts the vectors of these documents, which ascend."""

@@ -16,8 +16,14 @@ from typing import Any
 
 from hummock.core.errors import HummockError, Unavailable
 from hummock.core.project import DeletedProject
+from hummock.ports.claims import Claims
 from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
+from hummock.store.limits import StoreLimits
+from hummock.store.settled_clock import SettledClock
+from hummock.store.tables.engine import Engine, Room
+from hummock.store.views.view_cache import ViewCache
 from hummock.store.write.group import GroupCommit, Job, Outcome
+from hummock.store.write.project_removal import Remains
 
 _GROUPS_A_PAUSE = 16
 
@@ -239,3 +245,30 @@ def _operations(outcomes: Iterable[Outcome]) -> Counter[str]:
         if outcome.error is None:
             counts[outcome.job.project] += outcome.operations
     return counts
+
+
+def start_writer(
+    engine: Engine,
+    claims: Claims,
+    room: Room,
+    views: ViewCache,
+    clock: SettledClock,
+    limits: StoreLimits,
+    look: Callable[[], None],
+) -> Writer:
+    """Start the writer thread, with its background work: views catch up, and removed projects are cleared.
+
+    `look` is called every second or so.
+    """
+    remains = Remains(engine, claims)
+    claims.follow(remains.come)
+
+    def idle() -> bool:
+        return views.catch_up_one() or remains.clear_some()
+
+    def removed(project: str) -> None:
+        views.forget(project)
+        remains.come()
+
+    group = GroupCommit(engine, room, clock, limits)
+    return Writer(group, views.publish, idle, limits.group_jobs, removed, look)

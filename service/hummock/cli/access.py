@@ -1,20 +1,27 @@
-"""`hummock tokens`: who may call the service, kept in its data directory. It may run meanwhile, and knows at once."""
+"""`hummock tokens`, who may call the service, and `hummock audit`, the log of who did; both while it runs."""
 
 from __future__ import annotations
 
 import json as json_lib
 import time
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+from hummock.access.audit import verify as read_all
 from hummock.access.tokens import Token, TokenFile, shown_time
 from hummock.core.access import Scope
+from hummock_tools.cli.connection import CommandFailed
 from hummock_tools.cli.options import DataOption, TokenExpiresOption, data_dir_of, utf8
-from hummock_tools.cli.output import new_table, note, print_line, print_page
+from hummock_tools.cli.output import new_table, note, print_line, print_page, warn
 
-app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the tokens by which the service knows its callers.")
+tokens = typer.Typer(
+    no_args_is_help=True, help="Make, list and revoke the tokens by which the service knows its callers."
+)
+audit = typer.Typer(no_args_is_help=True, help="Look after the audit log of a data directory.")
 
+_SHOWN_PROBLEMS = 20
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Of the token, for people.", callback=utf8)]
 TokensJsonFlag = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
@@ -28,7 +35,7 @@ def _scope(text: str | Scope) -> Scope:
         raise typer.BadParameter(str(error)) from error
 
 
-@app.command("create")
+@tokens.command("create")
 def create(
     name: NameArgument,
     scopes: Annotated[
@@ -57,24 +64,24 @@ def create(
         note("it is the first one: from now on every call over a port needs a token, from this machine too")
 
 
-@app.command("ls")
+@tokens.command("ls")
 def ls(json: TokensJsonFlag = False, data: DataOption = None) -> None:
     """List the tokens, the newest last; a token itself is shown by nobody."""
-    tokens = TokenFile(data_dir_of(data)).read()
+    found = TokenFile(data_dir_of(data)).read()
     if json:
-        print_line(json_lib.dumps([_shown(each) for each in tokens], ensure_ascii=False, indent=2))
+        print_line(json_lib.dumps([_shown(each) for each in found], ensure_ascii=False, indent=2))
         return
     table = new_table()
     for column in ("name", "id", "state", "scopes", "created", "expires"):
         table.add_column(column)
-    for each in tokens:
+    for each in found:
         shown = _shown(each)
         cells = (each.name, each.id, shown["state"], ", ".join(shown["scopes"]), shown["created"], shown["expires"])
         table.add_row(*(cell or "-" for cell in cells))
     print_page(table, nothing="there are no tokens")
 
 
-@app.command("revoke")
+@tokens.command("revoke")
 def revoke(name: NameArgument, json: TokensJsonFlag = False, data: DataOption = None) -> None:
     """End a token, by its name or id: the next call with it is refused, and streams that it opened end."""
     revoked = TokenFile(data_dir_of(data)).revoke(name, time.time())
@@ -94,3 +101,30 @@ def _shown(token: Token) -> dict[str, Any]:
         "expires": shown_time(token.expires_s),
         "revoked": shown_time(token.revoked_s),
     }
+
+
+@audit.command("verify")
+def verify(
+    head: Annotated[
+        str, typer.Option("--head", metavar="HASH", help="A head that was noted before; it must still be there.")
+    ] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    data: DataOption = None,
+) -> None:
+    """Read the whole audit log and look whether lines were removed or changed.
+
+    Who removes the last lines removes no link: note the head that this prints, elsewhere, and give it the next time.
+    """
+    directory = data_dir_of(data)
+    try:
+        verdict = read_all(directory, head)
+    except OSError as error:
+        raise CommandFailed(f"{error.filename or directory} cannot be read: {error.strerror}") from error
+    if json:
+        print_line(json_lib.dumps(asdict(verdict)))
+    else:
+        print_line(f"{verdict.lines} lines, {verdict.first} to {verdict.last}, head {verdict.head}")
+    for problem in verdict.problems[:_SHOWN_PROBLEMS]:
+        warn(problem)
+    if verdict.problems:
+        raise CommandFailed(f"{len(verdict.problems)} things are wrong with the audit log of {directory}")

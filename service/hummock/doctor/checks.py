@@ -1,0 +1,270 @@
+"""All that `hummock doctor` checks: one table of small functions, each of which names what mends what it finds.
+
+`OFFLINE` checks look at the directory, the machine and the settings, whether a service runs or not. `ONLINE` checks
+look at what the service on this directory says of itself, and are left out where none answers. What a directory holds
+is checked by the lists of `store/upkeep/check.py`, the quick ones here and all of them by `hummock fsck`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shlex
+import ssl
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import hummock_kernels
+from hummock import models
+from hummock.core.errors import HummockError, StartError
+from hummock.doctor import data_directory
+from hummock.doctor.finding import Case, Finding, Status, error, fine, warning
+from hummock.rpc.tls import Tls, TlsFiles
+from hummock.store import recorded_model
+from hummock_kernels._cache_dir import choose_cache_dir
+
+_DAY_S = 86_400.0
+_SOON_S = 14 * _DAY_S
+_ENOUGH_FILES = 4096
+_TEMPORARY = "hummock-numba-"
+
+
+def has_its_model(case: Case) -> Finding:
+    """Whether the embedding model is that of the directory, and here as it was published."""
+    recorded = _recorded(case)
+    name = case.settings.model if case.settings.model != models.AUTO else recorded or models.AUTO
+    if recorded is not None and name != recorded:
+        return error(
+            f"{case.data} has vectors of model {recorded}, and the settings name {name}: a start would be refused",
+            f"hummock serve {case.its_data} --model {shlex.quote(recorded)}",
+        )
+    directory = case.settings.models_dir
+    try:
+        wanted = models.candidates(name, directory)
+    except StartError as failure:
+        return error(str(failure), "hummock models ls")
+    here = models.that_will_do(wanted, directory)
+    return _verified(case, wanted[0] if here is None else here)
+
+
+def has_its_cross_encoder(case: Case) -> Finding | None:
+    """Check that the cross-encoder is installed and undamaged, unless it is switched off."""
+    if case.settings.cross_encoder == "off":
+        return None
+    try:
+        model = models.find_reranker(case.settings.cross_encoder_model, case.settings.models_dir)
+    except StartError as failure:
+        return error(str(failure), "hummock models ls")
+    return _verified(case, model)
+
+
+def allows_open_files(case: Case) -> Finding:
+    """Whether a service may open a few thousand files: each connection is one."""
+    del case
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY or most >= _ENOUGH_FILES:
+        return fine("as many files may be open as a service needs")
+    return warning(
+        f"a process may open {most} files, and each connection takes one: callers behind that are locked out",
+        "ulimit -Hn 65536   # as root; LimitNOFILE=65536 for systemd",
+    )
+
+
+def keeps_compiled_kernels(case: Case) -> Finding:
+    """Whether compiled kernels are kept for the next start."""
+    del case
+    mend = "export NUMBA_CACHE_DIR=DIR && hummock warm"
+    try:
+        place = choose_cache_dir(Path(hummock_kernels.__file__).parent, os.environ)
+    except OSError as failure:
+        return warning(f"kernels are compiled at each start: {failure.strerror or failure}", mend)
+    if place.name.startswith(_TEMPORARY) and place.parent == Path(tempfile.gettempdir()):
+        return warning(f"compiled kernels can be kept in {place} alone, until it is cleaned", mend)
+    named = os.environ.get("NUMBA_CACHE_DIR", "")
+    if named and place not in (Path(named), Path(named).parent):
+        return warning(f"NUMBA_CACHE_DIR {named} cannot be written; kernels are kept in {place}", mend)
+    return fine(f"compiled kernels are kept in {place}")
+
+
+def has_a_valid_certificate(case: Case) -> Finding | None:
+    """Whether clients will take the certificate, and for at least two weeks more."""
+    certificate, key = case.settings.tls_certificate, case.settings.tls_key
+    if certificate is None or key is None:
+        return None
+    show = f"openssl x509 -noout -subject -dates -in {shlex.quote(str(certificate))}"
+    try:
+        Tls(TlsFiles(certificate=certificate, key=key, client_ca=case.settings.tls_client_ca))
+        shown = _shown_to_a_client(TlsFiles(certificate=certificate, key=key))
+    except ssl.SSLCertVerificationError as failure:
+        return error(f"clients refuse {certificate}: {failure.verify_message}", show)
+    except StartError as failure:
+        return error(str(failure), show)
+    left_s = ssl.cert_time_to_seconds(str(shown["notAfter"])) - case.now_s
+    said = f"{certificate} is valid for {left_s / _DAY_S:.0f} days"
+    return warning(said, show) if left_s < _SOON_S else fine(said)
+
+
+def answers(case: Case) -> Finding:
+    """Whether the service on the data directory answers where it should; nobody else may be there."""
+    if case.service is not None:
+        return fine(f"a service answers at {case.address}")
+    if not case.is_listened_at:
+        if not case.holder:
+            return fine("no service runs")
+        return warning(
+            f"process {case.holder} has {case.data}, and nothing listens at {case.address}: it is starting, hangs, or "
+            "was started with another address than these settings have",
+            f"HUMMOCK_PORT=PORT hummock doctor {case.its_data}",
+        )
+    if case.status is not None:
+        who = f"Hummock {case.status.version} over {case.status.directory}"
+    elif case.holder:
+        return warning(
+            f"the service at {case.address} does not say how it is: {case.refusal}",
+            f"HUMMOCK_TOKEN=TOKEN hummock doctor {case.its_data}",
+        )
+    else:
+        who = f"another process ({case.refusal})"
+    elsewhere = f"hummock serve {case.its_data} --port PORT"
+    return (warning if case.holder else error)(f"{case.address} is taken by {who}", elsewhere)
+
+
+def is_this_version(case: Case, service: Status) -> Finding:
+    """Whether what runs is what is installed."""
+    if service.version == case.version:
+        return fine(f"the service is Hummock {case.version}, as installed")
+    return warning(
+        f"the service is Hummock {service.version}, and {case.version} is installed",
+        f"kill {case.holder} && hummock serve {case.its_data}" if case.holder else f"hummock serve {case.its_data}",
+    )
+
+
+def writes(case: Case, service: Status) -> Finding:
+    """Whether it stores what it is given."""
+    if service.write_fault:
+        return error(f"the service stores nothing: {service.write_fault}", "hummock status")
+    return fine("the service stores what it is given")
+
+
+def has_no_damage(case: Case, service: Status) -> Finding:
+    """Whether it met memories that are not as they were written."""
+    if service.damaged:
+        return error(f"the service found {service.damaged} memories damaged", f"hummock fsck {case.its_data}")
+    return fine("the service found no memory damaged")
+
+
+def has_all_vectors(case: Case, service: Status) -> Finding:
+    """Whether every memory can be found by its meaning."""
+    if service.failed:
+        return warning(
+            f"the model failed on {service.failed} memories, which are found by their words alone; the next start "
+            "tries again",
+            f"hummock models verify && hummock serve {case.its_data}",
+        )
+    if service.pending:
+        return warning(
+            f"{service.pending} memories wait for their vectors, and are found by their words alone meanwhile",
+            "hummock status",
+        )
+    return fine("every memory has its vectors")
+
+
+def has_the_model_it_should(case: Case, service: Status) -> Finding:
+    """Whether the service would rather have another model."""
+    return warning(service.advice, "hummock models ls") if service.advice else fine("its model suits")
+
+
+def trusts_its_clock(case: Case, service: Status) -> Finding:
+    """Whether memories are removed when they are due: a clock that jumped is believed ten minutes later."""
+    if service.clock_ahead_s:
+        return warning(
+            f"the clock of the service is {service.clock_ahead_s:.0f} s ahead of when it was looked at last; "
+            "nothing is forgotten for good until it has gone evenly for ten minutes",
+            "date -u   # if it is wrong, set it now; if it is right, wait",
+        )
+    return fine("the clock of the service goes evenly")
+
+
+OFFLINE: tuple[Callable[[Case], Finding | None], ...] = (
+    data_directory.is_usable,
+    data_directory.is_private,
+    data_directory.has_tokens_that_can_be_read,
+    data_directory.is_locked_by_who_has_it,
+    data_directory.is_whole,
+    data_directory.has_room_in_its_quota,
+    data_directory.has_room_on_its_disk,
+    data_directory.is_backed_up,
+    has_its_model,
+    has_its_cross_encoder,
+    allows_open_files,
+    keeps_compiled_kernels,
+    has_a_valid_certificate,
+    answers,
+)
+ONLINE: tuple[Callable[[Case, Status], Finding], ...] = (
+    is_this_version,
+    writes,
+    trusts_its_clock,
+    has_no_damage,
+    has_all_vectors,
+    has_the_model_it_should,
+)
+
+
+def examine(case: Case) -> list[Finding]:
+    """What each check has found, in their order; those that had nothing to look at are left out."""
+    found = [_done(check, case) for check in OFFLINE]
+    if case.service is not None:
+        found += [check(case, case.service) for check in ONLINE]
+    return [finding for finding in found if finding is not None]
+
+
+def _done(check: Callable[[Case], Finding | None], case: Case) -> Finding | None:
+    try:
+        return check(case)
+    except HummockError as failure:
+        return error(str(failure), "")
+    except OSError as failure:
+        where = failure.filename or "a file"
+        return error(f"{where} cannot be looked at: {failure.strerror}", f"ls -ld {where}" if failure.filename else "")
+
+
+def _verified(case: Case, model: models.Model) -> Finding:
+    directory = case.settings.models_dir
+    pull = f"hummock models pull {model.name} --models {shlex.quote(str(directory))}"
+    if not models.is_here(model, directory):
+        return warning(f"model {model.name} is not in {directory}; a start fetches it", pull)
+    try:
+        for part in model.parts:
+            models.verify(part, directory / part.name)
+    except StartError as failure:
+        return error(str(failure), pull)
+    return fine(f"model {model.name} is as it was published")
+
+
+def _recorded(case: Case) -> str | None:
+    """Name of the model whose vectors the directory holds; None if it holds none, or does not say."""
+    try:
+        return recorded_model(case.data, is_in_use=bool(case.holder))
+    except StartError:
+        return None
+
+
+def _shown_to_a_client(files: TlsFiles) -> dict[str, object]:
+    """The certificate as a client sees it that trusts it for itself. A connection in memory: no socket is opened.
+
+    Raises: StartError; ssl.SSLCertVerificationError.
+    """
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    trusting.load_verify_locations(files.certificate)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = Tls(files).for_http().wrap_bio(to_server, to_client, server_side=True)
+    client = trusting.wrap_bio(to_client, to_server)
+    for side in (client, server, client):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    return dict(client.getpeercert() or {})

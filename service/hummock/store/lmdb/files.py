@@ -1,0 +1,424 @@
+"""The files of a data directory as the system has them: who holds them, whether they are whole, and faults of the disk.
+
+The file `lock` names the one process that writes. LMDB maps its data file, and a page of the map that the file does not
+have ends the process without a word (SIGBUS). So its size is compared with what its meta pages say before it is mapped,
+and with what it was while it is used: LMDB's files never shrink.
+
+Source of the format: `MDB_page`, `MDB_meta`, `MDB_db` and `MDB_node` of LMDB 0.9's `mdb.c`, for words of 64 bits.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import resource
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+from weakref import WeakSet
+
+import lmdb
+
+from hummock.core.errors import HummockError
+from hummock.store.errors import (
+    DataFileCut,
+    DirectoryInUse,
+    DirectoryReplaced,
+    DirectoryUnusable,
+    DiskFault,
+    DiskFull,
+)
+
+LOCK_FILE = "lock"
+
+_PID_BYTES = 20
+_USED = b"used\n"
+"""Follows the process, once the directory has a database."""
+
+DATA_FILE = "data.mdb"
+RESTORE = "restore it from a backup or choose another directory"
+
+_MAGIC = 0xBEEFC0DE
+_VERSION = 1
+_PAGE_HEADER = struct.Struct("=QHHHH")
+_LARGE_PAGE_HEADER = struct.Struct("=QHHI")
+_TREE = struct.Struct("=IHHQQQQQ")
+_META = struct.Struct(f"=II QQ {_TREE.size}s {_TREE.size}s QQ")
+_NODE = struct.Struct("=HHHH")
+_NUMBER = struct.Struct("=Q")
+_BRANCH, _LEAF = 0x01, 0x02
+_IS_BIG = 0x01
+_NO_PAGE = 2**64 - 1
+_DEEPEST = 32
+
+_ANOTHER = "(unknown: its lock was removed)"
+
+_NO_ROOM = {
+    errno.ENOSPC: "no space is left on the device",
+    errno.EDQUOT: "the disk quota of its user is used up",
+    errno.EFBIG: "the file has reached the size that this process may write",
+}
+
+_FAULTS = {
+    errno.EIO: (
+        "the device reports an input/output error",
+        "look at the kernel's log and at the disk's health, and copy the directory to another disk",
+    ),
+    errno.EROFS: ("the file system is read-only", "look why it was mounted so, and mount it for writing"),
+    errno.EACCES: ("access is denied", "give the service's user read and write access to it"),
+    errno.EPERM: ("the operation is not permitted", "give the service's user read and write access to it"),
+    errno.ENOENT: ("it is not there any more", "put it back, or restart the service with another directory"),
+}
+
+_ONE_WRITE_BYTES = 64 << 20
+"""More than LMDB hands to the system at once."""
+
+
+class LockFile(Protocol):
+    """An open lock file, which keeps other processes out until it is closed."""
+
+    def release(self) -> None:
+        """Closes the file."""
+
+
+_held: WeakSet[LockFile] = WeakSet()
+
+
+def let_go_in_child(held: LockFile) -> None:
+    """Has a forked child close its copy, which would keep others out after its parent's end."""
+    _held.add(held)
+
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+def identity_of(descriptor: int) -> Identity:
+    """Device and inode of an open file."""
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def is_at(path: Path, identity: Identity) -> bool:
+    """Whether the path names that file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == identity
+
+
+class DirectoryLock:
+    """Holds the directory until it is closed or the process ends, however it ends.
+
+    The file stays behind; what counts is the lock on it. LMDB alone would let a second process write, unseen by what
+    this one keeps in memory.
+
+    Attributes:
+        is_of_used_directory: Whether there was a database when it was held before.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Raises: DirectoryInUse at once when another holder lives; OSError when the file cannot be made."""
+        self._directory = directory
+        descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(descriptor)
+            os.close(descriptor)
+            raise DirectoryInUse(directory, holder) from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        self.is_of_used_directory = os.pread(descriptor, len(_USED), _PID_BYTES) == _USED
+        os.pwrite(descriptor, f"{os.getpid()}\n".rjust(_PID_BYTES).encode("ascii"), 0)
+        self._identity = identity_of(descriptor)
+        self._descriptor = descriptor
+        let_go_in_child(self)
+
+    def note_use(self) -> None:
+        """Notes that there is a database now: without one the directory is not new but has lost it."""
+        if not self.is_of_used_directory:
+            os.pwrite(self._descriptor, _USED, _PID_BYTES)
+            os.fsync(self._descriptor)
+            self.is_of_used_directory = True
+
+    def require_path(self) -> None:
+        """Check that the lock file is in place. Raises: DirectoryReplaced: it was removed or replaced."""
+        if not is_at(self._directory / LOCK_FILE, self._identity):
+            raise DirectoryReplaced(self._directory, LOCK_FILE)
+
+    def release(self) -> None:
+        """Lets others in. Doing it again does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Holds a directory that is not used for a database, and is made where it is not there.
+
+    Raises: DirectoryInUse, DirectoryUnusable.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = DirectoryLock(directory)
+    except OSError as error:
+        raise DirectoryUnusable(directory, str(error), "choose another directory") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def was_used(directory: Path) -> bool:
+    """Whether a lock holder noted that there is a database. Takes no lock. Raises: OSError."""
+    try:
+        return (directory / LOCK_FILE).read_bytes()[_PID_BYTES:] == _USED
+    except FileNotFoundError:
+        return False
+
+
+def require_free(directory: Path) -> None:
+    """Raises: DirectoryInUse when the directory is held now. Makes and keeps nothing."""
+    try:
+        descriptor = os.open(directory / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        # Nobody has held it so far, or opening it says what is wrong.
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DirectoryInUse(directory, _holder(descriptor)) from None
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    return os.pread(descriptor, _PID_BYTES, 0).decode("ascii", "replace").strip() or "(unknown)"
+
+
+def _let_go_in_child() -> None:
+    for held in list(_held):
+        held.release()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+class DataFile:
+    """The open data file. A writer locks it as well, so that a removed lock file lets no second writer in."""
+
+    def __init__(self, directory: Path, *, is_read_only: bool) -> None:
+        """Opens the file, which one who writes makes.
+
+        Args:
+            directory: Where it is.
+            is_read_only: Whether another process writes.
+
+        Raises: DirectoryInUse; DirectoryUnusable: it is no file, or cut short; OSError.
+        """
+        self._directory = directory
+        self._path = directory / DATA_FILE
+        require_file(directory)
+        access = os.O_RDONLY if is_read_only else os.O_RDWR | os.O_CREAT
+        self._descriptor = os.open(self._path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        try:
+            if not is_read_only:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _require_whole(directory, self._descriptor)
+            self._identity = identity_of(self._descriptor)
+            self._is_cut = False
+            self._bytes = os.fstat(self._descriptor).st_size
+        except BlockingIOError:
+            self.release()
+            raise DirectoryInUse(directory, _ANOTHER) from None
+        except BaseException:
+            self.release()
+            raise
+        let_go_in_child(self)
+
+    def require_size(self) -> None:
+        """Raises: DataFileCut: the file is smaller than it was, or has once been: what was lost stays lost."""
+        # Read before the size is: while this thread asks for it, the file grows and another thread notes that.
+        known = self._bytes
+        size = os.fstat(self._descriptor).st_size
+        if size < known or self._is_cut:
+            self._is_cut = True
+            raise DataFileCut(self._directory, size, known)
+        self._bytes = size
+
+    def require_path(self) -> None:
+        """Raises: DirectoryReplaced: the path names another file, or none."""
+        if not is_at(self._path, self._identity):
+            raise DirectoryReplaced(self._directory, DATA_FILE)
+
+    def release(self) -> None:
+        """Lets others in. Doing it again does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def require_file(directory: Path) -> None:
+    """Check that the data file is a plain file; opening a pipe would block. Raises: DirectoryUnusable."""
+    try:
+        mode = (directory / DATA_FILE).stat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise DirectoryUnusable(directory, f"{DATA_FILE} is {_kind(mode)} and no file", RESTORE)
+
+
+def written_at(directory: Path) -> float | None:
+    """Time of the last write to the file, Unix seconds by the clock of then; None if there is no file."""
+    try:
+        return (directory / DATA_FILE).stat().st_mtime
+    except OSError:
+        return None
+
+
+def require_whole(directory: Path) -> None:
+    """Raises: DirectoryUnusable: the file is no file, or lacks pages that are in use; OSError."""
+    require_file(directory)
+    descriptor = os.open(directory / DATA_FILE, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        _require_whole(directory, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def _require_whole(directory: Path, descriptor: int) -> None:
+    """What has no meta page that can be read is left to LMDB, which refuses it."""
+    size = os.fstat(descriptor).st_size
+    meta = _newest_meta(descriptor)
+    if meta is None:
+        return
+    page_bytes, last_page, free_root = meta
+    first_missing = size // page_bytes
+    if first_missing > last_page:
+        return
+    # Pages that were taken and given back in one transaction are never written: LMDB's own files end before them.
+    missing = set(range(first_missing, last_page + 1))
+    with suppress(_NotThere):
+        missing.difference_update(_free_pages(descriptor, page_bytes, free_root))
+    if missing:
+        raise DirectoryUnusable(
+            directory,
+            f"{DATA_FILE} is cut short: it has {size} bytes of {(last_page + 1) * page_bytes}",
+            RESTORE,
+        )
+
+
+def _newest_meta(descriptor: int) -> tuple[int, int, int] | None:
+    """Bytes of a page, the last page, and the root of the tree of free pages, as the newest transaction left them."""
+    first = _meta_at(descriptor, 0)
+    if first is None:
+        return None
+    second = _meta_at(descriptor, first[1])
+    newest = max(first, second or first)
+    return newest[1:]
+
+
+def _meta_at(descriptor: int, start: int) -> tuple[int, int, int, int] | None:
+    """The transaction, and what `_newest_meta` says."""
+    page = os.pread(descriptor, _PAGE_HEADER.size + _META.size, start)
+    if len(page) < _PAGE_HEADER.size + _META.size:
+        return None
+    magic, version, _, _, free, _, last_page, transaction = _META.unpack_from(page, _PAGE_HEADER.size)
+    page_bytes, *_, root = _TREE.unpack(free)
+    if magic != _MAGIC or version != _VERSION or not 512 <= page_bytes <= 65536:
+        return None
+    return transaction, page_bytes, last_page, root
+
+
+class _NotThere(Exception):
+    """A page of the tree is not in the file, or is no page of a tree."""
+
+
+def _free_pages(descriptor: int, page_bytes: int, root: int, depth: int = 0) -> Iterator[int]:
+    """The pages that are in no use. Raises: _NotThere."""
+    if root == _NO_PAGE:
+        return
+    page = _read(descriptor, root * page_bytes, page_bytes)
+    _, _, flags, lower, _ = _PAGE_HEADER.unpack_from(page)
+    if depth > _DEEPEST or not flags & (_BRANCH | _LEAF) or not _PAGE_HEADER.size <= lower <= page_bytes:
+        raise _NotThere
+    for (place,) in struct.iter_unpack("=H", page[_PAGE_HEADER.size : lower & ~1]):
+        if place + _NODE.size > page_bytes:
+            raise _NotThere
+        low, high, node_flags, key_bytes = _NODE.unpack_from(page, place)
+        if flags & _BRANCH:
+            yield from _free_pages(descriptor, page_bytes, low | high << 16 | node_flags << 32, depth + 1)
+            continue
+        start, size = place + _NODE.size + key_bytes, low | high << 16
+        pages = page[start : start + size]
+        if node_flags & _IS_BIG:
+            (large,) = _NUMBER.unpack_from(page, start)
+            pages = _read(descriptor, large * page_bytes + _LARGE_PAGE_HEADER.size, size)
+        # The first number says how many follow.
+        yield from (number for (number,) in struct.iter_unpack("=Q", pages[_NUMBER.size : len(pages) & ~7]))
+
+
+def _read(descriptor: int, start: int, size: int) -> bytes:
+    if start >= 2**63:
+        raise _NotThere
+    found = os.pread(descriptor, size, start)
+    if len(found) < size:
+        raise _NotThere
+    return found
+
+
+def code_of(error: BaseException) -> int:
+    """The number of the system's error, or LMDB's own; 0 where it has none."""
+    if isinstance(error, OSError):
+        return error.errno or 0
+    if isinstance(error, lmdb.DiskError):
+        return errno.ENOSPC
+    return int(getattr(error, "code", 0))
+
+
+def cause_of(error: BaseException) -> tuple[str, str] | None:
+    """What is wrong and what mends it, where the disk or the system is at fault."""
+    code = code_of(error)
+    if code in _NO_ROOM:
+        return _NO_ROOM[code], "make room on the disk"
+    return _FAULTS.get(code)
+
+
+def fault_of(error: BaseException, directory: Path, free_bytes: int, used_bytes: int) -> HummockError | None:
+    """The error that callers get; None where the disk is not at fault.
+
+    Args:
+        error: What LMDB or the system said.
+        directory: Of the data.
+        free_bytes: What the disk still takes, as far as that is known.
+        used_bytes: What the store uses.
+    """
+    code, cause = code_of(error), cause_of(error)
+    if cause is None:
+        return None
+    # What a full disk, or a limit of this process, cuts short is an I/O error to LMDB.
+    if code == errno.EIO and (free_bytes < _ONE_WRITE_BYTES or _is_limited()):
+        code = errno.ENOSPC
+    if code in _NO_ROOM:
+        return DiskFull(_NO_ROOM[code], used_bytes)
+    return DiskFault(directory, errno.errorcode[code], *cause)
+
+
+def _is_limited() -> bool:
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY

@@ -1,0 +1,373 @@
+"""How the store knows that what it reads is what was written: seals, checksums of memories, and what was found damaged.
+
+A disk that gives back other bytes than it took is not noticed by LMDB. Each CRC-32 (ISO-HDLC, as in zlib) begins with
+the key, so that what is found in another's place is noticed as well: any change of one or two bits is found, any other
+but one in 4 billion. What was written before there were checksums has none until it is written again, and is taken as
+it is.
+
+A sealed value is a byte with which no MessagePack begins, CRC-32 of the key and the value, and the value. Numbers of
+before there were seals are known by their length. Memories, whose parts lie in several tables, have one row of
+checksums instead, one for each part as it is stored.
+
+A key that is damaged is looked for in vain. Then its entry lies beside the place of the one that is looked for, since
+the way through the tree takes a wrong turn nowhere but at that entry. So who finds nothing looks at its neighbours.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import TypeAlias, TypeVar
+from zlib import crc32
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.store.errors import DatabaseDamaged, EntryDamaged, MemoryDamaged
+from hummock.store.tables import keys
+from hummock.store.tables.engine import ChecksItsPages, Cursor, Table, Tables, Transaction
+
+_MARK = 0xC1
+_HEAD = struct.Struct("<BI")
+_NUMBER_BYTES = 8
+UNREADABLE = (msgspec.MsgspecError, struct.error, ValueError, TypeError, KeyError, IndexError)
+"""What decoding may raise of a value that no seal kept from being damaged."""
+
+_OF_NUMBERS = ("by_id", "session", "message_id")
+_OF_RECORDS = (
+    "settings", "review", "learning", "event", "turn", "usage", "link", "session_record", "session_order", "message",
+    "retired",
+)  # fmt: skip # a list of names
+"""Tables whose values have seals."""
+
+_PARTS = ("memory", "payload", "column", "terms")
+_SUM_BYTES = 4
+_ONE, _TWO = struct.Struct("<I"), struct.Struct("<II")
+MEMORY, PAYLOAD, COLUMN, TERMS = range(4)
+"""Places of a memory's checksums; those of each chunk's vector and token vectors follow."""
+
+Value = TypeVar("Value")
+Place = TypeVar("Place", int, NDArray[np.int64])
+Lost: TypeAlias = "Callable[[Transaction, Table, bytes], bool]"
+"""`is_lost` for who writes, so that nobody is kept from writing beside what is damaged; else `may_be_lost`."""
+
+_log = logging.getLogger(__name__)
+
+
+def seal(key: bytes, value: bytes) -> bytes:
+    """What is stored of a value under this key."""
+    return _HEAD.pack(_MARK, crc32(value, crc32(key))) + value
+
+
+def opened(key: bytes, stored: bytes) -> bytes | None:
+    """The value that is stored under this key; None where it is not what was written, as where nothing is."""
+    if not stored or stored[0] != _MARK:
+        return stored or None
+    return stored[_HEAD.size :] if _fits(key, stored) else None
+
+
+def opened_number(key: bytes, stored: bytes) -> bytes | None:
+    """The eight bytes of a number, without their seal; None if they are damaged."""
+    value = stored if len(stored) == _NUMBER_BYTES else opened(key, stored)
+    return value if value is not None and len(value) == _NUMBER_BYTES else None
+
+
+def _fits(key: bytes, stored: bytes) -> bool:
+    if len(stored) < _HEAD.size:
+        return False
+    return bool(_HEAD.unpack_from(stored)[1] == crc32(memoryview(stored)[_HEAD.size :], crc32(key)))
+
+
+def has_seals(table: str) -> bool:
+    """Whether the values of a table have seals."""
+    return table in _OF_NUMBERS or table in _OF_RECORDS
+
+
+def unsealed(table: str, key: bytes, stored: bytes) -> bytes | None:
+    """The value of a key without its seal, if the table has any; None if it is damaged."""
+    if table in _OF_NUMBERS:
+        return opened_number(key, stored)
+    return opened(key, stored) if table in _OF_RECORDS else stored
+
+
+def decoded(what: str, key: bytes, stored: bytes, decode: Callable[[bytes], Value]) -> Value:
+    """What a value says; `what` it is, for people. Raises: EntryDamaged."""
+    value = opened(key, stored)
+    if value is None:
+        raise EntryDamaged(what)
+    try:
+        return decode(value)
+    except UNREADABLE as error:  # of before there were seals
+        raise EntryDamaged(what) from error
+
+
+def number(what: str, key: bytes, stored: bytes) -> bytes:
+    """A number's eight bytes; `what` it is, for people. Raises: EntryDamaged."""
+    value = opened_number(key, stored)
+    if value is None:
+        raise EntryDamaged(what)
+    return value
+
+
+def is_lost(txn: Transaction, table: Table, key: bytes) -> bool:
+    """Whether a key that is looked for in vain is there, and damaged: a seal beside its place is that of its value."""
+    return any(not is_in_order or _is_of(key, stored) for _, stored, is_in_order in _beside(txn, table, key))
+
+
+def may_be_lost(
+    txn: Transaction, table: Table, key: bytes, open_: Callable[[bytes, bytes], bytes | None] = opened
+) -> bool:
+    """Whether a key that is looked for in vain may be there: beside its place lies one that is not what was written.
+
+    `open_` is `opened_number` for a table of numbers, as `number_may_be_lost` has it.
+    """
+    return any(
+        not is_in_order or open_(found, stored) is None for found, stored, is_in_order in _beside(txn, table, key)
+    )
+
+
+number_may_be_lost: Lost = partial(may_be_lost, open_=opened_number)
+
+
+def _is_of(key: bytes, stored: bytes) -> bool:
+    return bool(stored) and stored[0] == _MARK and _fits(key, stored)
+
+
+def _beside(txn: Transaction, table: Table, key: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
+    """The entries before and behind the place of a key that is not there, and whether they are so by their keys."""
+    if isinstance(txn, ChecksItsPages):
+        return
+    with txn.cursor(table) as cursor:
+        is_behind = cursor.set_range(key)
+        if is_behind:
+            yield cursor.key(), cursor.value(), cursor.key() > key
+        if cursor.prev() if is_behind else cursor.last():
+            yield cursor.key(), cursor.value(), cursor.key() < key
+
+
+def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes | None]]:
+    """Keys that begin with the prefix, in order, and their values: None where one is not what was written.
+
+    What is damaged beside them is given as well, for it may have been one of them. Without a seal that is also what
+    stands where the order of its key does not let it be.
+
+    Args:
+        txn: Any transaction.
+        table: Where to look.
+        prefix: Of all keys.
+        start: The first key, if it is behind the prefix itself.
+    """
+    first = max(prefix, start)
+    with txn.cursor(table) as cursor:
+        if not _go_before(cursor, first):
+            return
+        before, is_there = b"", True
+        while is_there:
+            key, stored = cursor.item()
+            value = opened(key, stored)
+            is_there = cursor.next()
+            is_in_order = before < key and not (is_there and cursor.key() <= key)
+            if value is None or not (is_in_order or stored[0] == _MARK):
+                yield key, None
+            elif key >= first:
+                if not key.startswith(prefix):
+                    return
+                yield key, value
+            before = key
+
+
+def _go_before(cursor: Cursor, first: bytes) -> bool:
+    """Goes to the first of these keys, or to what is damaged before it; False where there is neither."""
+    if not (cursor.prev() if cursor.set_range(first) else cursor.last()):
+        return bool(cursor.first())
+    while cursor.key() >= first or opened(cursor.key(), cursor.value()) is None:
+        if not cursor.prev():
+            return bool(cursor.first())
+    return bool(cursor.next())
+
+
+def sums_of(
+    txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
+) -> bytes:
+    """The sums of all parts of a document, as they are stored now; those of chunks end with the last chunk.
+
+    Whoever has just written its chunks knows of each whether it has token vectors; None looks for them.
+    """
+    key = keys.doc_key(number, doc)
+    seed = crc32(key)
+    sums = [crc32(txn.get(key, b"", db=getattr(tables, part)), seed) for part in _PARTS]
+    chunks: Iterable[tuple[bytes, bytes]]
+    if written is None:
+        chunks = keys.entries(txn, tables.vector, keys.chunks_prefix(number, space, doc))
+    else:
+        chunk_keys = (keys.chunk_key(number, space, doc, chunk) for chunk in range(len(written)))
+        chunks = ((chunk_key, txn.get(chunk_key, b"", db=tables.vector)) for chunk_key in chunk_keys)
+    for chunk, (chunk_key, vector) in enumerate(chunks):
+        seed = crc32(chunk_key)
+        tokens = txn.get(chunk_key, b"", db=tables.token) if written is None or written[chunk] else b""
+        sums += (crc32(vector, seed), crc32(tokens, seed))
+    return struct.pack(f"<{len(sums)}I", *sums)
+
+
+def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> bool:
+    """Whether all parts are what was written; also where no sums were kept."""
+    kept = txn.get(keys.doc_key(number, doc), db=tables.checksum)
+    return kept is None or kept == sums_of(txn, tables, number, space, doc)
+
+
+def keep_sums(
+    txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
+) -> None:
+    """Keeps the sums of a document that has been written; `written` as in `sums_of`."""
+    txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc, written), db=tables.checksum)
+
+
+def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
+    """Whether a part is the one of which this sum was kept, at this place; also where none was.
+
+    Args:
+        kept: What the table has for the document.
+        place: Of the part's sum.
+        key: The part's.
+        part: As it was read.
+    """
+    if kept is None:
+        return True
+    at = place * _SUM_BYTES
+    return kept[at : at + _SUM_BYTES] == crc32(part, crc32(key)).to_bytes(_SUM_BYTES, "little")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeptSums:
+    """The sums of many documents, for parts that are read by the thousand.
+
+    Attributes:
+        docs: (n,) int64, ascending.
+        seeds: (n,) uint32, what the sums of all parts but vectors begin with.
+        starts: (n + 1,) int64, where each document's sums begin in `sums`.
+        sums: (m,) uint32.
+    """
+
+    docs: NDArray[np.int64]
+    seeds: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    sums: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[bytes, bytes]]) -> KeptSums:
+        """Those of a project, given what the table has. Raises: ValueError: some are cut."""
+        found = list(entries)
+        doc_keys, values = [key for key, _ in found], [value for _, value in found]
+        starts = np.zeros(len(found) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, values), np.int64, len(values)) // _SUM_BYTES, out=starts[1:])
+        return cls(
+            docs=keys.docs_of_doc_keys(doc_keys),
+            seeds=np.fromiter(map(crc32, doc_keys), np.uint32, len(doc_keys)),
+            starts=starts,
+            sums=np.frombuffer(b"".join(values), "<u4"),
+        )
+
+    def match(self, place: int, docs: NDArray[np.int64], parts: Sequence[bytes]) -> bool:
+        """Whether these are the parts of which sums were kept, at this place of each document; also where none was."""
+        at, is_kept = self._places(docs)
+        return not is_kept.any() or self._match(at, is_kept, np.full(len(at), place), self.seeds[at], parts)
+
+    def match_vectors(self, docs: NDArray[np.int64], chunks: NDArray[np.int64], parts: Mapping[bytes, bytes]) -> bool:
+        """Whether these vectors, by their keys, have the checksums that were kept; also where none was."""
+        at, is_kept = self._places(docs)
+        seeds = np.fromiter(map(crc32, parts), np.uint32, len(parts))
+        return not is_kept.any() or self._match(at, is_kept, vector_place(chunks), seeds, [*parts.values()])
+
+    def _places(self, docs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        if not len(self.docs):
+            return np.zeros(len(docs), np.int64), np.zeros(len(docs), np.bool_)
+        at = np.minimum(np.searchsorted(self.docs, docs), len(self.docs) - 1)
+        return at, self.docs[at] == docs
+
+    def _match(
+        self,
+        at: NDArray[np.int64],
+        is_kept: NDArray[np.bool_],
+        places: NDArray[np.int64],
+        seeds: NDArray[np.uint32],
+        parts: Sequence[bytes],
+    ) -> bool:
+        sums = np.fromiter(map(crc32, parts, seeds.tolist()), np.uint32, len(parts))
+        found = self.starts[at] + places
+        is_there = found < self.starts[at + 1]
+        return bool(np.all(~is_kept | (is_there & (self.sums[np.where(is_there, found, 0)] == sums))))
+
+
+def vector_place(chunk: Place) -> Place:
+    """Where the sum of a chunk's vector stands."""
+    return len(_PARTS) + 2 * chunk
+
+
+def require(kept: bytes | None, key: bytes, memory_id: str, memory: bytes, payload: bytes | None) -> None:
+    """Raises: MemoryDamaged: a memory's record, or its payload where it was read, is not what was written."""
+    if kept is None:
+        return
+    # By hand: a recall does so for each of its hits.
+    seed = crc32(key)
+    sums = _ONE.pack(crc32(memory, seed)) if payload is None else _TWO.pack(crc32(memory, seed), crc32(payload, seed))
+    if not kept.startswith(sums):
+        raise MemoryDamaged(memory_id, keys.doc_of_doc_key(key))
+
+
+class Damage:
+    """What was found to be damaged since the store was opened. Safe to use from several threads.
+
+    Documents that are damaged are left out of views; a project with any is read thoroughly when it is loaded.
+    Of other entries it is noted which are left out.
+
+    Attributes:
+        of_database: What is wrong with the database itself, once a read has met it.
+    """
+
+    def __init__(self) -> None:
+        self._docs: dict[int, set[int]] = {}
+        self._entries: set[tuple[str, bytes]] = set()
+        self._lock = Lock()
+        self.of_database: DatabaseDamaged | None = None
+
+    def note(self, number: int, doc: int) -> bool:
+        """Notes a document of a project; False where it was known."""
+        with self._lock:
+            docs = self._docs.setdefault(number, set())
+            is_new = doc not in docs
+            docs.add(doc)
+        return is_new
+
+    def note_entry(self, what: str, key: bytes) -> None:
+        """Notes an entry that is no document; `what` it is, for people."""
+        with self._lock:
+            is_new = (what, key) not in self._entries
+            self._entries.add((what, key))
+        if is_new:
+            _log.error("%s is damaged on the disk and left out", what)
+
+    def settle(self, number: int, docs: Iterable[int]) -> None:
+        """A project was read thoroughly: these are all."""
+        with self._lock:
+            self._docs[number] = set(docs)
+
+    def of(self, number: int) -> frozenset[int]:
+        """Those of a project."""
+        with self._lock:
+            return frozenset(self._docs.get(number, ()))
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything was found at all."""
+        return any(self._docs.values())
+
+    @property
+    def count(self) -> int:
+        """Number of damaged memories and other entries found, in all projects."""
+        with self._lock:
+            return sum(map(len, self._docs.values())) + len(self._entries)
