@@ -12,11 +12,11 @@ import mmap
 import os
 import sys
 import time
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, fields, replace
-from math import log2
+from functools import partial
 from typing import Final, TypeAlias
 
 import grpc
@@ -43,6 +43,8 @@ REASONS: Final = (*(name.removeprefix(_PREFIX) for name in errors_pb2.ErrorReaso
 CALL_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 STAGE_S: Final = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
 """Upper bounds, in seconds, of the buckets of Prometheus; one more takes what is above."""
+_CALL_BUCKETS: Final = len(CALL_S) + 1
+_STAGE_BUCKETS: Final = len(STAGE_S) + 1
 
 STEP_S: Final = 20.0
 WINDOW_STEPS: Final = 15
@@ -54,6 +56,9 @@ BUCKETS: Final = 108
 _A_DOUBLING: Final = 4
 """Buckets from one time to twice that. The first one takes all below a microsecond, the last one all from 95 s on."""
 
+bucket_of: Final = partial(bisect_right, [2.0 ** (step / _A_DOUBLING) for step in range(BUCKETS - 1)])
+"""The bucket that counts a time in microseconds."""
+
 _ROWS: Final = len(METHODS) + STAGES
 _LOAD: Final = tuple(field.name for field in fields(ProcessLoad))
 
@@ -64,11 +69,11 @@ LAYOUT: Final = np.dtype(
         ("degradations", np.uint64, (_DEGRADATIONS,)),
         ("recalls", np.uint64, (2,)),
         ("load", np.uint64, (len(_LOAD),)),
-        ("took", np.uint64, (len(METHODS), len(CALL_S) + 1)),
+        ("took", np.uint64, (len(METHODS), _CALL_BUCKETS)),
         ("took_s", np.float64, (len(METHODS),)),
-        ("waited", np.uint64, (len(METHODS), len(CALL_S) + 1)),
+        ("waited", np.uint64, (len(METHODS), _CALL_BUCKETS)),
         ("waited_s", np.float64, (len(METHODS),)),
-        ("stages", np.uint64, (STAGES, len(STAGE_S) + 1)),
+        ("stages", np.uint64, (STAGES, _STAGE_BUCKETS)),
         ("stages_s", np.float64, (STAGES,)),
         ("steps", np.uint64, (_SLOTS,)),
         ("recent", np.uint32, (_SLOTS, _ROWS, BUCKETS)),
@@ -91,19 +96,6 @@ _NONE: Final = Latency(count=0, p50_s=0.0, p95_s=0.0, p99_s=0.0)
 Memory: TypeAlias = "mmap.mmap | bytearray"
 
 
-class _Histogram:
-    """Rows of buckets of a ledger, and the sums of their seconds."""
-
-    def __init__(self, numbers: np.void, name: str, bounds: Sequence[float]) -> None:
-        self._counts, self._sums = memoryview(numbers[name].reshape(-1)), memoryview(numbers[f"{name}_s"])
-        self._bounds, self._width = bounds, len(bounds) + 1
-
-    def observe(self, row: int, seconds: float) -> None:
-        """Counts a time."""
-        self._counts[row * self._width + bisect_left(self._bounds, seconds)] += 1
-        self._sums[row] += seconds
-
-
 class Ledger:
     """Counts the calls of one process. `ended` belongs to one thread; whoever reads may see a call in part."""
 
@@ -119,8 +111,9 @@ class Ledger:
         self._statuses = memoryview(numbers["statuses"].reshape(-1))
         self._reasons, self._degradations = memoryview(numbers["reasons"]), memoryview(numbers["degradations"])
         self._recalls, self._load = memoryview(numbers["recalls"]), numbers["load"]
-        self._took, self._waited = _Histogram(numbers, "took", CALL_S), _Histogram(numbers, "waited", CALL_S)
-        self._stages = _Histogram(numbers, "stages", STAGE_S)
+        self._took, self._took_s = memoryview(numbers["took"].reshape(-1)), numbers["took_s"]
+        self._waited, self._waited_s = memoryview(numbers["waited"].reshape(-1)), numbers["waited_s"]
+        self._stages, self._stages_s = memoryview(numbers["stages"].reshape(-1)), numbers["stages_s"]
         self._steps, self._recent = numbers["steps"], numbers["recent"]
         self._slot = memoryview(self._recent[0].reshape(-1))
         self._monotonic = monotonic
@@ -137,38 +130,39 @@ class Ledger:
         self._statuses[method * len(STATUSES) + status] += 1
         if call.is_stream:
             return
-        self._turn()
-        self._slot[method * BUCKETS + bucket_of(call.took_s * 1e6)] += 1
-        self._took.observe(method, call.took_s)
-        if call.waited_s is not None:
-            self._waited.observe(method, call.waited_s)
+        step = int(self._monotonic() / STEP_S)
+        if step != self._step:
+            self._turn(step)
+        took_s, waited_s = call.took_s, call.waited_s
+        self._slot[method * BUCKETS + bucket_of(took_s * 1e6)] += 1
+        self._took[method * _CALL_BUCKETS + bisect_left(CALL_S, took_s)] += 1
+        self._took_s[method] += took_s
+        if waited_s is not None:
+            self._waited[method * _CALL_BUCKETS + bisect_left(CALL_S, waited_s)] += 1
+            self._waited_s[method] += waited_s
         for left_out in call.degraded:
             self._degradations[left_out.reason] += 1
         if call.receipt is not None:
-            self._recalled(call.receipt)
-
-    def _recalled(self, receipt: recall_pb2.Receipt) -> None:
-        self._recalls[0] += 1
-        self._recalls[1] += receipt.cached
-        for one in receipt.stages:
-            elapsed = one.elapsed
-            elapsed_s = elapsed.seconds + elapsed.nanos * 1e-9
-            self._slot[(len(METHODS) + one.stage) * BUCKETS + bucket_of(elapsed_s * 1e6)] += 1
-            self._stages.observe(one.stage, elapsed_s)
+            self._recalls[0] += 1
+            self._recalls[1] += call.receipt.cached
+            for one in call.receipt.stages:
+                stage, elapsed = one.stage, one.elapsed
+                elapsed_s = elapsed.seconds + elapsed.nanos * 1e-9
+                self._slot[(len(METHODS) + stage) * BUCKETS + bucket_of(elapsed_s * 1e6)] += 1
+                self._stages[stage * _STAGE_BUCKETS + bisect_left(STAGE_S, elapsed_s)] += 1
+                self._stages_s[stage] += elapsed_s
 
     def note(self, load: ProcessLoad) -> None:
         """Tells how busy the process is now. What was evicted before it took this place counts on."""
         self._load[:] = astuple(replace(load, evicted_projects=load.evicted_projects + self._evicted_before))
 
-    def _turn(self) -> None:
-        """Goes on to the slot of this moment, which is emptied where it counted another step."""
-        step = int(self._monotonic() / STEP_S)
-        if step != self._step:
-            place = step % _SLOTS
-            if self._steps[place] != step:
-                self._recent[place] = 0
-                self._steps[place] = step
-            self._step, self._slot = step, memoryview(self._recent[place].reshape(-1))
+    def _turn(self, step: int) -> None:
+        """Goes on to the slot of a step, which is emptied where it counted another one."""
+        place = step % _SLOTS
+        if self._steps[place] != step:
+            self._recent[place] = 0
+            self._steps[place] = step
+        self._step, self._slot = step, memoryview(self._recent[place].reshape(-1))
 
 
 class Ledgers:
@@ -213,14 +207,6 @@ def ledgers_with(reader_count: int) -> Iterator[Ledgers]:
 def ledger_of_reader(descriptor: int | None) -> Ledger:
     """The ledger in which a reader counts: the service's block, or one of its own if it was given none."""
     return Ledger(mmap.mmap(-1 if descriptor is None else descriptor, LEDGER_BYTES))
-
-
-def bucket_of(elapsed_us: float) -> int:
-    """The bucket that counts a time in microseconds."""
-    if elapsed_us < 1.0:
-        return 0
-    bucket = int(_A_DOUBLING * log2(elapsed_us)) + 1
-    return bucket if bucket < BUCKETS else BUCKETS - 1
 
 
 def time_of(bucket: int) -> float:

@@ -19,8 +19,16 @@ from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import Address, parse_address
 from hummock.rpc.reader import serve_recalls
 from hummock.rpc.readers import BEAT_S
-from hummock.wiring.observing import loading, tracing
-from hummock.wiring.parts import Say, SystemClock, access_of, choose_model, collect_garbage_seldom, recalling
+from hummock.wiring.parts import (
+    Say,
+    SystemClock,
+    access_of,
+    choose_model,
+    collect_garbage_seldom,
+    loading,
+    recalling,
+    tracing,
+)
 from hummock.wiring.parts import warm as warm_texts
 
 Where = tuple[str, str, int | None]

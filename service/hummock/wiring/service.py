@@ -59,7 +59,6 @@ from hummock.rpc.server import serve as serve_calls
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring import stores
 from hummock.wiring.console_process import console_beside
-from hummock.wiring.observing import loading, metrics_shown, tracing
 from hummock.wiring.parts import (
     Say,
     SystemClock,
@@ -69,8 +68,11 @@ from hummock.wiring.parts import (
     choose_model,
     collect_garbage_seldom,
     llm,
+    loading,
+    metrics_shown,
     recalling,
     slow_s_of,
+    tracing,
 )
 from hummock.wiring.parts import warm as warm_texts
 

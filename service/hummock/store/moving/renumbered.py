@@ -9,11 +9,9 @@ store has no need of what was removed.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from zlib import crc32
 
 from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.tables import integrity, keys, record_codec, text_vectors
@@ -31,8 +29,6 @@ _OF_MESSAGES = ("message", "message_id")
 _BATCH_BYTES = 4 << 20
 _ENTRIES_AT_ONCE = 1024
 
-_PARTS = ("memory", "payload", "column", "terms")
-"""Tables of a memory's parts, in the order of their checksums."""
 _CHUNKS = ("vector", "token")
 _FIRST, _MOST = 32, 512
 _SMALL_BYTES, _LARGE_BYTES = 2 << 20, 8 << 20
@@ -162,7 +158,7 @@ def _read(
     else:
         end, chunks_end = keys.doc_key(number, behind), keys.chunks_prefix(number, space, behind)
     read = {"memory": list(memories)}
-    for table in (*_PARTS[1:], "checksum"):
+    for table in (*integrity.PARTS[1:], "checksum"):
         read[table] = list(moment.between(table, start, end))
     for table in _CHUNKS:
         read[table] = list(moment.between(table, chunks, chunks_end))
@@ -180,7 +176,7 @@ def _window(numbers: _Numbers, read: dict[str, list[Entry]]) -> Window:
         if doc not in sums or sums[doc][0] != kept:
             raise MemoryDamaged(_id_of(read["memory"], key), doc)
     entries: dict[str, list[Entry]] = {}
-    for table in _PARTS:
+    for table in integrity.PARTS:
         entries[table] = [(_doc_key(numbers, key), value) for key, value in read[table]]
     for table in _CHUNKS:
         entries[table] = [(_chunk_key(numbers, key), value) for key, value in read[table]]
@@ -205,21 +201,21 @@ def _find_again(numbers: _Numbers, doc: int, value: bytes, entries: dict[str, li
 
 
 def _sums(numbers: _Numbers, read: dict[str, list[Entry]]) -> dict[int, tuple[bytes, bytes]]:
-    """The checksums of each memory (`integrity.py`), before and after."""
-    parts = {table: dict(read[table]) for table in (*_PARTS, *_CHUNKS)}
+    """The checksums of each memory, before and after."""
+    parts = {table: dict(read[table]) for table in (*integrity.PARTS, *_CHUNKS)}
     chunk_keys: dict[int, list[bytes]] = {}
     for key, _ in read["vector"]:
         chunk_keys.setdefault(keys.of_chunk_key(key)[1], []).append(key)
     sums = {}
     for key, _ in read["memory"]:
         doc = keys.doc_of_doc_key(key)
-        found = [(table, key, _doc_key(numbers, key)) for table in _PARTS]
+        found = [(table, key, _doc_key(numbers, key)) for table in integrity.PARTS]
         for chunk_key in chunk_keys.get(doc, ()):
             found += [(table, chunk_key, _chunk_key(numbers, chunk_key)) for table in _CHUNKS]
         values = [parts[table].get(old, b"") for table, old, _ in found]
-        before = [crc32(value, crc32(old)) for value, (_, old, _) in zip(values, found, strict=True)]
-        after = [crc32(value, crc32(moved)) for value, (_, _, moved) in zip(values, found, strict=True)]
-        sums[doc] = struct.pack(f"<{len(before)}I", *before), struct.pack(f"<{len(after)}I", *after)
+        before = [(old, value) for value, (_, old, _) in zip(values, found, strict=True)]
+        after = [(moved, value) for value, (_, _, moved) in zip(values, found, strict=True)]
+        sums[doc] = integrity.row_of(before), integrity.row_of(after)
     return sums
 
 

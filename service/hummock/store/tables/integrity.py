@@ -45,7 +45,8 @@ _OF_RECORDS = (
 )  # fmt: skip # a list of names
 """Tables whose values have seals."""
 
-_PARTS = ("memory", "payload", "column", "terms")
+PARTS = ("memory", "payload", "column", "terms")
+"""Tables of a memory's parts, in the order of their checksums."""
 _SUM_BYTES = 4
 _ONE, _TWO = struct.Struct("<I"), struct.Struct("<II")
 MEMORY, PAYLOAD, COLUMN, TERMS = range(4)
@@ -199,8 +200,7 @@ def sums_of(
     Whoever has just written its chunks knows of each whether it has token vectors; None looks for them.
     """
     key = keys.doc_key(number, doc)
-    seed = crc32(key)
-    sums = [crc32(txn.get(key, b"", db=getattr(tables, part)), seed) for part in _PARTS]
+    parts = [(key, txn.get(key, b"", db=getattr(tables, part))) for part in PARTS]
     chunks: Iterable[tuple[bytes, bytes]]
     if written is None:
         chunks = keys.entries(txn, tables.vector, keys.chunks_prefix(number, space, doc))
@@ -208,10 +208,14 @@ def sums_of(
         chunk_keys = (keys.chunk_key(number, space, doc, chunk) for chunk in range(len(written)))
         chunks = ((chunk_key, txn.get(chunk_key, b"", db=tables.vector)) for chunk_key in chunk_keys)
     for chunk, (chunk_key, vector) in enumerate(chunks):
-        seed = crc32(chunk_key)
         tokens = txn.get(chunk_key, b"", db=tables.token) if written is None or written[chunk] else b""
-        sums += (crc32(vector, seed), crc32(tokens, seed))
-    return struct.pack(f"<{len(sums)}I", *sums)
+        parts += ((chunk_key, vector), (chunk_key, tokens))
+    return row_of(parts)
+
+
+def row_of(parts: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The checksums of a memory's parts, by their keys: those of PARTS, then vector and token vectors of each chunk."""
+    return struct.pack(f"<{len(parts)}I", *[crc32(part, crc32(key)) for key, part in parts])
 
 
 def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> bool:
@@ -305,7 +309,7 @@ class KeptSums:
 
 def vector_place(chunk: Place) -> Place:
     """Where the sum of a chunk's vector stands."""
-    return len(_PARTS) + 2 * chunk
+    return len(PARTS) + 2 * chunk
 
 
 def require(kept: bytes | None, key: bytes, memory_id: str, memory: bytes, payload: bytes | None) -> None:

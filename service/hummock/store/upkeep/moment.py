@@ -140,7 +140,7 @@ class DirectoryMoment(Moment):
         """The space of the vectors that are in use."""
         return active_space(self.directory)
 
-    def _stat(self, table: str) -> dict[str, int]:
+    def _stat(self, table: str) -> lmdb._StatDict:
         return cast("lmdb.Transaction[bytes]", self.txn).stat(self.tables[table])
 
 
