@@ -22,7 +22,7 @@ from hummock_tools.cli.output import print_line, printable
 
 if TYPE_CHECKING:
     from hummock.config import Settings
-    from hummock.doctor import Case, Finding, Status
+    from hummock.doctor import Case, Finding
 
 _ANSWER_TIMEOUT_S = 3.0
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 # what is asked for these is loopback
@@ -99,25 +99,10 @@ def _is_listened_at(target: str) -> bool:
         return False
 
 
-def _asked(target: str) -> Status:
+def _asked(target: str) -> admin_service_pb2.GetStatusResponse:
     """Raises: CommandFailed."""
-    with packages_of("server"):
-        from hummock.doctor import Status
     with connect(target) as service:
-        said = service.admin.GetStatus(admin_service_pb2.GetStatusRequest(), timeout=_ANSWER_TIMEOUT_S)
-    is_refusing = said.storage.write_state == admin_service_pb2.WRITE_STATE_REFUSED
-    return Status(
-        version=said.version,
-        directory=Path(said.storage.directory),
-        used_bytes=said.storage.used_bytes,
-        quota_bytes=said.storage.quota_bytes,
-        write_fault=(said.storage.write_fault or "it does not say why") if is_refusing else "",
-        damaged=said.storage.damaged_count,
-        pending=said.embedding.pending_count,
-        failed=said.embedding.failed_count,
-        advice=said.model.advice,
-        clock_ahead_s=said.storage.clock_ahead.ToNanoseconds() / 1e9,
-    )
+        return service.admin.GetStatus(admin_service_pb2.GetStatusRequest(), timeout=_ANSWER_TIMEOUT_S)
 
 
 def _holder(data: Path) -> str:

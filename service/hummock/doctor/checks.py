@@ -20,9 +20,10 @@ import hummock_kernels
 from hummock import models
 from hummock.core.errors import HummockError, StartError
 from hummock.doctor import data_directory
-from hummock.doctor.finding import Case, Finding, Status, error, fine, warning
+from hummock.doctor.finding import Case, Finding, error, fine, warning
 from hummock.rpc.tls import Tls, TlsFiles
 from hummock.store import recorded_model
+from hummock_client.v1 import admin_service_pb2 as pb
 from hummock_kernels._cache_dir import choose_cache_dir
 
 _DAY_S = 86_400.0
@@ -32,7 +33,7 @@ _TEMPORARY = "hummock-numba-"
 
 
 def has_its_model(case: Case) -> Finding:
-    """Whether the embedding model is that of the directory, and here as it was published."""
+    """Check whether the embedding model is that of the directory, and here as it was published."""
     recorded = _recorded(case)
     name = case.settings.model if case.settings.model != models.AUTO else recorded or models.AUTO
     if recorded is not None and name != recorded:
@@ -61,7 +62,7 @@ def has_its_cross_encoder(case: Case) -> Finding | None:
 
 
 def allows_open_files(case: Case) -> Finding:
-    """Whether a service may open a few thousand files: each connection is one."""
+    """Check whether a service may open a few thousand files: each connection is one."""
     del case
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY or most >= _ENOUGH_FILES:
@@ -73,7 +74,7 @@ def allows_open_files(case: Case) -> Finding:
 
 
 def keeps_compiled_kernels(case: Case) -> Finding:
-    """Whether compiled kernels are kept for the next start."""
+    """Check whether compiled kernels are kept for the next start."""
     del case
     mend = "export NUMBA_CACHE_DIR=DIR && hummock warm"
     try:
@@ -89,7 +90,7 @@ def keeps_compiled_kernels(case: Case) -> Finding:
 
 
 def has_a_valid_certificate(case: Case) -> Finding | None:
-    """Whether clients will take the certificate, and for at least two weeks more."""
+    """Check whether clients will take the certificate, and for at least two weeks more."""
     certificate, key = case.settings.tls_certificate, case.settings.tls_key
     if certificate is None or key is None:
         return None
@@ -107,7 +108,7 @@ def has_a_valid_certificate(case: Case) -> Finding | None:
 
 
 def answers(case: Case) -> Finding:
-    """Whether the service on the data directory answers where it should; nobody else may be there."""
+    """Check whether the service on the data directory answers where it should; nobody else may be there."""
     if case.service is not None:
         return fine(f"a service answers at {case.address}")
     if not case.is_listened_at:
@@ -119,7 +120,7 @@ def answers(case: Case) -> Finding:
             f"HUMMOCK_PORT=PORT hummock doctor {case.its_data}",
         )
     if case.status is not None:
-        who = f"Hummock {case.status.version} over {case.status.directory}"
+        who = f"Hummock {case.status.version} over {case.status.storage.directory}"
     elif case.holder:
         return warning(
             f"the service at {case.address} does not say how it is: {case.refusal}",
@@ -131,8 +132,8 @@ def answers(case: Case) -> Finding:
     return (warning if case.holder else error)(f"{case.address} is taken by {who}", elsewhere)
 
 
-def is_this_version(case: Case, service: Status) -> Finding:
-    """Whether what runs is what is installed."""
+def is_this_version(case: Case, service: pb.GetStatusResponse) -> Finding:
+    """Check whether what runs is what is installed."""
     if service.version == case.version:
         return fine(f"the service is Hummock {case.version}, as installed")
     return warning(
@@ -141,46 +142,50 @@ def is_this_version(case: Case, service: Status) -> Finding:
     )
 
 
-def writes(case: Case, service: Status) -> Finding:
-    """Whether it stores what it is given."""
-    if service.write_fault:
-        return error(f"the service stores nothing: {service.write_fault}", "hummock status")
+def writes(case: Case, service: pb.GetStatusResponse) -> Finding:
+    """Check whether it stores what it is given."""
+    if service.storage.write_state == pb.WRITE_STATE_REFUSED:
+        fault = service.storage.write_fault or "it does not say why"
+        return error(f"the service stores nothing: {fault}", "hummock status")
     return fine("the service stores what it is given")
 
 
-def has_no_damage(case: Case, service: Status) -> Finding:
-    """Whether it met memories that are not as they were written."""
-    if service.damaged:
-        return error(f"the service found {service.damaged} memories damaged", f"hummock fsck {case.its_data}")
+def has_no_damage(case: Case, service: pb.GetStatusResponse) -> Finding:
+    """Check whether it met memories that are not as they were written."""
+    if service.storage.damaged_count:
+        return error(
+            f"the service found {service.storage.damaged_count} memories damaged", f"hummock fsck {case.its_data}"
+        )
     return fine("the service found no memory damaged")
 
 
-def has_all_vectors(case: Case, service: Status) -> Finding:
-    """Whether every memory can be found by its meaning."""
-    if service.failed:
+def has_all_vectors(case: Case, service: pb.GetStatusResponse) -> Finding:
+    """Check whether every memory can be found by its meaning."""
+    failed, pending = service.embedding.failed_count, service.embedding.pending_count
+    if failed:
         return warning(
-            f"the model failed on {service.failed} memories, which are found by their words alone; the next start "
-            "tries again",
+            f"the model failed on {failed} memories, which are found by their words alone; the next start tries again",
             f"hummock models verify && hummock serve {case.its_data}",
         )
-    if service.pending:
+    if pending:
         return warning(
-            f"{service.pending} memories wait for their vectors, and are found by their words alone meanwhile",
+            f"{pending} memories wait for their vectors, and are found by their words alone meanwhile",
             "hummock status",
         )
     return fine("every memory has its vectors")
 
 
-def has_the_model_it_should(case: Case, service: Status) -> Finding:
-    """Whether the service would rather have another model."""
-    return warning(service.advice, "hummock models ls") if service.advice else fine("its model suits")
+def has_the_model_it_should(case: Case, service: pb.GetStatusResponse) -> Finding:
+    """Check whether the service would rather have another model."""
+    return warning(service.model.advice, "hummock models ls") if service.model.advice else fine("its model suits")
 
 
-def trusts_its_clock(case: Case, service: Status) -> Finding:
-    """Whether memories are removed when they are due: a clock that jumped is believed ten minutes later."""
-    if service.clock_ahead_s:
+def trusts_its_clock(case: Case, service: pb.GetStatusResponse) -> Finding:
+    """Check whether memories are removed when they are due: a clock that jumped is believed ten minutes later."""
+    ahead_s = service.storage.clock_ahead.ToNanoseconds() / 1e9
+    if ahead_s:
         return warning(
-            f"the clock of the service is {service.clock_ahead_s:.0f} s ahead of when it was looked at last; "
+            f"the clock of the service is {ahead_s:.0f} s ahead of when it was looked at last; "
             "nothing is forgotten for good until it has gone evenly for ten minutes",
             "date -u   # if it is wrong, set it now; if it is right, wait",
         )
@@ -203,7 +208,7 @@ OFFLINE: tuple[Callable[[Case], Finding | None], ...] = (
     has_a_valid_certificate,
     answers,
 )
-ONLINE: tuple[Callable[[Case, Status], Finding], ...] = (
+ONLINE: tuple[Callable[[Case, pb.GetStatusResponse], Finding], ...] = (
     is_this_version,
     writes,
     trusts_its_clock,

@@ -26,7 +26,7 @@ _MIB = 1 << 20
 
 
 def is_usable(case: Case) -> Finding:
-    """Whether there is a directory, or could be, that this user can read and write."""
+    """Check whether there is a directory, or could be, that this user can read and write."""
     data = case.data
     if data.is_dir():
         if os.access(data, os.R_OK | os.W_OK | os.X_OK):
@@ -41,7 +41,7 @@ def is_usable(case: Case) -> Finding:
 
 
 def is_private(case: Case) -> Finding | None:
-    """Whether other users are kept out."""
+    """Check whether other users are kept out."""
     if not case.data.is_dir():
         return None
     mode = stat.S_IMODE(case.data.stat().st_mode)
@@ -51,7 +51,7 @@ def is_private(case: Case) -> Finding | None:
 
 
 def has_tokens_that_can_be_read(case: Case) -> Finding | None:
-    """Whether the tokens are, if there are any, and nobody else's."""
+    """Check whether the tokens are, if there are any, and nobody else's."""
     file = TokenFile(case.data)
     if not file.path.exists():
         return None
@@ -63,7 +63,7 @@ def has_tokens_that_can_be_read(case: Case) -> Finding | None:
 
 
 def is_locked_by_who_has_it(case: Case) -> Finding | None:
-    """Whether the lock is that of a process of this machine; one that was left behind keeps nobody out."""
+    """Check whether the lock is that of a process of this machine; one that was left behind keeps nobody out."""
     lock = case.data / LOCK_FILE
     if not case.holder:
         return fine("nobody has the data directory") if lock.exists() else None
@@ -77,7 +77,7 @@ def is_locked_by_who_has_it(case: Case) -> Finding | None:
 
 
 def is_whole(case: Case) -> Finding | None:
-    """Whether the data file has all its pages, is of a version that is known, and its projects are in order."""
+    """Check whether the data file has all its pages, is of a version that is known, and its projects are in order."""
     if not _has_data(case):
         return None
     try:
@@ -100,9 +100,9 @@ def is_whole(case: Case) -> Finding | None:
 
 
 def has_room_in_its_quota(case: Case) -> Finding | None:
-    """Whether the store may still take a fifth of what it may take at all."""
+    """Check whether the store may still take a fifth of what it may take at all."""
     if case.service is not None:
-        used, quota = case.service.used_bytes, case.service.quota_bytes
+        used, quota = case.service.storage.used_bytes, case.service.storage.quota_bytes
     else:
         found = _used_bytes(case)
         if found is None:
@@ -120,7 +120,7 @@ def has_room_in_its_quota(case: Case) -> Finding | None:
 
 
 def has_room_on_its_disk(case: Case) -> Finding:
-    """Whether the disk takes more: below the store's reserve nothing is stored."""
+    """Check whether the disk takes more: below the store's reserve nothing is stored."""
     there = next(each for each in (case.data, *case.data.parents) if each.is_dir())
     disk = shutil.disk_usage(there)
     said = f"the disk of {there} has {disk.free / _MIB:.0f} of {disk.total / _MIB:.0f} MiB free"
@@ -134,7 +134,7 @@ def has_room_on_its_disk(case: Case) -> Finding:
 
 
 def is_backed_up(case: Case) -> Finding | None:
-    """Whether there is a backup of the last week."""
+    """Check whether there is a backup of the last week."""
     if not case.data.is_dir():
         return None
     mend = f"hummock backup BACKUPS {case.its_data}"
@@ -153,7 +153,7 @@ def is_backed_up(case: Case) -> Finding | None:
 
 
 def _has_data(case: Case) -> bool:
-    """Whether there is a data file, or has been."""
+    """True if there is a data file, or has been."""
     return case.data.is_dir() and ((case.data / DATA_FILE).exists() or was_used(case.data))
 
 

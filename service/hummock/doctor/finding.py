@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from hummock.config import Settings
+from hummock_client.v1.admin_service_pb2 import GetStatusResponse
 
 
 class Level(StrEnum):
@@ -34,33 +35,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """What a service says of itself.
-
-    Attributes:
-        version: Of the service.
-        directory: Its data directory.
-        used_bytes, quota_bytes: Of its store.
-        write_fault: Why it stores nothing; empty where it does.
-        damaged: Memories that it found damaged.
-        pending, failed: Memories whose vectors are still to be made, and those on which the model failed.
-        advice: Which other model would suit; empty where none.
-        clock_ahead_s: How far its clock is ahead of the time by which it removes memories; 0 where it is not.
-    """
-
-    version: str
-    directory: Path
-    used_bytes: int
-    quota_bytes: int
-    write_fault: str
-    damaged: int
-    pending: int
-    failed: int
-    advice: str
-    clock_ahead_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """What is examined. Nothing of it needs to be there.
 
@@ -81,7 +55,7 @@ class Case:
     holder: str
     address: str
     is_listened_at: bool
-    status: Status | None
+    status: GetStatusResponse | None
     refusal: str
 
     @property
@@ -95,9 +69,9 @@ class Case:
         return f"--data {shlex.quote(str(self.data))}"
 
     @property
-    def service(self) -> Status | None:
+    def service(self) -> GetStatusResponse | None:
         """What the service on this data directory says, if one answers."""
-        if self.status is None or self.status.directory.resolve() != self.data.resolve():
+        if self.status is None or Path(self.status.storage.directory).resolve() != self.data.resolve():
             return None
         return self.status
 

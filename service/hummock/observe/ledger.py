@@ -108,12 +108,12 @@ class Ledger:
         """
         numbers = np.frombuffer(memory, LAYOUT, 1)[0]
         # Numbers of a memory view are counted up three times as fast as those of an array.
-        self._statuses = memoryview(numbers["statuses"].reshape(-1))
-        self._reasons, self._degradations = memoryview(numbers["reasons"]), memoryview(numbers["degradations"])
-        self._recalls, self._load = memoryview(numbers["recalls"]), numbers["load"]
-        self._took, self._took_s = memoryview(numbers["took"].reshape(-1)), numbers["took_s"]
-        self._waited, self._waited_s = memoryview(numbers["waited"].reshape(-1)), numbers["waited_s"]
-        self._stages, self._stages_s = memoryview(numbers["stages"].reshape(-1)), numbers["stages_s"]
+        self._statuses, self._reasons = _counts(numbers["statuses"]), _counts(numbers["reasons"])
+        self._degradations, self._recalls = _counts(numbers["degradations"]), _counts(numbers["recalls"])
+        self._took, self._took_s = _counts(numbers["took"]), _seconds(numbers["took_s"])
+        self._waited, self._waited_s = _counts(numbers["waited"]), _seconds(numbers["waited_s"])
+        self._stages, self._stages_s = _counts(numbers["stages"]), _seconds(numbers["stages_s"])
+        self._load = numbers["load"]
         self._steps, self._recent = numbers["steps"], numbers["recent"]
         self._slot = memoryview(self._recent[0].reshape(-1))
         self._monotonic = monotonic
@@ -163,6 +163,14 @@ class Ledger:
             self._recent[place] = 0
             self._steps[place] = step
         self._step, self._slot = step, memoryview(self._recent[place].reshape(-1))
+
+
+def _counts(numbers: NDArray[np.uint64]) -> memoryview:
+    return numbers.reshape(-1).data
+
+
+def _seconds(numbers: NDArray[np.float64]) -> memoryview[float]:
+    return numbers.data.cast("B").cast("d")
 
 
 class Ledgers:

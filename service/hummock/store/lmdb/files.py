@@ -104,7 +104,7 @@ def identity_of(descriptor: int) -> Identity:
 
 
 def is_at(path: Path, identity: Identity) -> bool:
-    """Whether the path names that file."""
+    """True if the path names that file."""
     try:
         found = path.stat()
     except OSError:
@@ -178,7 +178,7 @@ def held(directory: Path) -> Iterator[None]:
 
 
 def was_used(directory: Path) -> bool:
-    """Whether a lock holder noted that there is a database. Takes no lock. Raises: OSError."""
+    """True if a lock holder noted that there is a database. Takes no lock. Raises: OSError."""
     try:
         return (directory / LOCK_FILE).read_bytes()[_PID_BYTES:] == _USED
     except FileNotFoundError:

@@ -85,7 +85,7 @@ def _fits(key: bytes, stored: bytes) -> bool:
 
 
 def has_seals(table: str) -> bool:
-    """Whether the values of a table have seals."""
+    """True if the values of a table have seals."""
     return table in _OF_NUMBERS or table in _OF_RECORDS
 
 
@@ -116,14 +116,14 @@ def number(what: str, key: bytes, stored: bytes) -> bytes:
 
 
 def is_lost(txn: Transaction, table: Table, key: bytes) -> bool:
-    """Whether a key that is looked for in vain is there, and damaged: a seal beside its place is that of its value."""
+    """True if a key looked for in vain is there and damaged: a seal beside its place is that of its value."""
     return any(not is_in_order or _is_of(key, stored) for _, stored, is_in_order in _beside(txn, table, key))
 
 
 def may_be_lost(
     txn: Transaction, table: Table, key: bytes, open_: Callable[[bytes, bytes], bytes | None] = opened
 ) -> bool:
-    """Whether a key that is looked for in vain may be there: beside its place lies one that is not what was written.
+    """True if a key looked for in vain may be there: beside its place lies one that is not what was written.
 
     `open_` is `opened_number` for a table of numbers, as `number_may_be_lost` has it.
     """
@@ -219,7 +219,7 @@ def row_of(parts: Sequence[tuple[bytes, bytes]]) -> bytes:
 
 
 def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> bool:
-    """Whether all parts are what was written; also where no sums were kept."""
+    """True if all parts are what was written; also where no sums were kept."""
     kept = txn.get(keys.doc_key(number, doc), db=tables.checksum)
     return kept is None or kept == sums_of(txn, tables, number, space, doc)
 
@@ -232,7 +232,7 @@ def keep_sums(
 
 
 def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
-    """Whether a part is the one of which this sum was kept, at this place; also where none was.
+    """True if a part has the checksum that was kept for this place, or none was kept.
 
     Args:
         kept: What the table has for the document.
@@ -277,12 +277,12 @@ class KeptSums:
         )
 
     def match(self, place: int, docs: NDArray[np.int64], parts: Sequence[bytes]) -> bool:
-        """Whether these are the parts of which sums were kept, at this place of each document; also where none was."""
+        """True if these parts have the checksums kept for this place of each document, or none were kept."""
         at, is_kept = self._places(docs)
         return not is_kept.any() or self._match(at, is_kept, np.full(len(at), place), self.seeds[at], parts)
 
     def match_vectors(self, docs: NDArray[np.int64], chunks: NDArray[np.int64], parts: Mapping[bytes, bytes]) -> bool:
-        """Whether these vectors, by their keys, have the checksums that were kept; also where none was."""
+        """True if these vectors, by their keys, have the checksums that were kept, or none were."""
         at, is_kept = self._places(docs)
         seeds = np.fromiter(map(crc32, parts), np.uint32, len(parts))
         return not is_kept.any() or self._match(at, is_kept, vector_place(chunks), seeds, [*parts.values()])
@@ -367,7 +367,7 @@ class Damage:
 
     @property
     def is_any(self) -> bool:
-        """Whether anything was found at all."""
+        """True if anything was found at all."""
         return any(self._docs.values())
 
     @property
