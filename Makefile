@@ -14,7 +14,7 @@ CRASH_SEED ?= 1
 STOPS ?= 200
 # Of all drills; one takes some four minutes.
 DRILL_ROUNDS ?= 1
-# In which `make test` and `make test-all` run the tests, each file in one.
+# In which `make test`, `make test-all` and `make test-postgresql` run the tests, each file in one.
 TEST_PROCESSES ?= auto
 DAMAGE_CASES ?= 2000
 # Pairs of runs, one with a faultless network and one with a bad one.
@@ -58,8 +58,8 @@ test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run
 test-all: $(VENV)/.dev model ## The same, and those that build clients, drive a browser, kill services, or need PostgreSQL
 	@$(PYTEST)
 
-test-postgresql: $(VENV)/.dev ## Run the tests of the whole service over PostgreSQL instead of LMDB
-	@$(BIN)/python -m pytest tests/service tests/once --store postgresql
+test-postgresql: $(VENV)/.dev ## Run the tests of the whole service in which the store has a part over PostgreSQL
+	@$(PYTEST) tests/service tests/once --store postgresql
 
 test-clients: $(VENV)/.dev ## Run every client through the same cases: one matrix (REQUIRE=--require: none may be missing)
 	@$(BIN)/python -m tests.conformance $(REQUIRE)

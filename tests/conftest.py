@@ -45,76 +45,25 @@ def pytest_report_header() -> list[str]:
     return [*places(), programs.place()]
 
 
-LONG = (
-    "tests/bench",
-    "tests/cli/test_copy.py",
-    "tests/cli/test_doctor.py",
-    "tests/cli/test_failures.py",
-    "tests/cli/test_output_gone.py",
-    "tests/cli/test_start.py",
-    "tests/client/frameworks",
-    "tests/client/test_documents.py",
-    "tests/client/test_go.py",
-    "tests/client/test_kotlin.py",
-    "tests/client/test_kotlin_build.py",
-    "tests/client/test_package.py",
-    "tests/client/test_typescript.py",
-    "tests/conformance",
-    "tests/console/chromium",
-    "tests/console/test_beside.py",
-    "tests/console/test_command.py",
-    "tests/console/test_pictures.py",
-    "tests/crash",
-    "tests/indexing/test_watch.py",
-    "tests/isolation",
-    "tests/kernels/test_registry.py",
-    "tests/mcp/test_background.py",
-    "tests/mcp/test_cancelling.py",
-    "tests/mcp/test_clients.py",
-    "tests/mcp/test_http.py",
-    "tests/mcp/test_protocol.py",
-    "tests/mcp/test_typescript.py",
-    "tests/models/test_pull.py",
-    "tests/once",
-    "tests/ports/test_store_reads.py",
-    "tests/observe/test_spans.py",
-    "tests/postgresql",
-    "tests/recall/test_names_at_scale.py",
-    "tests/rpc/test_buf_curl.py",
-    "tests/service/test_acceptance.py",
-    "tests/service/test_access.py",
-    "tests/service/test_activity.py",
-    "tests/service/test_explain_pairs.py",
-    "tests/service/test_files_below.py",
-    "tests/service/test_local_http.py",
-    "tests/service/test_metrics.py",
-    "tests/service/test_open_files.py",
-    "tests/service/test_readers.py",
-    "tests/service/test_stop_command.py",
-    "tests/service/test_watch_sessions.py",
-    "tests/service/test_writers.py",
-    "tests/store/test_crash.py",
-    "tests/store/test_damage.py",
-    "tests/store/test_many_projects.py",
-    "tests/store/test_room.py",
-    "tests/store/test_saved_views.py",
-    "tests/weight",
-)
-"""Paths, or how they begin, of tests that build a client, drive a browser, start, stop or kill a process, wait by the
-clock, or work at a scale that takes seconds."""
-
 LONG_FIXTURES = frozenset({"programs"})
 """What a test asks for, of itself or through another fixture, that needs PostgreSQL."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests that need real files (`pytest -m shared` runs those alone), and those that `make test` leaves out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks tests that need real files (`pytest -m shared` runs those alone) and those that need PostgreSQL as long.
+
+    With `--store postgresql` the tests in which the store has no part are left out: they have run over LMDB.
+    """
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if "needed" in fixtures:
             item.add_marker("shared")
-        if item.nodeid.startswith(LONG) or not LONG_FIXTURES.isdisjoint(fixtures):
+        if not LONG_FIXTURES.isdisjoint(fixtures):
             item.add_marker("long")
+    if config.getoption("--store") != "lmdb":
+        left_out = [item for item in items if item.get_closest_marker("storeless")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("storeless")]
 
 
 @pytest.fixture(scope="session")

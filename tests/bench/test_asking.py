@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.asking import Latency
+
+pytestmark = pytest.mark.long
 
 TIMES_S = st.lists(st.floats(min_value=0, max_value=100), min_size=1, max_size=300)
 

@@ -11,6 +11,8 @@ from bench.command import Options
 from bench.service import BenchFailed
 from bench.stores import Stores
 
+pytestmark = pytest.mark.long
+
 
 def test_what_a_facade_adds_is_between_the_medians() -> None:
     rounds = [Beside(raw_s=[0.001, 0.001], facade_s=[0.0012]), Beside(raw_s=[0.009], facade_s=[0.0012, 0.5])]

@@ -10,6 +10,8 @@ from bench import console
 from bench.command import Options
 from bench.stores import Stores
 
+pytestmark = pytest.mark.long
+
 
 def test_without_chromium_the_size_of_what_is_loaded_is_told_and_the_rest_is_skipped_aloud(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from bench.deadlines import Answers
+
+pytestmark = pytest.mark.long
 
 
 def test_the_share_counts_what_was_late() -> None:

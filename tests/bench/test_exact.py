@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,8 @@ from bench.exact import nearest_exactly, scarce
 from bench.peers.work import HITS, different, joined
 from hummock_kernels import reference
 from hummock_kernels.mmr import NO_CAP
+
+pytestmark = pytest.mark.long
 
 SCORES = st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0]), max_size=40)
 

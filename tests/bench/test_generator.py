@@ -10,6 +10,8 @@ from bench.generator import Generator, NoCompiler, arrivals_s
 from bench.service import BenchFailed
 from bench.trivial import trivial_server
 
+pytestmark = pytest.mark.long
+
 REPLY_BYTES = 40_000
 """Size of a reply: more than one frame of HTTP/2 and less than the first window."""
 

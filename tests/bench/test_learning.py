@@ -7,6 +7,8 @@ import pytest
 from bench.learning import Asked, entry_names, figures, rows
 from bench.service import Serving
 
+pytestmark = pytest.mark.long
+
 
 def test_names_are_as_many_as_asked_for_all_different_and_the_same_on_every_run() -> None:
     names = entry_names(50)

@@ -8,6 +8,8 @@ import pytest
 from bench import machine
 from bench.machine import Machine
 
+pytestmark = pytest.mark.long
+
 IDENTITY = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
 
 

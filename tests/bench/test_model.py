@@ -13,6 +13,8 @@ from hummock import models
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, PairDescription
 
+pytestmark = pytest.mark.long
+
 
 def place(models_dir: Path, name: str) -> None:
     (models_dir / name).mkdir(parents=True)

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from bench.placement import VIEW_BYTES, Projects, apart, by_hash, found_in_memory, loads, parsed, report, routed
 from hummock.store.lru import Lru
 
+pytestmark = pytest.mark.long
+
 SMALL = ["--projects", "500", "--memories", "2e6", "--most", "5e4", "--budget", "0.5", "--isolated", "8"]
 
 

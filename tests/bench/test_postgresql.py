@@ -13,6 +13,8 @@ from bench.postgresql import Sizes, measure_at
 from bench.stores import Setting, Stores
 from tests.postgresql.programs import ProgramsMissing
 
+pytestmark = pytest.mark.long
+
 SMALL = Sizes(
     several=Setting(name="several", memories=256, projects=2),
     one=Setting(name="one", memories=128, projects=1),

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from bench.machine import Machine
 from bench.report import Findings, Measured, Report, Row, chart, json_text, read_parts
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(("value", "reached"), [(1.1, True), (1.2, True), (1.3, False)])
 def test_a_figure_that_must_be_small_is_reached_up_to_its_limit(value: float, reached: bool) -> None:

@@ -19,6 +19,8 @@ from bench.service import BenchFailed
 from bench.stores import Stores
 from hummock.core.render import RenderForm
 
+pytestmark = pytest.mark.long
+
 
 class Refused(grpc.RpcError):
     """Error of a call to a service that has gone."""

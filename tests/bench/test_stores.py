@@ -13,6 +13,8 @@ from bench.service import BenchFailed
 from bench.stores import Filled, Setting, Stores
 from hummock_client.v1 import recall_pb2
 
+pytestmark = pytest.mark.long
+
 TINY = Setting(name="tiny", memories=240, projects=3)
 
 

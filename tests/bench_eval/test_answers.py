@@ -17,6 +17,8 @@ from hummock_client.v1 import recall_pb2
 from hummock_tools.indexing.fragment import SourceFile
 from tests.bench_eval import datasets
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:

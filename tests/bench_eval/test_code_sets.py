@@ -13,6 +13,8 @@ from bench.eval.history import changes, history
 from bench.eval.indexed import Indexed, SetSkipped, at_commit, of_package
 from hummock_tools.indexing.fragment import SourceFile
 
+pytestmark = pytest.mark.long
+
 PLACE = f"{FOLDERS[0]}/mill.py"
 MILL = """\
 def grind(grain):

@@ -11,6 +11,8 @@ import pytest
 from bench.eval.learning import LearningRow, as_json, from_json, keep, lessons, markdown
 from tests.bench_eval import datasets
 
+pytestmark = pytest.mark.long
+
 
 def test_no_question_is_asked_that_was_observed(tmp_path: Path) -> None:
     """S3-01."""

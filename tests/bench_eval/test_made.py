@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.eval.made import Half, drawn, function_names, half_of, is_chinese_of_two, mixed_sentence, two_character_words
+
+pytestmark = pytest.mark.long
 
 
 def test_a_name_is_held_by_every_code_that_uses_it_as_a_whole() -> None:

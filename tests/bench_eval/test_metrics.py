@@ -19,6 +19,8 @@ from bench.eval.metrics import (
     wilson,
 )
 
+pytestmark = pytest.mark.long
+
 HITS = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
 
 

@@ -18,6 +18,8 @@ from bench.eval.sets import Corpus, Slice
 from bench.eval.siblings import siblings
 from hummock_client.v1 import memory_pb2 as pb
 
+pytestmark = pytest.mark.long
+
 NOWHERE = Path("nowhere")
 THURSDAY = date(2026, 1, 8)
 MAKERS = {"facts": facts, "diary": diary, "siblings": siblings}

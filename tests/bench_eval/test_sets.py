@@ -10,6 +10,8 @@ from bench.eval.sets import CORPORA, Corpus
 from hummock_client.v1 import memory_pb2 as pb
 from tests.bench_eval import datasets
 
+pytestmark = pytest.mark.long
+
 SLICES = {
     "xquad-en",
     "xquad-zh",

@@ -17,6 +17,8 @@ from bench.eval.sets import Question, Slice
 from bench.eval.summary import ModelRows, Row, changed_answers, changed_figures, committed, markdown, rows_of
 from bench.eval.ways import RecallPath, Way
 
+pytestmark = pytest.mark.long
+
 IDS = [f"q{i}" for i in range(20)]
 
 

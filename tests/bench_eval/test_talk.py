@@ -11,6 +11,8 @@ from bench.eval.talk import DATA, talk
 from hummock_client.v1 import memory_pb2 as pb
 from tests.bench_eval import datasets
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module", params=["zh", "en"])
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Corpus:

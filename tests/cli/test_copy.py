@@ -20,6 +20,8 @@ from tests.store.test_fsck import altered
 from tests.store.test_project_removal import fill
 from tests.strategies import Entry
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:

@@ -32,6 +32,8 @@ from tests.store.test_fsck import altered
 from tests.store.test_project_removal import fill
 from tests.strategies import SPACE
 
+pytestmark = pytest.mark.long
+
 Doctor = Callable[..., Result]
 
 

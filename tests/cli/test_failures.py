@@ -15,6 +15,8 @@ from hummock_tools.cli.connection import CommandFailed, packages_of
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
+pytestmark = pytest.mark.long
+
 NOBODY = "unix:/nonexistent/hummock.sock"
 HEAVY = "numba", "numpy", "onnxruntime", "lmdb", "tokenizers", "structlog"
 

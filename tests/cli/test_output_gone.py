@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli.fake_service import FakeService
 
+pytestmark = pytest.mark.long
+
 # Starts each command as a fork, so that all of them import once.
 _FORKING = """
 import json, os, sys

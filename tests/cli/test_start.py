@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hummock.store.lmdb.files import DirectoryLock
 from tests.cli.test_failures import python
+
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_settings", "safetensors", "tree_sitter")
 """Packages that only other commands, or the setup of a model, need."""

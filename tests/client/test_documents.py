@@ -15,6 +15,8 @@ from hummock import models
 from tests.client.frameworks.installed import require_frameworks
 from tests.service.running import in_process
 
+pytestmark = pytest.mark.long
+
 _ROOT = Path(__file__).parents[2]
 _SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _DEFAULT_TARGET = "127.0.0.1:7420"

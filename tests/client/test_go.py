@@ -15,6 +15,8 @@ import pytest
 from hummock import models
 from tests.service.running import in_process
 
+pytestmark = pytest.mark.long
+
 _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/go"
 _DOCUMENTED = (_ROOT / "docs/clients/go.md", _CLIENT / "README.md")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 _SCRIPT = Path(__file__).parents[2] / "clients/kotlin/build.sh"
 _MAVEN = """#!/bin/sh
 echo "$@" >> "$BUILDS"

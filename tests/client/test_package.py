@@ -14,6 +14,8 @@ import pytest
 
 from tests.conformance.certificates import Authority
 
+pytestmark = pytest.mark.long
+
 _ROOT = Path(__file__).parents[2]
 _LIGHT = {"googleapis-common-protos", "grpcio", "grpcio-status", "protobuf", "rich", "typer"}
 _HEAVY = (

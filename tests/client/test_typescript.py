@@ -15,6 +15,8 @@ from hummock import models
 from tests.alone import alone_in
 from tests.service.running import in_process
 
+pytestmark = pytest.mark.long
+
 _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/typescript"
 _DOCUMENTED = (_ROOT / "docs/clients/typescript.md", _CLIENT / "README.md")

@@ -17,6 +17,8 @@ from tests.conformance.__main__ import CLIENTS, ROOT, Client, Verdict, matrix, n
 from tests.conformance.matching import mismatch
 from tests.conformance.servers import CASES, serving
 
+pytestmark = pytest.mark.long
+
 _OF_ITS_DISK = {
     "STORAGE_FULL",
     "AUDIT_FAILED",

@@ -19,6 +19,8 @@ from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Process, connected, in_process
 
+pytestmark = pytest.mark.long
+
 
 @contextmanager
 def heard(data: Path, models_dir: Path, model: str, port: int) -> Iterator[tuple[Process, IO[str]]]:

@@ -24,6 +24,8 @@ from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def running(service: Stubs) -> Iterator[subprocess.Popen[str]]:

@@ -7,6 +7,8 @@ import pytest
 from hummock_tools.console.language import LANGUAGES
 from tests.console.pictures import DARK, FOLDER, pages_of
 
+pytestmark = pytest.mark.long
+
 _MANUAL = FOLDER.with_name("console.md")
 
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hummock.core.memory import Draft, MemoryKind, Payload
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import recall_pb2 as recall
@@ -15,6 +17,8 @@ from tests.service.calls import await_vectors
 from tests.service.inputs import note
 from tests.service.running import connected, in_process
 from tests.workplace import Workplace, workplace
+
+pytestmark = pytest.mark.long
 
 POINTS = 20
 DRAFTS = [

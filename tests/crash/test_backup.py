@@ -18,6 +18,8 @@ from tests.store.test_backup import held, made, restored
 from tests.store.test_project_removal import fill
 from tests.strategies import Entry
 
+pytestmark = pytest.mark.long
+
 POINTS = range(0, 200, 9)
 
 

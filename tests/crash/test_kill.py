@@ -9,6 +9,7 @@ from pathlib import Path
 from struct import pack
 
 import grpc
+import pytest
 
 from hummock_client.v1 import admin_service_pb2 as admin
 from hummock_client.v1 import context_service_pb2 as context
@@ -18,6 +19,8 @@ from hummock_client.v1 import recall_pb2 as recall
 from hummock_client.v1 import session_service_pb2 as session
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process
+
+pytestmark = pytest.mark.long
 
 PROJECT = "crash"
 KILL_AFTER = 5_000

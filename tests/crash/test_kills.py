@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.crash.kills import run
+
+pytestmark = pytest.mark.long
 
 
 def test_five_kills_under_eight_writers_lose_and_double_nothing(tmp_path: Path, models_dir: Path, model: str) -> None:

@@ -18,6 +18,8 @@ from tests.store.test_project_removal import fill
 from tests.store.test_purge import found, purged
 from tests.strategies import Entry, delete_request
 
+pytestmark = pytest.mark.long
+
 POINTS = (0, 1, 2, 9, 20, *range(33, 60, 2))
 
 

@@ -8,10 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened
 from tests.store.test_project_removal import cleared, fill, rows
 from tests.strategies import Entry
+
+pytestmark = pytest.mark.long
 
 POINTS = (0, 1, 2, 3, 4, 5, 7, 10, 14, 22)
 

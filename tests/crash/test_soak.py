@@ -5,7 +5,11 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from tests.crash.soak import run
+
+pytestmark = pytest.mark.long
 
 
 def test_conversations_are_whole_behind_a_stop_and_a_kill(tmp_path: Path, models_dir: Path, model: str) -> None:

@@ -24,6 +24,8 @@ from tests.crash.test_kill import PROJECT, batches, missing
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 STOPS = int(os.environ.get("STOPS", "3"))
 LONGEST_STOP_S = 60.0
 """Longest wait of a test for the service to stop; the service itself gives up much earlier."""

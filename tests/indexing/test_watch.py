@@ -25,6 +25,8 @@ from tests.indexing.test_walk import git, write
 from tests.service.conftest import model, models_dir, service
 from tests.service.running import Stubs
 
+pytestmark = pytest.mark.long
+
 __all__ = ["model", "models_dir", "service"]
 
 pytest.importorskip("watchfiles")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hummock.rpc.policy import SERVICES
 from tests.isolation.calls import CALLS, SAYS_NUMBERS
 from tests.isolation.mixed import run
+
+pytestmark = pytest.mark.long
 
 
 def test_every_method_of_the_contract_is_called() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.mutations import MUTATIONS, Mutation, mutated
 
+pytestmark = pytest.mark.long
+
 _SERVICE = Path(__file__).parents[2] / "service" / "hummock"
 
 

@@ -13,6 +13,8 @@ import hummock_kernels
 from hummock_kernels import _cache_dir, _jit, reference
 from hummock_kernels.warm import KERNEL_MODULES
 
+pytestmark = pytest.mark.long
+
 PACKAGE = Path(hummock_kernels.__file__).parent
 V3 = dict.fromkeys(["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"], True)
 

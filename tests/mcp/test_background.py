@@ -22,6 +22,8 @@ from hummock_tools.cli import background
 from hummock_tools.cli.background import LOG_FILE, BackgroundService, NotStarted, can_be_started
 from tests.mcp.test_tools import answer, text_of
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 STARTED = re.compile(r"started one \(process (\d+)\)")
 COMMAND = (sys.executable, "-m", "hummock", "mcp", "--project", "p")
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.mcp.cancelling import ENDINGS, over_http, over_stdio
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 NO_PAUSE = (0.0,)
 
 

@@ -19,6 +19,8 @@ from hummock_client import DEFAULT_TARGET
 from hummock_tools.mcp.config_files import CLIENTS
 from tests.mcp.conftest import HELLO, Agent
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", '还款 "2"']
 
 

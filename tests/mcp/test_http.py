@@ -27,6 +27,8 @@ from hummock_tools.cli.mcp import SERVING_MCP_ON
 from hummock_tools.mcp import streamable_http
 from tests.mcp.conftest import HELLO
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 COMMAND = (sys.executable, "-m", "hummock", "mcp", "--transport", "http", "--no-serve")
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 

@@ -15,6 +15,8 @@ from mcp.types import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from hummock_tools.mcp.serving import decode
 from tests.mcp.conftest import HELLO
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 COMMAND = [sys.executable, "-m", "hummock", "mcp", "--project", "p", "--no-serve"]
 INITIALIZED: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 

@@ -19,6 +19,8 @@ from hummock_client.v1.memory_pb2 import Memory
 from tests.mcp.conftest import Agent
 from tests.service.inputs import domain, fragment, note, record
 
+pytestmark = pytest.mark.timed
+
 PARSER = fragment("src/dates.py", "parse_date", "def parse_date(text):\n    return date.fromisoformat(text)\n")
 REPAYMENT = domain("还款", "还款模块处理所有还款相关业务。", key_files=("RepaymentService.java",))
 QUESTION = record(

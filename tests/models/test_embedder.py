@@ -19,6 +19,8 @@ from hummock.models.files import sha256_of
 from hummock.ports.models import Embedder
 from tests.models.embedding import embedded, same_bytes
 
+pytestmark = pytest.mark.timed
+
 TEXTS = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
 

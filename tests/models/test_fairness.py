@@ -21,6 +21,8 @@ from hummock.ports.models import EmbeddingLate, QueryGloss
 from tests.fakes import FakeClock
 from tests.strategies import SPACE
 
+pytestmark = pytest.mark.timed
+
 
 class HeldModel:
     """A model that answers as often as the test lets it, and notes what it runs."""

@@ -22,6 +22,8 @@ from hummock.models.errors import ConverterMissing, ModelPullFailed
 from hummock.models.files import RECORD_FILE, sha256_of
 from hummock.models.fusion import FUSED_FILE
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 JAR = "toy-embeddings-1.0.jar"
 UNREACHABLE = "http://127.0.0.1:1"
 PATHS = {GRAPH_FILE: "toy.onnx", TOKENIZER_FILE: "toy-tokenizer.json"}

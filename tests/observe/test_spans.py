@@ -22,6 +22,8 @@ from tests.service.running import Stubs, connected, in_process
 from tests.service.test_json_http import post
 from tests.service.test_metrics import free_port
 
+pytestmark = pytest.mark.long
+
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = "b7ad6b7169203331"
 KEPT = (("traceparent", f"00-{TRACE}-{PARENT}-01"),)

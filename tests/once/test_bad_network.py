@@ -9,6 +9,8 @@ import pytest
 from tests.once.proxy import Fate
 from tests.once.run import run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("seed", [1])
 def test_calls_that_are_lost_doubled_and_reordered_leave_what_they_would_have_left(

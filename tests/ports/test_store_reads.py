@@ -9,6 +9,8 @@ from hummock.ports.store import Generation, Store
 from tests.ports.asking import ask, gather, ids, put
 from tests.strategies import Entry, delete_request, domain, fragment, unit_vector
 
+pytestmark = pytest.mark.long
+
 
 def rows(found_by: object, ids: tuple[str, ...]) -> dict[str, int]:
     return dict(zip(ids, np.asarray(found_by).tolist(), strict=True))

@@ -30,6 +30,8 @@ from tests.store.opening import EAGER, Blocker, opened_shared
 from tests.strategies import Entry, write_request
 from tests.workplace import Workplace, note
 
+pytestmark = pytest.mark.long
+
 Two = tuple[Workplace, Workplace]
 
 

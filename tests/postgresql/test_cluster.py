@@ -25,7 +25,7 @@ from tests.service.calls import ask, contents, learn
 from tests.service.inputs import note
 from tests.service.running import connected
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.long, pytest.mark.cluster]
 
 MOST_GAP_S = 30
 

@@ -19,6 +19,8 @@ from tests.ports.asking import put
 from tests.store.opening import MIB, opened_shared
 from tests.strategies import Entry
 
+pytestmark = pytest.mark.long
+
 ECHO = b"SELECT $1::bytea"
 
 

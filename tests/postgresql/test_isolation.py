@@ -28,6 +28,8 @@ from tests.postgresql.node import ROLE, Node
 from tests.store.opening import opened_shared
 from tests.strategies import SPACE, Entry
 
+pytestmark = pytest.mark.long
+
 _LOGIN = "login_of_a_service"
 
 

@@ -15,6 +15,8 @@ from tests.postgresql.services import Service, two_services
 from tests.service.calls import learn
 from tests.service.inputs import note
 
+pytestmark = pytest.mark.long
+
 NAMES = ("one", "two")
 
 

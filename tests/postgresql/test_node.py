@@ -20,6 +20,8 @@ from tests.postgresql.lock import DirectoryInUse
 from tests.postgresql.node import ROLE, Node, NodeFailed, running_node
 from tests.postgresql.programs import ProgramsMissing, find_programs
 
+pytestmark = pytest.mark.long
+
 
 def ask(dsn: str, question: str) -> object:
     with psycopg.connect(dsn, row_factory=scalar_row) as connection:

@@ -22,6 +22,8 @@ from tests.postgresql.node import running_node
 from tests.store.opening import opened_shared
 from tests.strategies import Entry, put_request
 
+pytestmark = pytest.mark.long
+
 Answer = TypeVar("Answer")
 
 _TRIES = 30

@@ -38,6 +38,8 @@ from tests.service.running import Stubs, in_thread, settings
 from tests.store.opening import opened_shared
 from tests.strategies import Entry, write_request
 
+pytestmark = pytest.mark.long
+
 Answer = TypeVar("Answer")
 
 _STALE = ("memories", "STALE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from hummock_client.v1 import admin_service_pb2 as admin
 from hummock_client.v1 import context_service_pb2 as context
@@ -13,6 +14,8 @@ from tests.service.calls import ask, await_vectors
 from tests.service.inputs import note
 from tests.service.models import install_model
 from tests.service.running import Stubs, connected, in_process, in_thread, settings
+
+pytestmark = pytest.mark.long
 
 MEMORIES, AT_ONCE = 1536, 512
 

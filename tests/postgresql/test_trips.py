@@ -21,6 +21,8 @@ from tests.service.inputs import note
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings
 
+pytestmark = pytest.mark.long
+
 TIMES = 6
 
 

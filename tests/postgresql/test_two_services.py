@@ -19,6 +19,8 @@ from tests.service.inputs import note
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def services(tmp_path: Path, database: str) -> Iterator[tuple[Stubs, Stubs]]:

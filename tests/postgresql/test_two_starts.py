@@ -23,6 +23,8 @@ from tests.store.aging import FIRST_ANALYZER
 from tests.store.opening import opened_shared
 from tests.strategies import Entry
 
+pytestmark = pytest.mark.long
+
 PROJECTS, MEMORIES = ("p", "q"), 10
 OTHER = "another service makes the words of all memories anew; this one starts when that is done"
 

@@ -26,6 +26,8 @@ from tests.fakes import FakeClock
 from tests.snapshots import over
 from tests.store.opening import MIB, opened, opened_shared
 
+pytestmark = pytest.mark.long
+
 PROJECTS, QUERIES = 10, 20
 _WORDS = [
     *("还款", "利息", "先本后息", "账单", "登录", "超时", "潮汐", "木芯", "配置", "错误", "部署", "回滚"),

@@ -29,6 +29,8 @@ from tests.store.opening import EAGER, MIB, opened_shared
 from tests.strategies import SPACE, Entry
 from tests.workplace import over
 
+pytestmark = pytest.mark.long
+
 
 @contextmanager
 def of_the_first_form(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedStore]:

@@ -23,6 +23,8 @@ from tests.store.opening import MIB, opened
 from tests.strategies import SPACE, write_request
 from tests.workplace import WordEmbedder
 
+pytestmark = pytest.mark.long
+
 MEMORIES = 100_000
 A_WRITE = 5_000
 PARTS = "parse date user ledger repayment interest plan book entry close open total rate str max node".split()  # noqa: SIM905 - reads as words

@@ -20,6 +20,8 @@ from hummock.core.errors import DeadlinePassed, Overloaded
 from hummock.rpc import admission
 from hummock.rpc.admission import ALWAYS_WAIT, LONGEST_WAIT_S, AdmissionQueue, Load
 
+pytestmark = pytest.mark.timed
+
 Made = TypeVar("Made")
 
 

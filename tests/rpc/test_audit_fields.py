@@ -27,6 +27,8 @@ from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.fakes import FakeClock
 from tests.rpc.edge import edge, refused, use_cases
 
+pytestmark = pytest.mark.timed
+
 SECRET = "不可记录 hunter2"
 LEARN = context_pb.LearnRequest(project="shop", memories=[memory_pb2.Memory(id="m1", content=SECRET, title=SECRET)])
 DELETE_PROJECT = project_pb.DeleteProjectRequest(project="shop")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
+import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from hummock.core.recall import RecallQuery
@@ -18,6 +19,8 @@ from hummock.rpc.listening import CALLS_OF_CONNECTION, UNREAD_CALLS, UNREAD_CALL
 from hummock_client.v1 import recall_pb2
 from tests.rpc.edge import edge_on_a_thread, use_cases
 from tests.rpc.samples import fresh, recalled
+
+pytestmark = pytest.mark.timed
 
 RECALL = "/hummock.v1.ContextService/Recall"
 CALLS = 600

@@ -15,7 +15,7 @@ from tests.rpc.samples import MEMORY
 
 BUF = shutil.which("buf", path=str(Path(sys.executable).parent)) or shutil.which("buf")
 
-pytestmark = pytest.mark.skipif(BUF is None, reason="buf of the dev extra is not installed")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(BUF is None, reason="buf of the dev extra is not installed")]
 
 
 def curl(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

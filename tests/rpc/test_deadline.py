@@ -15,6 +15,8 @@ from hummock_client.v1 import explain_pb2, recall_pb2
 from tests.rpc.edge import edge, use_cases
 from tests.rpc.samples import explained, recalled, rendered, searched
 
+pytestmark = pytest.mark.timed
+
 RECALL = "ContextService/Recall"
 OTHERS = {
     "Search": pb.SearchRequest(project="p", query_text="还款"),

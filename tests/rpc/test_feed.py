@@ -11,6 +11,8 @@ import pytest
 from hummock.core.errors import Unavailable
 from hummock.rpc.streams import Feed, TooManyStreams
 
+pytestmark = pytest.mark.timed
+
 
 def on_a_feed(run: Callable[[Feed], Awaitable[None]], max_streams: int = 8) -> None:
     async def made() -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import grpc
+import pytest
 from grpc import aio
 
 from hummock.recall.cache import CachedRecall
@@ -20,6 +21,8 @@ from hummock.rpc.reader import serve_recalls
 from hummock_client.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import OnWorkers, refused
 from tests.rpc.samples import recalled
+
+pytestmark = pytest.mark.timed
 
 LEARN, LEARN_STREAM = "/hummock.v1.ContextService/Learn", "/hummock.v1.ContextService/LearnStream"
 WATCH, RECALL = "/hummock.v1.MemoryService/WatchMemories", "/hummock.v1.ContextService/Recall"

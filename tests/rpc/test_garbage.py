@@ -19,6 +19,8 @@ from hummock_client.v1.memory_service_pb2 import WatchMemoriesRequest
 from hummock_client.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import edge, use_cases
 
+pytestmark = pytest.mark.timed
+
 _SMALL = 1000
 MARK = "x" * 10_000
 CALLS: list[tuple[str, bytes]] = [

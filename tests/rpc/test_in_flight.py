@@ -9,6 +9,8 @@ import pytest
 from hummock.core.errors import Unavailable
 from hummock.rpc.dispatch import InFlight
 
+pytestmark = pytest.mark.timed
+
 FOREVER_S = 3600.0
 
 

@@ -15,6 +15,8 @@ from hummock.core.errors import DeadlinePassed, Overloaded
 from hummock.rpc.admission import Load
 from hummock.rpc.lanes import inline_queue
 
+pytestmark = pytest.mark.timed
+
 
 def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:
     async def run() -> list[tuple[int, int]]:

@@ -34,6 +34,8 @@ from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.rpc import samples
 from tests.rpc.edge import Edge, FixedProjects, Refusal, edge, refusal_of, refused, use_cases
 
+pytestmark = pytest.mark.timed
+
 METHODS = [method for service in SERVICES for method in service.methods]
 WITHOUT_PROJECT = {"ListProjects", "GetStatus"}
 FOR_DECIDERS = {"ListReview"}

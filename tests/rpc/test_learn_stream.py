@@ -21,6 +21,8 @@ from hummock_client.v1 import memory_pb2
 from tests.rpc.edge import Edge, edge, refusal_of, use_cases
 from tests.rpc.samples import learned
 
+pytestmark = pytest.mark.timed
+
 
 def batch(*contents: str, project: str = "p", ids: Iterable[str] = ()) -> bytes:
     names = [*ids, *[""] * len(contents)]

@@ -15,6 +15,8 @@ from hummock.rpc import readers
 from hummock.rpc.listening import TcpAddress, UnixAddress
 from hummock.rpc.readers import LISTENING_ON, Readers
 
+pytestmark = pytest.mark.timed
+
 ADDRESS, SERVICE = TcpAddress(host="127.0.0.1", port=7420), UnixAddress(path=Path("/run/service.sock"))
 
 _BEATS = """

@@ -21,6 +21,8 @@ from hummock.rpc.streams import UNTIL_WRITTEN, Feed, ReplyStream, Steps
 from hummock.rpc.validation import MAX_REQUEST_BYTES
 from hummock_client.v1.memory_service_pb2 import WatchMemoriesRequest
 
+pytestmark = pytest.mark.timed
+
 REQUEST = WatchMemoriesRequest(project="p").SerializeToString()
 
 

@@ -32,6 +32,8 @@ from hummock_client.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import LOOPBACK, edge, one_worker, refused, use_cases
 from tests.rpc.samples import recalled
 
+pytestmark = pytest.mark.timed
+
 RECALL = "ContextService/Recall"
 SERVICES = (
     "hummock.v1.AdminService",

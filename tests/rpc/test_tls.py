@@ -24,6 +24,8 @@ from tests.conformance.certificates import Authority, Signed
 from tests.rpc import samples
 from tests.rpc.edge import edge, use_cases
 
+pytestmark = pytest.mark.timed
+
 pytest.importorskip("cryptography")
 
 

@@ -19,6 +19,8 @@ from hummock_client.v1 import memory_service_pb2 as pb
 from tests.rpc import samples
 from tests.rpc.edge import FixedGarden, edge, refusal_of, use_cases
 
+pytestmark = pytest.mark.timed
+
 CREATED, DELETED = pb.MEMORY_EVENT_TYPE_CREATED, pb.MEMORY_EVENT_TYPE_DELETED
 
 

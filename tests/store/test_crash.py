@@ -6,11 +6,15 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from hummock.core.memory import Filter
 from tests.ports.asking import ask
 from tests.store.crashing import BATCH, batch
 from tests.store.opening import opened
 from tests.strategies import put_request
+
+pytestmark = pytest.mark.long
 
 KILLS = 10
 

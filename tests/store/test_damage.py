@@ -4,6 +4,10 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 
 def test_damage_is_noticed_or_harmless() -> None:
     """A process of its own contains crashes of LMDB, here as in `make fuzz-damage`."""

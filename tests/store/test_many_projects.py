@@ -16,6 +16,8 @@ from tests.ports.asking import ask, ids
 from tests.store.opening import MIB, opened
 from tests.strategies import Entry, delete_request, put_request
 
+pytestmark = pytest.mark.long
+
 PROJECTS = tuple(f"项目-{number}" for number in range(2000))
 BUDGET_BYTES = MIB // 4
 _THREADS_OF_A_STORE = 2

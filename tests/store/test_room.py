@@ -20,6 +20,8 @@ from tests.ports.asking import ask, ids, put
 from tests.store.opening import MIB, Blocker, opened
 from tests.strategies import Entry, delete_request, put_request, write_request
 
+pytestmark = pytest.mark.long
+
 BIG = ("潮汐木芯" * 2000,)
 
 

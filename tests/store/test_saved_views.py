@@ -34,6 +34,8 @@ from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, opened
 from tests.strategies import Entry, delete_request, embedded_request, entries, learned_request
 
+pytestmark = pytest.mark.long
+
 SAVING = replace(EAGER, saved_view_memories=1, plans=PlanLimits(sign_rows=4, exact_rows=2, pool_rows=4))
 LETTERS = "abcdefgh"
 

@@ -12,6 +12,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 LIMITS = {
     #                 files passed, files run, own calls, store entries, transactions
     "Recall": (38, 88, 1000, 2, 1),

@@ -9,6 +9,8 @@ import pytest
 from bench.chromium import LANGUAGES, Window
 from tests.console.test_pages import PAGES
 
+pytestmark = pytest.mark.long
+
 _RUN = "axe.run(document, { preload: false, iframes: false, resultTypes: ['violations'], ...arguments[0] })"
 _COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 """Rules whose result can differ in the dark."""

@@ -15,6 +15,8 @@ from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
+pytestmark = pytest.mark.long
+
 _OPERABLE = """
 window.operable = () => [...document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')]

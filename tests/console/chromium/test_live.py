@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import pytest
 from selenium.webdriver.common.keys import Keys
 
 from bench.chromium import Window
@@ -16,6 +17,8 @@ from tests.service.calls import learn
 from tests.service.conversing import create
 from tests.service.inputs import note
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.long
 
 
 def test_the_garden_shows_what_is_learnt_changed_and_deleted(

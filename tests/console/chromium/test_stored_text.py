@@ -17,6 +17,8 @@ from tests.service.conversing import create, learn_turn
 from tests.service.inputs import domain, note, record
 from tests.service.running import Stubs
 
+pytestmark = pytest.mark.long
+
 SCRIPT = "<script>window.ran = 'script'</script>"
 MARKDOWN = (
     "# lighthouse\n</textarea></pre></title><script>window.ran = 'closed'</script>\n"
