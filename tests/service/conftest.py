@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hummock import models
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings
 
@@ -24,6 +25,14 @@ def model(models_dir: Path) -> str:
 def service(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[Stubs]:
     """One service for all tests of the session; each test has a project of its own."""
     with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, model)) as stubs:
+        yield stubs
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[Stubs]:
+    """One service over the toy model, for tests in which meaning has no part."""
+    tiny = models.build_tiny(models_dir).name
+    with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, tiny)) as stubs:
         yield stubs
 
 

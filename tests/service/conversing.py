@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import grpc
-import pytest
-
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import recall_pb2, session_pb2, settings_pb2
 from hummock_client.v1 import session_service_pb2 as pb
@@ -15,7 +12,7 @@ from tests.service.running import Stubs
 
 
 def create(service: Stubs, project: str, name: str, **fields: Any) -> pb.CreateSessionResponse:
-    return service.session.CreateSession(pb.CreateSessionRequest(project=project, id=name, **fields))
+    return service.session.CreateSession(project=project, id=name, **fields)
 
 
 def update(service: Stubs, project: str, name: str, paths: Sequence[str], **fields: Any) -> pb.UpdateSessionResponse:
@@ -33,18 +30,16 @@ def append(
     role: context.PromptRole.ValueType = context.PROMPT_ROLE_USER,
     **fields: Any,
 ) -> pb.AppendMessageResponse:
-    return service.session.AppendMessage(
-        pb.AppendMessageRequest(project=project, session_id=session_id, role=role, content=content, **fields)
-    )
+    return service.session.AppendMessage(project=project, session_id=session_id, role=role, content=content, **fields)
 
 
 def recent(service: Stubs, project: str, session_id: str, **fields: Any) -> pb.ListMessagesResponse:
-    return service.session.ListMessages(pb.ListMessagesRequest(project=project, session_id=session_id, **fields))
+    return service.session.ListMessages(project=project, session_id=session_id, **fields)
 
 
 def listed(service: Stubs, project: str, **fields: Any) -> list[str]:
     """Ids of the sessions, the one that moved last first."""
-    return [one.id for one in service.session.ListSessions(pb.ListSessionsRequest(project=project, **fields)).sessions]
+    return [one.id for one in service.session.ListSessions(project=project, **fields).sessions]
 
 
 def texts(messages: Iterable[session_pb2.ChatMessage | context.PromptMessage]) -> list[str]:
@@ -68,9 +63,7 @@ def learn_sides(
     request_id: str = "",
 ) -> context.LearnTurnResponse:
     return service.context.LearnTurn(
-        context.LearnTurnRequest(
-            project=project, request_id=request_id, session_id=session_id, user=user, assistant=assistant
-        )
+        project=project, request_id=request_id, session_id=session_id, user=user, assistant=assistant
     )
 
 
@@ -80,43 +73,32 @@ def render_turn(
     """The messages of a turn in a session, with the chat preset unless a recall is given."""
     asked = recall_pb2.RecallRequest(query_text=text, preset=recall_pb2.PRESET_CHAT) if recall is None else recall
     return service.context.Render(
-        context.RenderRequest(
-            project=project,
-            recall=asked,
-            form=context.RENDER_FORM_MESSAGES,
-            prompt="You are kind.",
-            current=context.PromptMessage(id=message_id, role=context.PROMPT_ROLE_USER, content=text),
-            session=context.SessionHistory(
-                session_id=session.pop("session_id", ""), limits=settings_pb2.HistoryLimits(**session)
-            ),
-        )
+        project=project,
+        recall=asked,
+        form=context.RENDER_FORM_MESSAGES,
+        prompt="You are kind.",
+        current=context.PromptMessage(id=message_id, role=context.PROMPT_ROLE_USER, content=text),
+        session=context.SessionHistory(
+            session_id=session.pop("session_id", ""), limits=settings_pb2.HistoryLimits(**session)
+        ),
     )
-
-
-def problem(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
-    """Status code and message of a call that fails."""
-    with pytest.raises(grpc.RpcError) as caught:
-        call()
-    return caught.value.code(), caught.value.details() or ""
 
 
 def every_call(service: Stubs, project: str, session_id: str) -> list[Callable[[], object]]:
     """Every call that names a session which must exist."""
     return [
-        lambda: service.session.GetSession(pb.GetSessionRequest(project=project, id=session_id)),
+        lambda: service.session.GetSession(project=project, id=session_id),
         lambda: update(service, project, session_id, ["title"], title="x"),
-        lambda: service.session.DeleteSession(pb.DeleteSessionRequest(project=project, id=session_id)),
+        lambda: service.session.DeleteSession(project=project, id=session_id),
         lambda: append(service, project, session_id, "x"),
         lambda: recent(service, project, session_id),
-        lambda: next(service.session.WatchMessages(pb.WatchMessagesRequest(project=project, session_id=session_id))),
+        lambda: next(service.session.WatchMessages(project=project, session_id=session_id)),
         lambda: learn_turn(service, project, session_id, "x", "y"),
         lambda: service.context.Render(
-            context.RenderRequest(
-                project=project,
-                recall=recall_pb2.RecallRequest(query_text="x"),
-                form=context.RENDER_FORM_MESSAGES,
-                current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content="x"),
-                session=context.SessionHistory(session_id=session_id),
-            )
+            project=project,
+            recall=recall_pb2.RecallRequest(query_text="x"),
+            form=context.RENDER_FORM_MESSAGES,
+            current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content="x"),
+            session=context.SessionHistory(session_id=session_id),
         ),
     ]

@@ -20,12 +20,8 @@ import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import explain_pb2
-from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_client.v1 import memory_service_pb2 as memories
 from hummock_client.v1 import recall_pb2 as recall
-from hummock_client.v1 import session_service_pb2 as sessions
 from tests.growth import run
 from tests.service.inputs import note
 from tests.service.models import install_model
@@ -73,26 +69,26 @@ def calls(service: Stubs, project: str, text: str) -> Iterator[tuple[str, Work]]
     query, memory = text[:_QUERY_CHARACTERS], note(text, id="m")
     asked = recall.RecallRequest(project=project, query_text=query)
     named = context.MemorySelection(ids=["m"])
-    yield "Learn", lambda: service.context.Learn(context.LearnRequest(project=project, memories=[memory]))
-    update = memories.UpdateMemoryRequest(project=project, memory=memory, update_mask=FieldMask(paths=["content"]))
-    yield "UpdateMemory", lambda: service.memory.UpdateMemory(update)
+    yield "Learn", lambda: service.context.Learn(project=project, memories=[memory])
+    yield (
+        "UpdateMemory",
+        lambda: service.memory.UpdateMemory(project=project, memory=memory, update_mask=FieldMask(paths=["content"])),
+    )
     yield "Recall", lambda: service.context.Recall(asked)
-    yield "Search", lambda: service.context.Search(context.SearchRequest(project=project, query_text=query))
-    yield "Explain", lambda: service.context.Explain(explain_pb2.ExplainRequest(recall=asked, memory_id="m"))
+    yield "Search", lambda: service.context.Search(project=project, query_text=query)
+    yield "Explain", lambda: service.context.Explain(recall=asked, memory_id="m")
     for form in _FORMS:
         request = context.RenderRequest(project=project, memories=named, form=context.RenderForm.ValueType(form))
         yield f"Render {context.RenderForm.Name(form)}", partial(service.context.Render, request)
-    turn = context.RenderTurnRequest(render=context.RenderRequest(project=project, recall=asked), turn=1)
-    yield "RenderTurn", lambda: service.context.RenderTurn(turn)
-    listed = memories.ListMemoriesRequest(project=project, view=pb.MEMORY_VIEW_FULL)
-    yield "ListMemories", lambda: service.memory.ListMemories(listed)
-    begun = sessions.CreateSessionRequest(project=project, id="s")
-    yield "CreateSession", lambda: service.session.CreateSession(begun)
+    yield (
+        "RenderTurn",
+        lambda: service.context.RenderTurn(render=context.RenderRequest(project=project, recall=asked), turn=1),
+    )
+    yield "ListMemories", lambda: service.memory.ListMemories(project=project, view=pb.MEMORY_VIEW_FULL)
+    yield "CreateSession", lambda: service.session.CreateSession(project=project, id="s")
     side = context.TurnSide(text=text)
-    said = context.LearnTurnRequest(project=project, session_id="s", user=side, assistant=side)
-    yield "LearnTurn", lambda: service.context.LearnTurn(said)
-    observed = learning.ObserveTurnRequest(project=project, user_text=text, assistant_text=text)
-    yield "ObserveTurn", lambda: service.learning.ObserveTurn(observed)
+    yield "LearnTurn", lambda: service.context.LearnTurn(project=project, session_id="s", user=side, assistant=side)
+    yield "ObserveTurn", lambda: service.learning.ObserveTurn(project=project, user_text=text, assistant_text=text)
 
 
 def main() -> int:

@@ -11,6 +11,10 @@ def note(text: str, *, origin: pb.Origin.ValueType = pb.ORIGIN_MANUAL, id: str =
     return pb.Memory(id=id, kind=pb.MEMORY_KIND_NOTE, origin=origin, content=text, **more)
 
 
+def entry(memory_id: str, title: str, content: str) -> pb.Memory:
+    return pb.Memory(id=memory_id, kind=pb.MEMORY_KIND_ENTRY, title=title, content=content)
+
+
 def record(question: str, answer: str, *files: str, id: str = "") -> pb.Memory:
     detail = pb.LearningRecord(question=question, answer=answer, source_files=files)
     return pb.Memory(id=id, kind=pb.MEMORY_KIND_LEARNING_RECORD, learning_record=detail)

@@ -17,7 +17,9 @@ from typing import IO
 
 import grpc
 
+from hummock.access.tokens import TokenFile
 from hummock.config import Settings, load_settings
+from hummock.core.access import Scope
 from hummock.observe.ledger import ledgers_with
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.interceptor import Interceptor
@@ -31,6 +33,7 @@ from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock_tools.cli.background import SERVING_ON
+from tests.service.methods import Admin, Context, Learning, Memory, Metadata, Project, Session
 from tests.service.stores import store_of
 
 _STOP_S = 30
@@ -38,29 +41,32 @@ _STOP_S = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stubs:
-    """A stub of each service over one channel to the target."""
+    """The methods of each service over one channel to the target."""
 
     target: str
     channel: grpc.Channel
-    context: ContextServiceStub
-    memory: MemoryServiceStub
-    learning: LearningServiceStub
-    project: ProjectServiceStub
-    admin: AdminServiceStub
-    session: SessionServiceStub
+    token: str
+    context: Context
+    memory: Memory
+    learning: Learning
+    project: Project
+    admin: Admin
+    session: Session
 
     @classmethod
-    def over(cls, target: str, channel: grpc.Channel) -> Stubs:
-        """All of them over this channel."""
+    def over(cls, target: str, channel: grpc.Channel, token: str = "") -> Stubs:
+        """All of them over this channel, by whoever has this token."""
+        sent: Metadata = (("authorization", f"Bearer {token}"),) if token else ()
         return cls(
             target=target,
             channel=channel,
-            context=ContextServiceStub(channel),
-            memory=MemoryServiceStub(channel),
-            learning=LearningServiceStub(channel),
-            project=ProjectServiceStub(channel),
-            admin=AdminServiceStub(channel),
-            session=SessionServiceStub(channel),
+            token=token,
+            context=Context(ContextServiceStub(channel), sent),
+            memory=Memory(MemoryServiceStub(channel), sent),
+            learning=Learning(LearningServiceStub(channel), sent),
+            project=Project(ProjectServiceStub(channel), sent),
+            admin=Admin(AdminServiceStub(channel), sent),
+            session=Session(SessionServiceStub(channel), sent),
         )
 
 
@@ -166,3 +172,14 @@ def in_process(
             yield Process(popen=popen, target=line.removeprefix(SERVING_ON).strip())
         finally:
             popen.kill()
+
+
+@contextmanager
+def calling_by_token(
+    data_dir: Path, models_dir: Path, model: str, scopes: Mapping[str, str], environ: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Stubs]]:
+    """The service as a process, and stubs by the names of their tokens; each token has one scope."""
+    file = TokenFile(data_dir)
+    made = {name: file.create(name, [Scope.parse(scope)], now_s=1.0)[1] for name, scope in scopes.items()}
+    with in_process(data_dir, models_dir, model, environ) as process, connected(process.target) as stubs:
+        yield {name: Stubs.over(process.target, stubs.channel, text) for name, text in made.items()}

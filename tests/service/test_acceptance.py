@@ -10,14 +10,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock_client import Client, note, vector
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
+from tests.service.calls import stamp
 from tests.service.running import in_process
 from tests.service.turns import Model, documented_answer
+
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 PROJECT = "朋友"
 AS_OF = datetime(2024, 6, 15, 12, tzinfo=UTC)
@@ -188,12 +190,6 @@ def test_t6_cosine_filter_dedupe_and_ranking_are_those_of_the_document(app: App)
         assert hit.score == pytest.approx(hit.similarity * math.exp(-days / 14), rel=1e-3)
     (counts,) = reply.receipt.groups
     assert (counts.duplicate, counts.below_min_similarity) == (1, 1)
-
-
-def stamp(moment: datetime) -> Timestamp:
-    time = Timestamp()
-    time.FromDatetime(moment)
-    return time
 
 
 @contextmanager

@@ -25,6 +25,8 @@ from hummock_client import Client, HummockCallError
 from hummock_tools.cli.background import SERVING_ON
 from tests.service.running import in_process
 
+pytestmark = [pytest.mark.long, pytest.mark.timed, pytest.mark.storeless]
+
 TOO_LONG_S = 60
 
 

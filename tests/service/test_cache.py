@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import grpc
 import pytest
 
-from hummock_client.errors import FailedCall, call_error
-from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import memory_service_pb2 as memory
-from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, contents, learn, stages
+from tests.service.calls import ask, contents, failure, learn, render, stages
 from tests.service.inputs import note
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.timed
 
 TEXT = "when does the 火车 leave"
 
@@ -44,7 +40,7 @@ def test_a_deleted_memory_is_gone_from_the_next_equal_recall(service: Stubs, pro
     learn(service, project, note("the 火车 leaves at nine", id="a"))
     assert contents(ask(service, project, TEXT))
     assert contents(ask(service, project, TEXT))
-    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a"]))
+    service.memory.DeleteMemories(project=project, ids=["a"])
     assert contents(ask(service, project, TEXT)) == []
 
 
@@ -52,20 +48,18 @@ def test_a_seq_that_is_not_reached_is_an_error_beside_a_kept_answer(service: Stu
     seq = learn(service, project, note("the 火车 leaves at nine")).seq
     ask(service, project, TEXT)
     assert ask(service, project, TEXT, min_seq=seq).receipt.cached
-    with pytest.raises(grpc.RpcError) as refused:
-        ask(service, project, TEXT, min_seq=seq + 1)
-    assert call_error(cast(FailedCall, refused.value)).reason == "SEQ_NOT_REACHED"
+    refused = failure(ask, service, project, TEXT, min_seq=seq + 1)
+    assert (refused.code, refused.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "SEQ_NOT_REACHED")
 
 
 def test_render_and_search_share_the_cache(service: Stubs, project: str) -> None:
     """S1-20: fewer repeated searches."""
     learn(service, project, note("the 火车 leaves at nine"))
     asked = ask(service, project, TEXT)
-    rendering = context.RenderRequest(project=project, recall=recall.RecallRequest(query_text=TEXT))
-    rendered = service.context.Render(rendering)
+    rendered = render(service, project, TEXT)
     assert (asked.receipt.cached, rendered.receipt.cached) == (False, True)
     assert "nine" in rendered.text
-    searches = [service.context.Search(context.SearchRequest(project=project, query_text=TEXT)) for _ in range(2)]
+    searches = [service.context.Search(project=project, query_text=TEXT) for _ in range(2)]
     assert [search.receipt.cached for search in searches] == [False, True]
     assert searches[0].text == searches[1].text
 

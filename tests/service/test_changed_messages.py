@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -13,12 +13,13 @@ import pytest
 from google.protobuf.message import Message
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import learning_service_pb2 as learning
-from hummock_client.v1 import memory_pb2, memory_service_pb2, project_service_pb2
+from hummock_client.v1 import memory_pb2, memory_service_pb2
 from hummock_client.v1 import session_service_pb2 as pb
-from tests.service.calls import ask, contents
-from tests.service.conversing import append, create, learn_turn, problem, recent, render_turn, texts, update
+from tests.service.calls import ask, contents, failure, pages
+from tests.service.conversing import append, create, learn_turn, recent, render_turn, texts, update
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.timed
 
 USER, ASSISTANT = context.PROMPT_ROLE_USER, context.PROMPT_ROLE_ASSISTANT
 ORIGINS = {USER: memory_pb2.ORIGIN_USER_INPUT, ASSISTANT: memory_pb2.ORIGIN_AI_OUTPUT}
@@ -46,22 +47,25 @@ def deleting(project: str, message_id: str, *, following: bool = False) -> pb.De
 
 def learnt(service: Stubs, project: str) -> set[tuple[int, str, str]]:
     """Content of memories: origin, content and raw."""
-    request = memory_service_pb2.ListMemoriesRequest(project=project, view=memory_pb2.MEMORY_VIEW_RAW, page_size=1000)
-    return {(one.origin, one.content, one.raw) for one in service.memory.ListMemories(request).memories}
+    return {
+        (one.origin, one.content, one.raw)
+        for one in service.memory.ListMemories(
+            project=project, view=memory_pb2.MEMORY_VIEW_RAW, page_size=1000
+        ).memories
+    }
 
 
 def observed(service: Stubs, project: str) -> list[str]:
     """Texts of users in the learning log: a write waits for the note that a turn was seen."""
-    service.memory.DeleteMemories(memory_service_pb2.DeleteMemoriesRequest(project=project, ids=["nobody"]))
-    request = learning.ListLearningEventsRequest(project=project, page_size=1000)
-    events = service.learning.ListLearningEvents(request).events
+    service.memory.DeleteMemories(project=project, ids=["nobody"])
+    events = service.learning.ListLearningEvents(project=project, page_size=1000).events
     return [one.turn_observed.user_text for one in events if one.WhichOneof("event") == "turn_observed"]
 
 
 def exported(service: Stubs, project: str) -> tuple[list[str], set[str]]:
     """The texts of messages, in order, and those of memories."""
     said, known = [], set()
-    for reply in service.project.ExportProject(project_service_pb2.ExportProjectRequest(project=project)):
+    for reply in service.project.ExportProject(project=project):
         for record in reply.records:
             match record.WhichOneof("record"):
                 case "message":
@@ -72,7 +76,7 @@ def exported(service: Stubs, project: str) -> tuple[list[str], set[str]]:
 
 
 def switch_on(service: Stubs, project: str) -> None:
-    service.learning.UpdateLearningSettings(learning.UpdateLearningSettingsRequest(project=project, enabled=True))
+    service.learning.UpdateLearningSettings(project=project, enabled=True)
 
 
 @dataclass
@@ -85,10 +89,9 @@ class Watcher:
 
     def look(self, service: Stubs, project: str) -> None:
         """Goes on from where it was until it has caught up."""
-        request = pb.WatchMessagesRequest(
-            project=project, session_id="s", after_position=self.position, after_revision=self.revision
+        stream = service.session.WatchMessages(
+            project=project, session_id="s", after_position=self.position, after_revision=self.revision, timeout=30
         )
-        stream = service.session.WatchMessages(request, timeout=30)
         for news in stream:
             self.shown |= {one.id: one.content for one in news.messages}
             for one in news.updated_messages:
@@ -165,7 +168,7 @@ class Play:
         other = type(request)()
         other.CopyFrom(request)
         other.session_id = "another"
-        assert problem(lambda: method(other))[0] is grpc.StatusCode.ALREADY_EXISTS
+        assert failure(method, other).code is grpc.StatusCode.ALREADY_EXISTS
 
     def step(self) -> None:
         there = self.model.there
@@ -227,12 +230,14 @@ class Play:
     def check(self) -> None:
         service, project, there = self.service, self.project, self.model.there
         says = [one.content for one in there]
-        pages = list(self.pages())
-        assert [(one.id, one.content, one.raw) for page in reversed(pages) for one in page.messages] == [
+        found = pages(recent, service=service, project=project, session_id="s", page_size=3)
+        assert all(page.messages for page in found[:-1])
+        assert [(one.id, one.content, one.raw) for page in reversed(found) for one in page.messages] == [
             (one.id, one.content, one.raw) for one in there
         ]
-        assert all(one.position == self.positions()[one.id] for page in pages for one in page.messages)
-        session = service.session.GetSession(pb.GetSessionRequest(project=project, id="s")).session
+        positions = {one.id: at for at, one in enumerate(self.model.said, 1)}
+        assert all(one.position == positions[one.id] for page in found for one in page.messages)
+        session = service.session.GetSession(project=project, id="s").session
         assert (session.title, session.message_count, session.last_position) == (
             self.model.title,
             len(there),
@@ -248,19 +253,6 @@ class Play:
         assert (said, known) == (says, {one.content for one in there if one.is_learnt})
         for text in self.gone[-1:]:
             assert not [one for one in contents(ask(service, project, text)) if text in one]
-
-    def positions(self) -> dict[str, int]:
-        return {one.id: at for at, one in enumerate(self.model.said, 1)}
-
-    def pages(self) -> Iterator[pb.ListMessagesResponse]:
-        token = ""
-        while True:
-            page = recent(self.service, self.project, "s", page_size=3, page_token=token)
-            yield page
-            token = page.next_page_token
-            if not token:
-                return
-            assert page.messages
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -283,17 +275,12 @@ def began(service: Stubs, project: str, *, learning_on: bool = False) -> context
     return service.context.LearnTurn(turn(project, "zquser lamp", "zqanswer tide", ("u1", "a1")))
 
 
-def title(service: Stubs, project: str) -> str:
-    return service.session.GetSession(pb.GetSessionRequest(project=project, id="s")).session.title
-
-
 def test_a_changed_message_keeps_its_memory_and_what_is_known_of_it(service: Stubs, project: str) -> None:
     """S4-42."""
     first = began(service, project)
     reply = service.session.UpdateMessage(changing(project, "a1", content="zqnew pier"))
     assert (reply.id, reply.position, reply.memory_id) == ("a1", 2, first.assistant.memory_id)
-    asked = memory_service_pb2.GetMemoryRequest(project=project, id=reply.memory_id, view=memory_pb2.MEMORY_VIEW_RAW)
-    kept = service.memory.GetMemory(asked).memory
+    kept = service.memory.GetMemory(project=project, id=reply.memory_id, view=memory_pb2.MEMORY_VIEW_RAW).memory
     assert (kept.content, kept.raw, kept.title, kept.speaker, kept.origin) == (
         "zqnew pier",
         "",
@@ -323,8 +310,7 @@ def test_a_message_that_nothing_was_learnt_of_gets_no_memory(service: Stubs, pro
 
 def test_a_memory_that_was_deleted_does_not_come_back(service: Stubs, project: str) -> None:
     first = began(service, project)
-    gone = memory_service_pb2.DeleteMemoriesRequest(project=project, ids=[first.assistant.memory_id])
-    service.memory.DeleteMemories(gone)
+    service.memory.DeleteMemories(project=project, ids=[first.assistant.memory_id])
     assert service.session.UpdateMessage(changing(project, "a1", content="zqnew")).memory_id == ""
     assert {content for _, content, _ in learnt(service, project)} == {"zquser lamp"}
 
@@ -354,7 +340,7 @@ def test_a_title_follows_the_message_that_gave_it(
                 service.session.UpdateMessage(changing(project, message_id, content=content))
             case message_id:
                 service.session.DeleteMessage(deleting(project, message_id))
-    assert title(service, project) == expected
+    assert service.session.GetSession(project=project, id="s").session.title == expected
 
 
 def test_the_learning_log_quotes_what_is_said_now_and_counts_the_turn_once(service: Stubs, project: str) -> None:
@@ -367,7 +353,7 @@ def test_the_learning_log_quotes_what_is_said_now_and_counts_the_turn_once(servi
     assert observed(service, project) == ["asked else", "later"]
     service.session.DeleteMessage(deleting(project, "u1"))
     assert observed(service, project) == ["", "later"]
-    assert service.learning.ReplayLearning(learning.ReplayLearningRequest(project=project)).matches
+    assert service.learning.ReplayLearning(project=project).matches
 
 
 def test_an_answer_anew_takes_the_place_of_what_was_held_for_review(service: Stubs, project: str) -> None:
@@ -383,8 +369,7 @@ def test_an_answer_anew_takes_the_place_of_what_was_held_for_review(service: Stu
     assert {content for _, content, _ in learnt(service, project)} == {"zquser lamp", "zqfine"}
     reply = service.session.UpdateMessage(changing(project, "a1", content=order))
     assert reply.held_for
-    approved = memory_service_pb2.ApproveReviewRequest(project=project, ids=[reply.memory_id])
-    service.memory.ApproveReview(approved)
+    service.memory.ApproveReview(project=project, ids=[reply.memory_id])
     service.session.DeleteMessage(deleting(project, "a1"))
     assert {content for _, content, _ in learnt(service, project)} == {"zquser lamp"}
 
@@ -397,96 +382,68 @@ def test_secrets_of_a_changed_message_are_not_kept(service: Stubs, project: str)
     assert said in {content for _, content, _ in learnt(service, project)}
 
 
-NOT_DONE: list[tuple[str, Callable[[Stubs, str], object], grpc.StatusCode, str]] = [
-    (
-        "an unknown message is changed",
-        lambda service, project: service.session.UpdateMessage(changing(project, "u9", content="x")),
-        grpc.StatusCode.NOT_FOUND,
-        "message u9 does not exist in this session",
-    ),
-    (
-        "a deleted message is deleted",
+Call = Callable[[Stubs, str], object]
+MISSING, TAKEN, WRONG = grpc.StatusCode.NOT_FOUND, grpc.StatusCode.ALREADY_EXISTS, grpc.StatusCode.INVALID_ARGUMENT
+
+
+def changes(message_id: str, **values: Any) -> Call:
+    return lambda service, project: service.session.UpdateMessage(changing(project, message_id, **values))
+
+
+def learns(user: str, ids: tuple[str, str], **fields: Any) -> Call:
+    return lambda service, project: service.context.LearnTurn(turn(project, user, "late", ids, **fields))
+
+
+NOT_DONE: dict[str, tuple[Call, grpc.StatusCode, str]] = {
+    "an unknown message is changed": (changes("u9", content="x"), MISSING, "message u9 does not exist in this session"),
+    "a deleted message is deleted": (
         lambda service, project: service.session.DeleteMessage(deleting(project, "u2")),
-        grpc.StatusCode.NOT_FOUND,
+        MISSING,
         "message u2 does not exist",
     ),
-    (
-        "a deleted message is appended again",
+    "a deleted message is appended again": (
         lambda service, project: append(service, project, "s", "second", id="u2"),
-        grpc.StatusCode.ALREADY_EXISTS,
+        TAKEN,
         "u2",
     ),
-    (
-        "a message becomes blank",
-        lambda service, project: service.session.UpdateMessage(changing(project, "u1", content=" \n")),
-        grpc.StatusCode.INVALID_ARGUMENT,
-        "message.content: is blank",
-    ),
-    (
-        "nothing is named",
-        lambda service, project: service.session.UpdateMessage(changing(project, "u1")),
-        grpc.StatusCode.INVALID_ARGUMENT,
-        "update_mask",
-    ),
-    (
-        "a turn ends whose question was changed meanwhile",
-        lambda service, project: service.context.LearnTurn(turn(project, "old question", "late", ("u1", "a9"))),
-        grpc.StatusCode.ALREADY_EXISTS,
-        "u1",
-    ),
-    (
-        "a turn ends whose question was deleted meanwhile",
-        lambda service, project: service.context.LearnTurn(turn(project, "second", "late", ("u2", "a9"))),
-        grpc.StatusCode.ALREADY_EXISTS,
-        "u2",
-    ),
-    (
-        "an answer that is not there is given anew",
-        lambda service, project: service.context.LearnTurn(
-            turn(project, "zquser lamp", "late", ("u1", "a9"), replace_answer=True)
-        ),
-        grpc.StatusCode.NOT_FOUND,
+    "a message becomes blank": (changes("u1", content=" \n"), WRONG, "message.content: is blank"),
+    "nothing is named": (changes("u1"), WRONG, "update_mask"),
+    "a turn ends whose question was changed meanwhile": (learns("old question", ("u1", "a9")), TAKEN, "u1"),
+    "a turn ends whose question was deleted meanwhile": (learns("second", ("u2", "a9")), TAKEN, "u2"),
+    "an answer that is not there is given anew": (
+        learns("zquser lamp", ("u1", "a9"), replace_answer=True),
+        MISSING,
         "message a9",
     ),
-    (
-        "what the user said is answered in its own place",
-        lambda service, project: service.context.LearnTurn(
-            turn(project, "zquser lamp", "late", ("u1", "u3"), replace_answer=True)
-        ),
-        grpc.StatusCode.ALREADY_EXISTS,
+    "what the user said is answered in its own place": (
+        learns("zquser lamp", ("u1", "u3"), replace_answer=True),
+        TAKEN,
         "u3",
     ),
-    (
-        "an answer is given anew without the ids",
-        lambda service, project: service.context.LearnTurn(
-            turn(project, "zquser lamp", "late", ("u1", ""), replace_answer=True)
-        ),
-        grpc.StatusCode.INVALID_ARGUMENT,
+    "an answer is given anew without the ids": (
+        learns("zquser lamp", ("u1", ""), replace_answer=True),
+        WRONG,
         "assistant.message_id: is empty; replace_answer needs it",
     ),
-    (
-        "a watch goes on behind a revision alone",
-        lambda service, project: next(
-            service.session.WatchMessages(pb.WatchMessagesRequest(project=project, session_id="s", after_revision=1))
-        ),
-        grpc.StatusCode.INVALID_ARGUMENT,
+    "a watch goes on behind a revision alone": (
+        lambda service, project: next(service.session.WatchMessages(project=project, session_id="s", after_revision=1)),
+        WRONG,
         "after_position: is not set",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("call", "code", "words"), [row[1:] for row in NOT_DONE], ids=[row[0] for row in NOT_DONE])
-def test_what_cannot_be_changed_is_refused_and_changes_nothing(
-    service: Stubs, project: str, call: Callable[[Stubs, str], object], code: grpc.StatusCode, words: str
-) -> None:
+@pytest.mark.parametrize("name", NOT_DONE)
+def test_what_cannot_be_changed_is_refused_and_changes_nothing(service: Stubs, project: str, name: str) -> None:
+    call, code, words = NOT_DONE[name]
     began(service, project)
     append(service, project, "s", "second", id="u2")
     append(service, project, "s", "third", id="u3")
     service.session.DeleteMessage(deleting(project, "u2"))
     before = texts(recent(service, project, "s").messages), learnt(service, project)
-    found = problem(lambda: call(service, project))
-    assert found[0] is code
-    assert words in found[1]
+    refused = failure(call, service, project)
+    assert refused.code is code
+    assert words in refused.message
     assert (texts(recent(service, project, "s").messages), learnt(service, project)) == before
 
 
@@ -518,8 +475,7 @@ def test_a_watch_goes_on_behind_a_message_that_was_deleted(service: Stubs, proje
     service.session.UpdateMessage(changing(project, "m0", content="zero"))
     watcher.look(service, project)
     assert watcher.shown == {"m0": "zero", "m1": "1", "m2": "2", "m5": "5"}
-    request = pb.WatchMessagesRequest(project=project, session_id="s", newest=3)
-    first = next(service.session.WatchMessages(request, timeout=30))
+    first = next(service.session.WatchMessages(project=project, session_id="s", newest=3, timeout=30))
     assert texts(first.messages) == ["1", "2", "5"]
 
 
@@ -530,7 +486,7 @@ def test_a_watch_is_told_of_changes_as_they_come_and_of_all_after_many(service: 
         append(service, project, "s", str(number), id=f"m{number}")
     watcher = Watcher()
     watcher.look(service, project)
-    stream = service.session.WatchMessages(pb.WatchMessagesRequest(project=project, session_id="s"), timeout=30)
+    stream = service.session.WatchMessages(project=project, session_id="s", timeout=30)
     assert texts(next(stream).messages) == ["0", "1", "2"]
     service.session.UpdateMessage(changing(project, "m1", content="one", following=True))
     told = next(stream)

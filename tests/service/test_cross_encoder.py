@@ -13,6 +13,8 @@ from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, degraded, learn, stages
 from tests.service.running import Stubs, in_thread, settings
 
+pytestmark = [pytest.mark.timed, pytest.mark.storeless]
+
 
 @pytest.fixture(scope="module")
 def encoding(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[Stubs]:
@@ -46,8 +48,9 @@ def test_a_request_can_switch_it_off(encoding: Stubs) -> None:
 
 
 def test_a_deadline_that_is_far_leaves_room_for_all(encoding: Stubs) -> None:
-    request = recall.RecallRequest(project="p", query_text="先本后息", cross_encoder=recall.CROSS_ENCODER_ON)
-    answer = encoding.context.Recall(request, timeout=60)
+    answer = encoding.context.Recall(
+        project="p", query_text="先本后息", cross_encoder=recall.CROSS_ENCODER_ON, timeout=60
+    )
     assert (answer.receipt.cross_encoded, list(answer.degraded)) == (3, [])
 
 

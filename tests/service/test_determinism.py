@@ -14,6 +14,8 @@ from tests.service.calls import ask, learn
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs, in_thread, settings
 
+pytestmark = pytest.mark.timed
+
 PROJECT, OTHER = "loan 还款", "another"
 CREATED_S = 1_700_000_000
 PRESETS = (recall.PRESET_AGENT, recall.PRESET_CODE, recall.PRESET_CHAT)
@@ -125,9 +127,7 @@ def restarted(
         yield service, found
 
 
-def test_recalls_are_the_same_after_a_restart_with_any_number_of_workers(
-    restarted: tuple[Stubs, list[bytes]],
-) -> None:
+def test_recalls_are_the_same_after_a_restart_with_any_number_of_workers(restarted: tuple[Stubs, list[bytes]]) -> None:
     """S4-24. Asked at once by several callers, in another order, and then again, out of the cache."""
     service, found = restarted
     assert answered(service, requests()[::-1], at_once=4)[::-1] == found

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, cast
+from typing import Any
 
 import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock_client.errors import FailedCall, call_error
-from hummock_client.v1 import admin_service_pb2 as admin
 from hummock_client.v1 import explain_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import learn, recall_request
+from tests.service.calls import explain, failure, learn, recall_request
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
 
+pytestmark = pytest.mark.storeless
+
 HARBOUR = "the harbour is deep"
 LONG_AGO = Timestamp(seconds=1_000_000_000)
-
-
-def explain(service: Stubs, project: str, text: str, memory_id: str, **options: Any) -> pb.ExplainResponse:
-    asked = recall_request(project, text, **options)
-    return service.context.Explain(pb.ExplainRequest(recall=asked, memory_id=memory_id))
 
 
 def recalled(service: Stubs, request: recall.RecallRequest) -> list[str]:
@@ -46,7 +41,7 @@ def test_a_hit_is_explained_by_its_rank_and_its_numbers(service: Stubs, project:
     """S4-55: the counters of one memory, without text."""
     learn(service, project, note(HARBOUR, id="m"), note("bread is baked in the morning", id="other"))
     explained = explain(service, project, "how deep is the harbour", "m")
-    (hit, *_) = service.context.Recall(recall.RecallRequest(project=project, query_text="how deep is the harbour")).hits
+    (hit, *_) = service.context.Recall(project=project, query_text="how deep is the harbour").hits
     assert (explained.outcome, explained.group, explained.rank) == (
         pb.EXPLAIN_OUTCOME_RECALLED,
         recall.HIT_GROUP_MAIN,
@@ -271,19 +266,17 @@ def test_what_the_vector_path_cannot_rank_is_explained_too(service: Stubs, proje
 
 def test_it_changes_nothing(service: Stubs, project: str) -> None:
     learn(service, project, note(HARBOUR, id="m"), record("还款方式有哪些类型？", "先本后息"))
-    before = service.context.Recall(recall.RecallRequest(project=project, query_text=HARBOUR))
+    before = service.context.Recall(project=project, query_text=HARBOUR)
     explain(service, project, HARBOUR, "m", min_similarity=1.0)
-    after = service.context.Recall(recall.RecallRequest(project=project, query_text=HARBOUR))
+    after = service.context.Recall(project=project, query_text=HARBOUR)
     assert (after.seq, after.content_seq) == (before.seq, before.content_seq) == (1, 1)
 
 
 def test_what_is_wrong_with_the_recall_is_named_where_it_stands(service: Stubs, project: str) -> None:
     def broken_fields(request: pb.ExplainRequest) -> list[str]:
-        with pytest.raises(grpc.RpcError) as refused:
-            service.context.Explain(request)
-        error = call_error(cast(FailedCall, refused.value))
+        error = failure(service.context.Explain, request)
         assert error.code is grpc.StatusCode.INVALID_ARGUMENT
-        return [broken.field for broken in error.field_violations]
+        return list(error.violations)
 
     blank = recall.RecallRequest(project=project, query_text=" ")
     too_many = recall.RecallRequest(project=project, query_text="x", tuning=recall.RecallTuning(top_k=201))
@@ -296,7 +289,7 @@ def test_what_is_wrong_with_the_recall_is_named_where_it_stands(service: Stubs, 
 
 
 def test_behind_a_thousand_others_a_narrower_filter_reaches_it(service: Stubs, project: str) -> None:
-    model = service.admin.GetStatus(admin.GetStatusRequest()).model
+    model = service.admin.GetStatus().model
     towards, away = (
         memory_pb2.Embedding(
             values=struct.pack(f"<{model.dim}f", sign, *[0.1] * (model.dim - 1)), emb_space=model.emb_space

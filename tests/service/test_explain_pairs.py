@@ -13,16 +13,14 @@ from random import Random
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock import models
-from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import explain_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import recall_pb2 as recall
 from tests.service.inputs import fragment, note
-from tests.service.running import Stubs, in_thread, settings
-from tests.shared import MINILM
+from tests.service.running import Stubs
 
-PROJECT = "pairs"
+pytestmark = [pytest.mark.long, pytest.mark.storeless]
+
 NOW = 1_700_000_000
 ORIGINS = (memory_pb2.ORIGIN_MANUAL, memory_pb2.ORIGIN_USER_INPUT, memory_pb2.ORIGIN_AI_OUTPUT)
 AT_LEAST = 0.99
@@ -59,9 +57,9 @@ def made(texts: Sequence[str], codes: Sequence[str], queries: Sequence[str], see
     return memories
 
 
-def options(draw: Random) -> recall.RecallRequest:
+def options(project: str, draw: Random) -> recall.RecallRequest:
     """Settings as clients choose them: mostly the preset's, some of them tight."""
-    request = recall.RecallRequest(project=PROJECT, as_of=Timestamp(seconds=NOW))
+    request = recall.RecallRequest(project=project, as_of=Timestamp(seconds=NOW))
     request.preset = draw.choice([recall.PRESET_CHAT, recall.PRESET_CODE, recall.PRESET_AGENT])
     if draw.random() < 0.4:
         request.tuning.top_k = draw.choice([1, 3, 5])
@@ -92,14 +90,16 @@ def narrow_down(where: memory_pb2.MemoryFilter, draw: Random) -> None:
         where.created_after.seconds = NOW - 30 * 86_400
 
 
-def lost_pairs(service: Stubs, right: Sequence[tuple[str, str]], ids: Sequence[str], seed: int) -> Iterator[Lost]:
+def lost_pairs(
+    service: Stubs, project: str, right: Sequence[tuple[str, str]], ids: Sequence[str], seed: int
+) -> Iterator[Lost]:
     """Pairs whose memory is not recalled: the right one of a query, every third time any other."""
     draw = Random(seed)  # noqa: S311 - to be repeated, not to be secret
     while True:
         text, memory_id = draw.choice(right)
         if draw.random() < 0.33:
             memory_id = draw.choice(ids)
-        request = options(draw)
+        request = options(project, draw)
         request.query_text = text
         if memory_id not in recalled(service, request):
             yield Lost(request=request, memory_id=memory_id)
@@ -113,7 +113,7 @@ def recalled(service: Stubs, request: recall.RecallRequest) -> set[str]:
 def assert_named_changes_recall(service: Stubs, pairs: Sequence[Lost], stages: int) -> None:
     kept, lost_at = 0, Counter[str]()
     for pair in pairs:
-        explained = service.context.Explain(pb.ExplainRequest(recall=pair.request, memory_id=pair.memory_id))
+        explained = service.context.Explain(recall=pair.request, memory_id=pair.memory_id)
         assert explained.outcome == pb.EXPLAIN_OUTCOME_LOST
         lost_at[pb.LossStage.Name(explained.stage)] += 1
         kept += pair.memory_id in recalled(service, explained.changed_recall) if explained.changes else 0
@@ -121,10 +121,10 @@ def assert_named_changes_recall(service: Stubs, pairs: Sequence[Lost], stages: i
     assert len(lost_at) >= stages
 
 
-def learn_all(service: Stubs, memories: Sequence[memory_pb2.Memory]) -> list[str]:
+def learn_all(service: Stubs, project: str, memories: Sequence[memory_pb2.Memory]) -> list[str]:
     """Stores them, and gives the ids of those that are no duplicates."""
     replies = [
-        service.context.Learn(context.LearnRequest(project=PROJECT, memories=memories[start : start + 256]))
+        service.context.Learn(project=project, memories=memories[start : start + 256])
         for start in range(0, len(memories), 256)
     ]
     return sorted({result.id for reply in replies for result in reply.results})
@@ -134,8 +134,9 @@ def rows(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.usefixtures("real_models")
 def test_of_200_lost_memories_the_named_change_recalls_99_percent(
-    tmp_path: Path, shared: Callable[[str], Path], real_models: Path
+    service: Stubs, project: str, shared: Callable[[str], Path]
 ) -> None:
     """1.1-2, 1.1-4, 1.1-7, S2-07, S4-24, S4-26, S4-27: whatever the setting was that lost them."""
     texts: list[str] = []
@@ -152,56 +153,48 @@ def test_of_200_lost_memories_the_named_change_recalls_99_percent(
     right += [(code.splitlines()[0], f"c{number}") for number, code in enumerate(codes)]
     right += [(text, f"echo{number}") for number, (text, _) in enumerate(right[:20])]
     memories = made(texts, codes, [text for text, _ in right[:20]], seed=7)
-    with in_thread(settings(tmp_path / "data", real_models, MINILM)) as service:
-        ids = learn_all(service, memories)
-        known = [(text, memory_id) for text, memory_id in right if memory_id in ids]
-        pairs = list(islice(lost_pairs(service, known, ids, seed=11), 200))
-        assert_named_changes_recall(service, pairs, stages=7)
+    ids = learn_all(service, project, memories)
+    known = [(text, memory_id) for text, memory_id in right if memory_id in ids]
+    pairs = list(islice(lost_pairs(service, project, known, ids, seed=11), 200))
+    assert_named_changes_recall(service, pairs, stages=7)
 
 
 WORDS = ("harbour", "loan", "parse", "date", "interest", "ship", "还款", "利息", "潮汐", "港口", "先本后息", "bread")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_named_change_recalls_what_was_lost_with_any_model(tmp_path: Path, seed: int) -> None:
+def test_the_named_change_recalls_what_was_lost_with_any_model(toy: Stubs, project: str, seed: int) -> None:
     draw = Random(seed)  # noqa: S311 - to be repeated, not to be secret
     texts = [" ".join(draw.choices(WORDS, k=draw.randrange(2, 9))) for _ in range(120)]
     codes = [f"def {draw.choice(WORDS[:6])}_{number}():\n    return {number}" for number in range(30)]
     queries = [" ".join(draw.choices(WORDS, k=3)) for _ in range(10)]
-    tiny = models.build_tiny(tmp_path / "models").name
-    with in_thread(settings(tmp_path / "data", tmp_path / "models", tiny)) as service:
-        ids = learn_all(service, made(texts, codes, queries, seed))
-        pairs = list(islice(lost_pairs(service, [(text, draw.choice(ids)) for text in queries], ids, seed), 40))
-        assert_named_changes_recall(service, pairs, stages=4)
+    ids = learn_all(toy, project, made(texts, codes, queries, seed))
+    pairs = list(islice(lost_pairs(toy, project, [(text, draw.choice(ids)) for text in queries], ids, seed), 40))
+    assert_named_changes_recall(toy, pairs, stages=4)
 
 
-def test_what_is_explained_is_what_recall_does(tmp_path: Path) -> None:
+def test_what_is_explained_is_what_recall_does(toy: Stubs, project: str) -> None:
     """S4-55: every memory of a project, under settings of all sorts."""
     draw = Random(3)  # noqa: S311 - to be repeated, not to be secret
     texts = [" ".join(draw.choices(WORDS, k=draw.randrange(2, 9))) for _ in range(40)]
     queries = [" ".join(draw.choices(WORDS, k=3)) for _ in range(5)]
-    tiny = models.build_tiny(tmp_path / "models").name
-    with in_thread(settings(tmp_path / "data", tmp_path / "models", tiny)) as service:
-        ids = learn_all(service, made(texts, ["def parse(): ...", "def loan(): ..."], queries, seed=3))
-        for text in queries * 3:
-            request = options(draw)
-            request.query_text = text
-            answer = service.context.Recall(request)
-            for group, hits in (
-                (recall.HIT_GROUP_MAIN, answer.hits),
-                (recall.HIT_GROUP_CODE, answer.code_fragments),
-                (recall.HIT_GROUP_DOMAINS, answer.domains),
-            ):
-                for rank, hit in enumerate(hits, start=1):
-                    explained = service.context.Explain(pb.ExplainRequest(recall=request, memory_id=hit.memory.id))
-                    assert (explained.outcome, explained.group, explained.rank) == (
-                        pb.EXPLAIN_OUTCOME_RECALLED,
-                        group,
-                        rank,
-                    )
-                    assert explained.numbers.score == pytest.approx(hit.score)
-            lost = set(ids) - recalled(service, request)
-            for memory_id in draw.sample(sorted(lost), 5):
-                explained = service.context.Explain(pb.ExplainRequest(recall=request, memory_id=memory_id))
-                assert explained.outcome == pb.EXPLAIN_OUTCOME_LOST
-                assert explained.stage != pb.LOSS_STAGE_UNSPECIFIED
+    ids = learn_all(toy, project, made(texts, ["def parse(): ...", "def loan(): ..."], queries, seed=3))
+    for text in queries * 3:
+        request = options(project, draw)
+        request.query_text = text
+        answer = toy.context.Recall(request)
+        for group, hits in (
+            (recall.HIT_GROUP_MAIN, answer.hits),
+            (recall.HIT_GROUP_CODE, answer.code_fragments),
+            (recall.HIT_GROUP_DOMAINS, answer.domains),
+        ):
+            for rank, hit in enumerate(hits, start=1):
+                explained = toy.context.Explain(recall=request, memory_id=hit.memory.id)
+                found = explained.outcome, explained.group, explained.rank
+                assert found == (pb.EXPLAIN_OUTCOME_RECALLED, group, rank)
+                assert explained.numbers.score == pytest.approx(hit.score)
+        lost = set(ids) - recalled(toy, request)
+        for memory_id in draw.sample(sorted(lost), 5):
+            explained = toy.context.Explain(recall=request, memory_id=memory_id)
+            assert explained.outcome == pb.EXPLAIN_OUTCOME_LOST
+            assert explained.stage != pb.LOSS_STAGE_UNSPECIFIED

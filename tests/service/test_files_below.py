@@ -1,4 +1,4 @@
-"""The whole service, and what happens to its directory and its limits while it runs."""
+"""The service, and what happens to its directory and its limits while it runs or before it starts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import lmdb
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from hummock.wiring.service import open_use_cases
 from hummock_client.v1 import admin_service_pb2 as admin
-from hummock_client.v1 import memory_service_pb2 as memory
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, contents, learn
+from tests.service.calls import ask, contents, failure, learn
 from tests.service.inputs import note
-from tests.service.running import Stubs, connected, in_process
+from tests.service.running import Stubs, connected, in_process, in_thread, settings
+from tests.store.aging import made_old
 
-pytestmark = pytest.mark.lmdb("what lies below is PostgreSQL's own there")
+pytestmark = [pytest.mark.long, pytest.mark.timed, pytest.mark.lmdb("what lies below is PostgreSQL's own there")]
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 
@@ -32,14 +33,12 @@ def health(service: Stubs) -> Iterator[int]:
 
 
 def storage(service: Stubs) -> admin.StorageStatus:
-    return service.admin.GetStatus(admin.GetStatusRequest()).storage
+    return service.admin.GetStatus().storage
 
 
 def refusal(service: Stubs) -> tuple[grpc.StatusCode, str]:
-    with pytest.raises(grpc.RpcError) as caught:
-        learn(service, "p", note("lost"))
-    error: grpc.RpcError = caught.value
-    return error.code(), error.details() or ""
+    refused = failure(learn, service, "p", note("lost"))
+    return refused.code, refused.message
 
 
 def test_a_service_whose_directory_is_gone_says_so_until_it_is_back(
@@ -96,20 +95,48 @@ def test_a_memory_that_the_disk_has_not_kept_is_left_out_and_said_to_be(
             (recall.DEGRADED_PART_MEMORIES, recall.DEGRADATION_REASON_RECORDS_DAMAGED)
         ]
         with pytest.raises(grpc.RpcError, match="memory m is damaged on the disk") as caught:
-            service.memory.GetMemory(memory.GetMemoryRequest(project="p", id="m"))
+            service.memory.GetMemory(project="p", id="m")
         assert caught.value.code() is grpc.StatusCode.DATA_LOSS
         assert storage(service).damaged_count == 1
         assert next(health(service)) == SERVING
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are read from /proc")
-def test_the_service_may_open_as_many_files_as_the_system_allows(tmp_path: Path, models_dir: Path, model: str) -> None:
+@pytest.fixture
+def most_files() -> Iterator[int]:
+    """The hard limit; the soft one is low meanwhile, as it is where services are started."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, hard), hard))
-    try:
-        with in_process(tmp_path, models_dir, model) as process:
-            limits = Path(f"/proc/{process.popen.pid}/limits").read_text()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    (files,) = [line.split() for line in limits.splitlines() if line.startswith("Max open files")]
-    assert files[3] == files[4] == str(hard)
+    low = min(512, hard // 2)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (low, hard))
+    yield hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_service_takes_as_many_connections_as_the_system_allows(
+    tmp_path: Path, models_dir: Path, model: str, most_files: int
+) -> None:
+    """D12."""
+    with in_process(tmp_path, models_dir, model) as process:
+        limits = Path(f"/proc/{process.popen.pid}/limits").read_text("utf-8")
+    (row,) = [line.split() for line in limits.splitlines() if line.startswith("Max open files")]
+    assert (int(row[3]), int(row[4])) == (most_files, most_files)
+
+
+def test_what_an_earlier_version_learnt_is_found_by_its_words_again(
+    tmp_path: Path, models_dir: Path, model: str
+) -> None:
+    """S4-44: nothing is wiped, and the start says what takes it so long."""
+    chosen = settings(tmp_path, models_dir, model)
+    with in_thread(chosen) as service:
+        learn(service, "p", note("火车 leaves at nine, says __str__", id="a"), note("nothing of the kind", id="b"))
+        before = [ask(service, "p", text).hits for text in ("火车", "__str__", "leaving")]
+    made_old(tmp_path)
+    lines: list[str] = []
+    with open_use_cases(chosen, lines.append):
+        pass
+    assert "the words of 2 memories are made anew" in lines
+    with in_thread(chosen) as service:
+        after = [ask(service, "p", text).hits for text in ("火车", "__str__", "leaving")]
+    assert [[hit.memory.id for hit in hits] for hits in after] == [[hit.memory.id for hit in hits] for hits in before]
+    assert [hits[0].memory.id for hits in after] == ["a"] * 3
+    assert [list(hits[0].matched_terms) for hits in after] == [list(hits[0].matched_terms) for hits in before]

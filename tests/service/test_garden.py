@@ -6,13 +6,12 @@ from typing import Any
 
 import grpc
 import pytest
-from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import memory_service_pb2 as memory
-from tests.service.calls import ask, chat, contents, learn
+from tests.service.calls import ask, chat, contents, edit, failure, learn, pages
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs
 
@@ -21,20 +20,8 @@ DAY_S = 86_400
 
 def listed(service: Stubs, project: str, **asked: Any) -> list[str]:
     """Ids of all pages of two."""
-    request = memory.ListMemoriesRequest(project=project, page_size=2, **asked)
-    found: list[str] = []
-    while True:
-        page = service.memory.ListMemories(request)
-        found += [one.id for one in page.memories]
-        if not page.next_page_token:
-            return found
-        request.page_token = page.next_page_token
-
-
-def edit(service: Stubs, project: str, changed: pb.Memory, *paths: str) -> pb.Memory:
-    mask = FieldMask(paths=paths)
-    request = memory.UpdateMemoryRequest(project=project, memory=changed, update_mask=mask)
-    return service.memory.UpdateMemory(request).memory
+    found = pages(service.memory.ListMemories, project=project, page_size=2, **asked)
+    return [one.id for page in found for one in page.memories]
 
 
 def at(day: int) -> Timestamp:
@@ -87,37 +74,29 @@ def test_a_page_that_is_too_large_is_one_of_a_thousand(service: Stubs, project: 
     notes = [note(f"row {number}", id=f"m{number:04}") for number in range(1003)]
     for start in range(0, len(notes), 502):
         later = context.EMBEDDING_MODE_DEFERRED
-        request = context.LearnRequest(project=project, memories=notes[start : start + 502], embedding=later)
-        service.context.Learn(request)
-    asked = memory.ListMemoriesRequest(project=project, page_size=4_000_000_000)
-    first = service.memory.ListMemories(asked)
-    asked.page_token = first.next_page_token
-    last = service.memory.ListMemories(asked)
-    assert (len(first.memories), len(last.memories), last.next_page_token) == (1000, 3, "")
+        service.context.Learn(project=project, memories=notes[start : start + 502], embedding=later)
+    found = pages(service.memory.ListMemories, project=project, page_size=4_000_000_000)
+    assert [len(page.memories) for page in found] == [1000, 3]
 
 
 def test_a_memory_shows_text_time_origin_and_session(service: Stubs, garden: str) -> None:
     """S4-41."""
-    request = memory.ListMemoriesRequest(project=garden, view=pb.MEMORY_VIEW_FULL)
-    said = service.memory.ListMemories(request).memories[1]
+    said = service.memory.ListMemories(project=garden, view=pb.MEMORY_VIEW_FULL).memories[1]
     assert (said.content, said.origin, said.session_id) == ("我今天很开心", pb.ORIGIN_USER_INPUT, "s1")
     assert said.create_time == at(1)
 
 
 def test_a_page_token_belongs_to_its_order_and_its_string(service: Stubs, garden: str) -> None:
-    page = service.memory.ListMemories(memory.ListMemoriesRequest(project=garden, page_size=2))
+    page = service.memory.ListMemories(project=garden, page_size=2)
     for other in ({"order": memory.LIST_ORDER_NEWEST_FIRST}, {"contains": "x"}):
-        with pytest.raises(grpc.RpcError) as error:
-            service.memory.ListMemories(
-                memory.ListMemoriesRequest(project=garden, page_token=page.next_page_token, **other)
-            )
-        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        refused = failure(service.memory.ListMemories, project=garden, page_token=page.next_page_token, **other)
+        assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_origin_and_feeling_are_edited_and_the_text_stays(service: Stubs, garden: str) -> None:
     """S4-42."""
     changed = pb.Memory(id="said", origin=pb.ORIGIN_MANUAL, emotion_label="joy", tags=["心情"])
-    edited = edit(service, garden, changed, "origin", "emotion_label", "tags")
+    edited = edit(service, garden, changed, "origin", "emotion_label", "tags").memory
     assert (edited.origin, edited.emotion_label, list(edited.tags)) == (pb.ORIGIN_MANUAL, "joy", ["心情"])
     assert (edited.content, edited.session_id, edited.create_time) == ("我今天很开心", "s1", at(1))
     assert listed(service, garden, filter=pb.MemoryFilter(tags=["心情"])) == ["said"]
@@ -138,5 +117,5 @@ def test_a_memory_planted_in_the_garden_is_recalled_in_the_next_conversation(ser
     learn(service, project, note("我养的猫叫潮汐"))
     assert chat(service, project, "我养的猫叫什么") == ["我养的猫叫潮汐"]
     learned = listed(service, project)
-    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=learned))
+    service.memory.DeleteMemories(project=project, ids=learned)
     assert chat(service, project, "我养的猫叫什么") == []

@@ -10,21 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from hummock.cli.main import app
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_client.v1 import memory_service_pb2 as memory
-from hummock_client.v1 import project_service_pb2 as projects
-from hummock_client.v1.admin_service_pb2 import GetStatusRequest
-from tests.service.calls import ask, await_vectors, chat, learn
+from tests.service.calls import ask, await_vectors, chat, hummock, learn
 from tests.service.inputs import domain, fragment, note
 from tests.service.running import Stubs
-
-
-def hummock(service: Stubs, *arguments: str, stdin: bytes | None = None) -> Result:
-    return CliRunner().invoke(app, [*arguments, "--target", service.target], input=stdin)
-
 
 FIRST_VERSION = Path(__file__).parents[1] / "golden" / "export" / "v1.jsonl"
 
@@ -47,8 +37,7 @@ def _some(counts: dict[str, Any]) -> dict[str, Any]:
 
 
 def memories(service: Stubs, project: str) -> dict[str, pb.Memory]:
-    request = memory.ListMemoriesRequest(project=project, view=pb.MEMORY_VIEW_FULL)
-    return {one.id: one for one in service.memory.ListMemories(request).memories}
+    return {one.id: one for one in service.memory.ListMemories(project=project, view=pb.MEMORY_VIEW_FULL).memories}
 
 
 @pytest.mark.parametrize("vectors", [(), ("--vectors",)])
@@ -159,7 +148,7 @@ def test_legacy_memories_are_recalled_by_what_they_were(service: Stubs, project:
 
 def test_domain_knowledge_comes_with_its_base64_vector_where_it_is_of_the_model(service: Stubs, project: str) -> None:
     """S1-06."""
-    dim = service.admin.GetStatus(GetStatusRequest()).model.dim
+    dim = service.admin.GetStatus().model.dim
     vector = base64.b64encode(struct.pack(f"<{dim}f", 1.0, *[0.0] * (dim - 1))).decode()
     knowledge = {"id": "k", "projectKey": project, "title": "还款", "content": "还款模块", "embedding": vector}
     other = {**knowledge, "id": "o", "projectKey": "shop"}
@@ -276,7 +265,7 @@ def test_an_export_of_the_first_version_is_taken_in_whole(service: Stubs, projec
         "潮汐木的心材，退潮时发光",
         0.3,
     )
-    settings = service.project.GetProjectSettings(projects.GetProjectSettingsRequest(project=project)).settings
+    settings = service.project.GetProjectSettings(project=project).settings
     assert (settings.chat.top_k, settings.history.max_messages, settings.history.max_characters) == (7, 12, 900)
     assert (settings.quotas.domains, settings.budget_tokens.context, settings.codex.min_similarity) == (2, 1234, 0.5)
     again = hummock(service, "export", project).stdout_bytes

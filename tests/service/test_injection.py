@@ -10,11 +10,9 @@ import pytest
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_pb2 as learning
 from hummock_client.v1 import learning_service_pb2 as service_pb
-from hummock_client.v1 import memory_pb2 as pb
-from hummock_client.v1 import memory_service_pb2 as memory_pb
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import learn
-from tests.service.inputs import note
+from tests.service.calls import failure, learn
+from tests.service.inputs import entry, note
 from tests.service.running import Stubs
 
 CORE = "世界.图鉴.物品.潮汐木芯"
@@ -26,15 +24,6 @@ COOLING_DOWN = learning.INJECTION_STATUS_COOLING_DOWN
 
 NOTHING = "完全无关的话 xyzzy"
 """Words that no entry is like."""
-
-
-def entry(memory_id: str, title: str, content: str) -> pb.Memory:
-    return pb.Memory(
-        id=memory_id,
-        kind=pb.MEMORY_KIND_ENTRY,
-        title=title,
-        content=content,
-    )
 
 
 CODEX = (
@@ -53,19 +42,15 @@ def codex(service: Stubs, project: str) -> str:
 
 
 def switch(service: Stubs, project: str, *, enabled: bool) -> service_pb.UpdateLearningSettingsResponse:
-    return service.learning.UpdateLearningSettings(
-        service_pb.UpdateLearningSettingsRequest(project=project, enabled=enabled)
-    )
+    return service.learning.UpdateLearningSettings(project=project, enabled=enabled)
 
 
 def tune(service: Stubs, project: str, **numbers: Any) -> service_pb.UpdateLearningSettingsResponse:
-    return service.learning.UpdateLearningSettings(
-        service_pb.UpdateLearningSettingsRequest(project=project, settings=learning.LearningSettings(**numbers))
-    )
+    return service.learning.UpdateLearningSettings(project=project, settings=learning.LearningSettings(**numbers))
 
 
 def render(service: Stubs, project: str, turn: int, text: str = NOTHING, **more: Any) -> context.RenderTurnResponse:
-    request = context.RenderTurnRequest(
+    return service.context.RenderTurn(
         scope=more.pop("scope", ""),
         turn=turn,
         request_id=more.pop("request_id", ""),
@@ -76,21 +61,18 @@ def render(service: Stubs, project: str, turn: int, text: str = NOTHING, **more:
             **more,
         ),
     )
-    return service.context.RenderTurn(request)
 
 
 def preview(service: Stubs, project: str, text: str = NOTHING) -> context.RenderResponse:
     return service.context.Render(
-        context.RenderRequest(
-            project=project,
-            recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
-            form=context.RENDER_FORM_MEMORIES,
-        )
+        project=project,
+        recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
+        form=context.RENDER_FORM_MEMORIES,
     )
 
 
 def state(service: Stubs, project: str, scope: str = "", **more: Any) -> service_pb.GetLearningStateResponse:
-    return service.learning.GetLearningState(service_pb.GetLearningStateRequest(project=project, scope=scope, **more))
+    return service.learning.GetLearningState(project=project, scope=scope, **more)
 
 
 def rows(response: context.RenderTurnResponse) -> dict[str, learning.Injection]:
@@ -132,10 +114,9 @@ def test_a_named_entry_is_forced_in_and_counted(service: Stubs, codex: str) -> N
 
 def test_a_keyword_set_by_hand_refers_to_its_entry(service: Stubs, codex: str) -> None:
     """S3-39."""
-    request = service_pb.UpdateLearningSettingsRequest(
+    service.learning.UpdateLearningSettings(
         project=codex, keywords=[service_pb.EntryKeywords(memory_id=LAMP, keywords=["鲸油", " 鲸油 ", "whale light"])]
     )
-    service.learning.UpdateLearningSettings(request)
     assert shown(render(service, codex, 1, "去买一点鲸油")) == [LAMP]
     profiles = {one.memory_id: list(one.profile.keywords) for one in state(service, codex).entries}
     assert profiles == {CORE: [], LAMP: ["鲸油", "whale light"], HARBOUR: []}
@@ -223,7 +204,7 @@ def test_a_preview_counts_nothing(service: Stubs, codex: str) -> None:
 def test_a_recall_counts_nothing(service: Stubs, codex: str) -> None:
     """1.1-9."""
     before = state(service, codex)
-    service.context.Recall(recall.RecallRequest(project=codex, query_text="潮汐木芯"))
+    service.context.Recall(project=codex, query_text="潮汐木芯")
     assert state(service, codex) == before
 
 
@@ -240,18 +221,15 @@ def test_a_commit_id_with_another_body_is_refused(service: Stubs, codex: str) ->
     """1.1-9."""
     given = "5f0c0a5e-0000-4000-8000-000000000002"
     render(service, codex, 3, "潮汐木芯", request_id=given)
-    with pytest.raises(grpc.RpcError) as refused:
-        render(service, codex, 4, "潮汐木芯", request_id=given)
-    assert refused.value.code() is grpc.StatusCode.ALREADY_EXISTS
+    assert failure(render, service, codex, 4, "潮汐木芯", request_id=given).code is grpc.StatusCode.ALREADY_EXISTS
     assert usage(service, codex)[CORE] == (1, 3)
 
 
 def test_a_turn_without_words_is_refused(service: Stubs, codex: str) -> None:
     bare = context.RenderRequest(project=codex, memories=context.MemorySelection(ids=[CORE]))
-    with pytest.raises(grpc.RpcError) as refused:
-        service.context.RenderTurn(context.RenderTurnRequest(render=bare, turn=1))
-    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert "render.recall" in (refused.value.details() or "")
+    refused = failure(service.context.RenderTurn, render=bare, turn=1)
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "render.recall" in refused.message
 
 
 def test_a_new_project_injects_every_entry(service: Stubs, project: str) -> None:
@@ -307,8 +285,8 @@ def test_the_switch_changes_no_recall_no_search_and_no_preview(service: Stubs, c
     refer(service, codex, 2, until=2)
 
     def answers() -> tuple[list[tuple[str, float]], str, str]:
-        hits = service.context.Recall(recall.RecallRequest(project=codex, query_text="海底的硬木")).hits
-        found = service.context.Search(context.SearchRequest(project=codex, query_text="海底的硬木"))
+        hits = service.context.Recall(project=codex, query_text="海底的硬木").hits
+        found = service.context.Search(project=codex, query_text="海底的硬木")
         return [(hit.memory.id, hit.score) for hit in hits], found.text, preview(service, codex, "海底的硬木").text
 
     on = answers()
@@ -338,11 +316,7 @@ def test_other_memories_are_rendered_between_forced_entries_and_those_by_use(ser
         recall=recall.RecallRequest(query_text="潮汐木芯", preset=recall.PRESET_AGENT),
         form=context.RENDER_FORM_MEMORIES,
     )
-    assert shown(service.context.RenderTurn(context.RenderTurnRequest(render=request, turn=2))) == [
-        CORE,
-        "a-note",
-        HARBOUR,
-    ]
+    assert shown(service.context.RenderTurn(render=request, turn=2)) == [CORE, "a-note", HARBOUR]
 
 
 def test_a_turn_is_rendered_as_messages_too(service: Stubs, codex: str) -> None:
@@ -363,7 +337,7 @@ def test_a_turn_is_rendered_as_messages_too(service: Stubs, codex: str) -> None:
 
 def test_a_removed_entry_is_gone_from_the_table(service: Stubs, codex: str) -> None:
     render(service, codex, 1, "潮汐木芯和长明灯")
-    service.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(project=codex, ids=[CORE]))
+    service.memory.DeleteMemories(project=codex, ids=[CORE])
     assert set(rows(render(service, codex, 2))) == {LAMP}
     learn(service, codex, CODEX[0])
     assert usage(service, codex)[CORE] == (0, None)
@@ -402,7 +376,7 @@ def test_a_repeat_has_all_of_the_first_answer(service: Stubs, codex: str, asked:
     """1.1-9: whatever the form, with intent, receipt, tools, prefix and messages."""
     given = {"text": "昨天说的长明灯 near Grey Harbour", "request_id": "5f0c0a5e-0000-4000-8000-000000000009"}
     first = render(service, codex, 1, **given, **asked)
-    service.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(project=codex, ids=[LAMP]))
+    service.memory.DeleteMemories(project=codex, ids=[LAMP])
     assert render(service, codex, 1, **given, **asked) == first
     assert {row.memory_id for row in first.decision.injections} == {LAMP, HARBOUR}
     assert first.rendering.HasField("receipt")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hummock import models
-from hummock_client.v1 import admin_service_pb2
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2 as pb
@@ -18,6 +17,8 @@ from tests.llm.stub import Stub, completion, stub_server
 from tests.service.calls import ask, degraded, learn, stages
 from tests.service.inputs import fragment
 from tests.service.running import Stubs, in_thread, settings
+
+pytestmark = [pytest.mark.timed, pytest.mark.storeless]
 
 QUERY = "增加先本后息的还款方式"
 KEY = "sk-very-secret"
@@ -62,10 +63,9 @@ def asked(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
 
 
 def by_llm(service: Stubs, text: str = QUERY) -> recall.RecallResponse:
-    request = recall.RecallRequest(
+    return service.context.Recall(
         project="p", query_text=text, preset=recall.PRESET_CODE, intent_mode=recall.INTENT_MODE_LLM
     )
-    return service.context.Recall(request)
 
 
 def service_text(rendered: context.RenderResponse) -> str:
@@ -120,18 +120,13 @@ def test_no_language_model_stands_between_a_text_and_its_section(asking: Stubs, 
 
 def test_the_language_model_of_intents_learns_as_well_where_nothing_else_is_set(asking: Stubs, asked: Stub) -> None:
     """S3-44: the one that learns falls back to the one that there is."""
-    assert asking.admin.GetStatus(admin_service_pb2.GetStatusRequest()).learner.model == "stub"
-    learn(
-        asking,
-        "codex",
-        pb.Memory(id="木芯", kind=pb.MEMORY_KIND_ENTRY, content="沉在海底三百年。"),
-    )
+    assert asking.admin.GetStatus().learner.model == "stub"
+    learn(asking, "codex", pb.Memory(id="木芯", kind=pb.MEMORY_KIND_ENTRY, content="沉在海底三百年。"))
     asked.says({"entries": [{"number": 1, "keywords": ["硬木头"]}]})
-    asking.learning.UpdateLearningSettings(learning.UpdateLearningSettingsRequest(project="codex", enabled=True))
-    request = learning.LearnKeywordsRequest(project="codex", memory_ids=["木芯"])
-    told = list(asking.learning.LearnKeywords(request))
+    asking.learning.UpdateLearningSettings(project="codex", enabled=True)
+    told = list(asking.learning.LearnKeywords(project="codex", memory_ids=["木芯"]))
     assert told[-1].end == learning.SCAN_END_DONE
-    (entry,) = asking.learning.GetLearningState(learning.GetLearningStateRequest(project="codex")).entries
+    (entry,) = asking.learning.GetLearningState(project="codex").entries
     assert list(entry.profile.keywords) == ["硬木头"]
     assert {one["model"] for one in asked.asked} == {"stub"}
 

@@ -21,10 +21,11 @@ from google.rpc import error_details_pb2
 from hummock.core.errors import StartError
 from hummock.rpc.listening import parse_address
 from hummock.rpc.policy import SERVICES
-from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Stubs
+
+pytestmark = [pytest.mark.timed, pytest.mark.storeless]
 
 json_http = pytest.importorskip("hummock.rpc.json_http")
 DOC = Path(__file__).parents[2] / "docs" / "http.md"
@@ -60,7 +61,7 @@ def test_what_is_learnt_by_it_is_recalled_by_it_and_by_grpc(port: int, service: 
     status, found = post(port, "ContextService/Recall", {"project": project, "queryText": "先本后息的还款方式"})
     assert status == 200
     assert [hit["memory"]["content"] for hit in found["hits"]] == ["先本后息"]
-    assert service.memory.GetMemory(memory.GetMemoryRequest(project=project, id="a")).memory.content == "先本后息"
+    assert service.memory.GetMemory(project=project, id="a").memory.content == "先本后息"
 
 
 def test_an_error_says_what_it_says_over_grpc(port: int, project: str) -> None:

@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 
 from hummock import models
-from hummock_client.v1 import admin_service_pb2, memory_pb2, recall_pb2, session_service_pb2
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as pb
+from hummock_client.v1 import recall_pb2
 from tests.llm.stub import Answer, Stub, completion, stub_server
 from tests.service.calls import ask, learn
+from tests.service.inputs import entry
 from tests.service.running import Stubs, in_thread, settings
+
+pytestmark = pytest.mark.timed
 
 WOOD = "世界.图鉴.物品.潮汐木芯"
 STAR = "世界.图鉴.物品.星图"
@@ -59,15 +62,6 @@ def project(service: Stubs) -> str:
     return name
 
 
-def entry(memory_id: str, title: str, content: str) -> memory_pb2.Memory:
-    return memory_pb2.Memory(
-        id=memory_id,
-        kind=memory_pb2.MEMORY_KIND_ENTRY,
-        title=title,
-        content=content,
-    )
-
-
 def titled(answers: dict[str, list[str]]) -> Callable[[dict[str, Any]], Answer]:
     """Says these keywords for the entries of these titles, and none for others."""
 
@@ -80,16 +74,15 @@ def titled(answers: dict[str, list[str]]) -> Callable[[dict[str, Any]], Answer]:
 
 
 def switch(service: Stubs, project: str, **changes: Any) -> pb.UpdateLearningSettingsResponse:
-    return service.learning.UpdateLearningSettings(pb.UpdateLearningSettingsRequest(project=project, **changes))
+    return service.learning.UpdateLearningSettings(project=project, **changes)
 
 
 def observe(service: Stubs, project: str, text: str, turn: int = 1) -> int:
-    request = pb.ObserveTurnRequest(project=project, turn=turn, user_text=text)
-    return service.learning.ObserveTurn(request).seq
+    return service.learning.ObserveTurn(project=project, turn=turn, user_text=text).seq
 
 
 def scan(service: Stubs, project: str, **fields: Any) -> list[pb.LearnKeywordsResponse]:
-    return list(service.learning.LearnKeywords(pb.LearnKeywordsRequest(project=project, **fields)))
+    return list(service.learning.LearnKeywords(project=project, **fields))
 
 
 Keywords = dict[str, list[str]]
@@ -98,7 +91,7 @@ Keywords = dict[str, list[str]]
 def keywords_when(service: Stubs, project: str, are_there: Callable[[Keywords], bool]) -> Keywords:
     """The keywords by entry, once they are so: the watch says when they change."""
     known: Keywords = {}
-    call = service.learning.WatchLearningState(pb.WatchLearningStateRequest(project=project), timeout=60)
+    call = service.learning.WatchLearningState(project=project, timeout=60)
     for message in call:
         known.update({one.memory_id: list(one.profile.keywords) for one in message.entries})
         if are_there(known):
@@ -152,8 +145,7 @@ def test_what_was_learnt_beside_the_calls_decides_what_the_next_prompt_holds(
     switch(service, project, enabled=True)
     keywords_when(service, project, lambda known: known[WOOD] == ["硬木头"])
     recall = recall_pb2.RecallRequest(project=project, query_text="哪里有硬木头")
-    request = context.RenderTurnRequest(render=context.RenderRequest(project=project, recall=recall), turn=1)
-    rendered = service.context.RenderTurn(request)
+    rendered = service.context.RenderTurn(render=context.RenderRequest(project=project, recall=recall), turn=1)
     forced = [row.memory_id for row in rendered.decision.injections if row.forced]
     assert forced == [WOOD]
     assert "沉在海底三百年" in rendered.rendering.text
@@ -205,8 +197,8 @@ def test_a_language_model_that_hangs_changes_nothing_for_callers(service: Stubs,
     for turn in range(20):
         observe(service, project, "潮汐木芯", turn)
         recall = recall_pb2.RecallRequest(project=project, query_text="潮汐木芯")
-        rendered = context.RenderTurnRequest(render=context.RenderRequest(project=project, recall=recall), turn=turn)
-        assert "潮汐木芯" in service.context.RenderTurn(rendered, timeout=30).rendering.text
+        request = context.RenderRequest(project=project, recall=recall)
+        assert "潮汐木芯" in service.context.RenderTurn(render=request, turn=turn, timeout=30).rendering.text
     asked.answer = titled({"潮汐木芯": ["硬木头"]})
     asked.may_answer.set()
     observe(service, project, "潮汐木芯", 21)
@@ -222,7 +214,7 @@ def test_a_language_model_that_answers_badly_leaves_everything_as_it_was(
     switch(service, project, enabled=True)
     messages = scan(service, project)
     assert messages[-1].end in (pb.SCAN_END_DONE, pb.SCAN_END_FAILING)
-    state = service.learning.GetLearningState(pb.GetLearningStateRequest(project=project))
+    state = service.learning.GetLearningState(project=project)
     assert not any(one.HasField("profile") for one in state.entries)
 
 
@@ -233,16 +225,13 @@ def test_a_learnt_turn_of_a_session_is_observed(service: Stubs, project: str, as
     switch(service, project, enabled=True)
     scan(service, project)
     asked.answer = titled({"潮汐木芯": ["压舱木"]})
-    session = service.session.GetOrCreateActiveSession(
-        session_service_pb2.GetOrCreateActiveSessionRequest(project=project)
-    ).session
-    turn = context.LearnTurnRequest(
+    session = service.session.GetOrCreateActiveSession(project=project).session
+    service.context.LearnTurn(
         project=project,
         session_id=session.id,
         user=context.TurnSide(text="潮汐木芯能压舱吗"),
         assistant=context.TurnSide(text="能。"),
     )
-    service.context.LearnTurn(turn)
     keywords_when(service, project, lambda known: known[WOOD] == ["压舱木"])
 
 
@@ -256,6 +245,6 @@ def test_the_status_says_what_the_language_model_was_asked(tmp_path: Path, model
         without_pause(service, "codex")
         switch(service, "codex", enabled=True)
         scan(service, "codex")
-        learner = service.admin.GetStatus(admin_service_pb2.GetStatusRequest()).learner
+        learner = service.admin.GetStatus().learner
     assert (learner.model, learner.replies) == ("small", len(asked.asked) or "none was asked")
     assert learner.prompt_tokens == 200 * learner.replies

@@ -7,18 +7,18 @@ import uuid
 import grpc
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import memory_pb2, memory_service_pb2
-from tests.service.calls import ask
-from tests.service.conversing import append, create, learn_sides, learn_turn, problem, recent, texts
+from hummock_client.v1 import memory_pb2
+from tests.service.calls import ask, failure
+from tests.service.conversing import append, create, learn_sides, learn_turn, recent, texts
 from tests.service.running import Stubs
 
 
 def memory(service: Stubs, project: str, memory_id: str) -> memory_pb2.Memory:
-    return service.memory.GetMemory(memory_service_pb2.GetMemoryRequest(project=project, id=memory_id)).memory
+    return service.memory.GetMemory(project=project, id=memory_id).memory
 
 
 def count(service: Stubs, project: str) -> int:
-    return len(service.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project=project)).memories)
+    return len(service.memory.ListMemories(project=project).memories)
 
 
 def test_both_sides_are_memories_with_what_is_known_of_them(service: Stubs, project: str) -> None:
@@ -51,8 +51,8 @@ def test_both_sides_are_memories_with_what_is_known_of_them(service: Stubs, proj
         answered.send_time,
     )
     assert (assistant.emotion_label, assistant.content, assistant.raw) == ("joy", "团子 sounds lovely!", "")
-    asked = memory_service_pb2.GetMemoryRequest(project=project, id=assistant.id, view=memory_pb2.MEMORY_VIEW_RAW)
-    assert service.memory.GetMemory(asked).memory.raw == "[joy]团子 sounds lovely!"
+    kept = service.memory.GetMemory(project=project, id=assistant.id, view=memory_pb2.MEMORY_VIEW_RAW).memory
+    assert kept.raw == "[joy]团子 sounds lovely!"
     assert (answered.role, answered.content, answered.raw) == (
         context.PROMPT_ROLE_ASSISTANT,
         "团子 sounds lovely!",
@@ -106,21 +106,21 @@ def test_a_turn_that_fails_leaves_nothing(service: Stubs, project: str) -> None:
     create(service, project, "s")
     append(service, project, "s", "said", id="a")
     sides = context.TurnSide(text="问"), context.TurnSide(text="answered", message_id="a")
-    code, message = problem(lambda: learn_sides(service, project, "s", *sides))
-    assert code is grpc.StatusCode.ALREADY_EXISTS
-    assert message.startswith("assistant.message_id:")
+    refused = failure(learn_sides, service, project, "s", *sides)
+    assert refused.code is grpc.StatusCode.ALREADY_EXISTS
+    assert refused.message.startswith("assistant.message_id:")
     assert texts(recent(service, project, "s").messages) == ["said"]
     assert count(service, project) == 0
 
 
 def test_a_blank_side_is_refused(service: Stubs, project: str) -> None:
-    code, message = problem(lambda: service.context.Learn(context.LearnRequest(project=project)))
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert "memories" in message
+    refused = failure(service.context.Learn, project=project)
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "memories" in refused.message
     create(service, project, "s")
-    code, message = problem(lambda: learn_turn(service, project, "s", " \n", "answer"))
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert message == "user.text: is blank"
+    refused = failure(learn_turn, service, project, "s", " \n", "answer")
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert refused.message == "user.text: is blank"
 
 
 def test_turns_of_a_stream_keep_their_order(service: Stubs, project: str) -> None:

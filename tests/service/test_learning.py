@@ -1,4 +1,4 @@
-"""Learn, change and remove, through the socket."""
+"""Learn, change, replace and remove, through the socket."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
-from google.protobuf import field_mask_pb2
 
+from hummock_client.streaming import import_messages
 from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import explain_pb2
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_client.v1 import memory_service_pb2 as memory
-from tests.service.calls import ask, contents, learn
+from hummock_client.v1 import recall_pb2 as recall
+from tests.memories.test_identity import APART
+from tests.service.calls import ask, await_vectors, chat, contents, edit, failure, learn, pages
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
 
@@ -21,7 +23,7 @@ UNCHANGED, DUPLICATE = context.LEARN_STATUS_UNCHANGED, context.LEARN_STATUS_DUPL
 
 
 def get(service: Stubs, project: str, memory_id: str) -> pb.Memory:
-    return service.memory.GetMemory(memory.GetMemoryRequest(project=project, id=memory_id)).memory
+    return service.memory.GetMemory(project=project, id=memory_id).memory
 
 
 def test_all_five_kinds_are_learnt_and_read_back_whole(service: Stubs, project: str) -> None:
@@ -98,9 +100,7 @@ def test_one_request_id_has_one_effect_however_often_it_comes(service: Stubs, pr
 def test_a_request_id_with_another_request_is_an_error(service: Stubs, project: str) -> None:
     request_id = str(uuid.UUID(int=8))
     learn(service, project, note("one"), request_id=request_id)
-    with pytest.raises(grpc.RpcError) as error:
-        learn(service, project, note("two"), request_id=request_id)
-    assert error.value.code() is grpc.StatusCode.ALREADY_EXISTS
+    assert failure(learn, service, project, note("two"), request_id=request_id).code is grpc.StatusCode.ALREADY_EXISTS
 
 
 def test_many_writers_of_one_text_make_one_memory(service: Stubs, project: str) -> None:
@@ -121,13 +121,7 @@ def test_an_edit_is_embedded_again_and_keeps_its_age(service: Stubs, project: st
     """S4-42."""
     learnt = learn(service, project, note("the meeting is on monday", id="m"))
     before = get(service, project, "m")
-    updated = service.memory.UpdateMemory(
-        memory.UpdateMemoryRequest(
-            project=project,
-            memory=pb.Memory(id="m", content="the lighthouse needs paint"),
-            update_mask=field_mask_pb2.FieldMask(paths=["content"]),
-        )
-    )
+    updated = edit(service, project, pb.Memory(id="m", content="the lighthouse needs paint"), "content")
     assert updated.seq == learnt.seq + 1
     assert updated.memory.create_time == before.create_time
     assert updated.memory.title == "the lighthouse needs paint"
@@ -139,17 +133,15 @@ def test_an_edit_is_embedded_again_and_keeps_its_age(service: Stubs, project: st
 def test_a_removed_memory_is_not_recalled_by_the_next_call(service: Stubs, project: str) -> None:
     """S4-42."""
     learn(service, project, note("secret plan", id="a"), note("public plan", id="b"))
-    reply = service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a", "nowhere"]))
+    reply = service.memory.DeleteMemories(project=project, ids=["a", "nowhere"])
     assert (reply.deleted_count, list(reply.missing_ids)) == (1, ["nowhere"])
     assert contents(ask(service, project, "plan")) == ["public plan"]
-    with pytest.raises(grpc.RpcError) as error:
-        get(service, project, "a")
-    assert error.value.code() is grpc.StatusCode.NOT_FOUND
+    assert failure(get, service, project, "a").code is grpc.StatusCode.NOT_FOUND
 
 
 def test_the_same_text_can_be_learnt_again_after_it_was_removed(service: Stubs, project: str) -> None:
     learn(service, project, note("again", id="a"))
-    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a"]))
+    service.memory.DeleteMemories(project=project, ids=["a"])
     assert learn(service, project, note("again")).results[0].status == CREATED
     assert contents(ask(service, project, "again")) == ["again"]
 
@@ -157,42 +149,22 @@ def test_the_same_text_can_be_learnt_again_after_it_was_removed(service: Stubs, 
 def test_a_list_pages_through_everything_once_in_order(service: Stubs, project: str) -> None:
     """S1-07."""
     learn(service, project, *(note(f"note number {number}", id=f"n{number:03}") for number in range(25)))
-    seen: list[str] = []
-    token = ""
-    while True:
-        page = service.memory.ListMemories(memory.ListMemoriesRequest(project=project, page_size=10, page_token=token))
-        seen += [each.id for each in page.memories]
-        token = page.next_page_token
-        if not token:
-            break
-    assert seen == [f"n{number:03}" for number in range(25)]
-
-
-def test_a_read_of_a_write_that_has_not_happened_is_refused(service: Stubs, project: str) -> None:
-    seq = learn(service, project, note("one")).seq
-    assert contents(ask(service, project, "one", min_seq=seq)) == ["one"]
-    with pytest.raises(grpc.RpcError) as error:
-        ask(service, project, "one", min_seq=seq + 1)
-    assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    found = pages(service.memory.ListMemories, project=project, page_size=10)
+    assert [each.id for page in found for each in page.memories] == [f"n{number:03}" for number in range(25)]
 
 
 def test_a_text_shared_by_two_memories_is_known_while_one_of_them_lives(service: Stubs, project: str) -> None:
     learn(service, project, note("shared words", id="a"), note("other words", id="b"))
     assert learn(service, project, note("shared words", id="b")).results[0].status == UPDATED
-    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a"]))
+    service.memory.DeleteMemories(project=project, ids=["a"])
     assert learn(service, project, note("shared words")).results[0].duplicate_of == "b"
 
 
 def test_an_update_that_does_not_fit_the_kind_names_the_field_where_it_stands(service: Stubs, project: str) -> None:
     learn(service, project, note("the harbour is deep", id="n"))
     wrong = pb.Memory(id="n", content="x", learning_record=pb.LearningRecord(question="q", answer="a"))
-    request = memory.UpdateMemoryRequest(
-        project=project,
-        memory=wrong,
-        update_mask=field_mask_pb2.FieldMask(paths=["detail"]),
-    )
     with pytest.raises(grpc.RpcError, match=r"memory\.detail: a NOTE has content only"):
-        service.memory.UpdateMemory(request)
+        edit(service, project, wrong, "detail")
 
 
 def test_a_page_of_large_memories_is_shorter_than_asked_for(service: Stubs, project: str) -> None:
@@ -203,14 +175,117 @@ def test_a_page_of_large_memories_is_shorter_than_asked_for(service: Stubs, proj
         for one in notes:
             one.raw = heavy
         learn(service, project, *notes)
-    request = memory.ListMemoriesRequest(project=project, page_size=1000, view=pb.MEMORY_VIEW_RAW)
-    listed: list[str] = []
-    while True:
-        page = service.memory.ListMemories(request)
+    found = pages(service.memory.ListMemories, project=project, page_size=1000, view=pb.MEMORY_VIEW_RAW)
+    for page in found:
         assert 0 < len(page.memories) < 16
         assert page.ByteSize() <= 4 << 20
-        listed += [one.id for one in page.memories]
-        if not page.next_page_token:
-            break
-        request.page_token = page.next_page_token
+    listed = [one.id for page in found for one in page.memories]
     assert listed == [f"{batch}-{place}" for batch in range(5) for place in range(15)]
+
+
+def test_a_memory_is_recalled_by_the_very_next_call(service: Stubs, project: str) -> None:
+    """S4-50 (T4), 1.1-1."""
+    assert chat(service, project, "book the train") == []
+    for turn in range(20):
+        text = f"note {turn}: the train to platform {turn} leaves at {turn} o'clock"
+        learn(service, project, note(text))
+        assert text in contents(ask(service, project, text, top_k=50))
+
+
+def test_turns_of_a_session_are_never_merged(service: Stubs, project: str) -> None:
+    first = learn(service, project, note("好的", origin=pb.ORIGIN_USER_INPUT, session_id="s"))
+    second = learn(service, project, note("好的", origin=pb.ORIGIN_USER_INPUT, session_id="s"))
+    assert first.results[0].id != second.results[0].id
+
+
+def test_texts_that_are_written_otherwise_are_all_stored_and_read_by_their_ids(service: Stubs, project: str) -> None:
+    texts = list(dict.fromkeys(text for pair in APART for text in pair))
+    results = learn(service, project, *map(note, texts)).results
+    assert {result.status for result in results} == {CREATED}
+    listed = service.memory.ListMemories(project=project, page_size=100, view=pb.MEMORY_VIEW_FULL)
+    assert [each.content for each in listed.memories] == texts
+
+
+QUERY = "how deep is the harbour"
+OLD = "the harbour is five metres deep"
+NEW = "the harbour is nine metres deep since it was dredged"
+
+
+def recalled(service: Stubs, project: str) -> list[str]:
+    return [hit.memory.id for hit in ask(service, project, QUERY).hits]
+
+
+def test_a_replaced_memory_is_not_recalled_and_can_be_read(service: Stubs, project: str) -> None:
+    """1.1-17, 1.1-1: a recall of before is not answered from the cache."""
+    learn(service, project, note(OLD, id="old"))
+    assert recalled(service, project) == ["old"]
+    learn(service, project, note(NEW, id="new", supersedes=["old"]))
+    assert recalled(service, project) == ["new"]
+    got = service.memory.GetMemory(project=project, id="old").memory
+    assert (got.content, list(got.superseded_by)) == (OLD, ["new"])
+    listed = service.memory.ListMemories(project=project).memories
+    assert {one.id: list(one.superseded_by) for one in listed} == {"old": ["new"], "new": []}
+    batch = service.memory.BatchGetMemories(project=project, ids=["new", "old"]).memories
+    assert [list(one.superseded_by) for one in batch] == [[], ["new"]]
+
+
+def test_removing_what_replaced_it_brings_it_back(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(NEW, id="new", supersedes=["old"]), note(OLD, id="old"))
+    assert recalled(service, project) == ["new"]
+    service.memory.DeleteMemories(project=project, ids=["new"])
+    assert recalled(service, project) == ["old"]
+
+
+def test_an_update_that_names_it_replaces_it(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(NEW, id="new"), note(OLD, id="old"))
+    assert set(recalled(service, project)) == {"new", "old"}
+    edit(service, project, pb.Memory(id="new", supersedes=["old"]), "supersedes")
+    assert recalled(service, project) == ["new"]
+
+
+def test_explain_says_by_what_it_is_replaced(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    asked = recall.RecallRequest(project=project, query_text=QUERY)
+    told = service.context.Explain(recall=asked, memory_id="old")
+    assert (told.outcome, told.stage) == (explain_pb2.EXPLAIN_OUTCOME_LOST, explain_pb2.LOSS_STAGE_SUPERSEDED)
+    assert told.other_id == "new"
+    assert told.sentence.startswith("It is superseded by new.")
+    assert [(change.field, change.value) for change in told.changes] == [("include_superseded", "true")]
+    asked.include_superseded = True
+    told = service.context.Explain(recall=asked, memory_id="old")
+    assert told.outcome == explain_pb2.EXPLAIN_OUTCOME_RECALLED
+
+
+def test_who_asks_for_replaced_memories_is_told_by_which(service: Stubs, project: str) -> None:
+    """1.1-17, 1.1-1: an answer without them is none to who asks for them."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    assert recalled(service, project) == ["new"]
+    hits = service.context.Recall(project=project, query_text=QUERY, include_superseded=True).hits
+    assert {hit.memory.id: list(hit.memory.superseded_by) for hit in hits} == {"old": ["new"], "new": []}
+    assert recalled(service, project) == ["new"]
+
+
+def test_no_prompt_holds_what_was_replaced(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    asked = recall.RecallRequest(query_text=QUERY)
+    rendered = service.context.Render(project=project, recall=asked)
+    assert (NEW in rendered.text, OLD in rendered.text) == (True, False)
+    asked.include_superseded = True
+    error = failure(service.context.Render, project=project, recall=asked)
+    assert (error.reason, error.metadata["field"]) == ("INVALID_REQUEST", "recall.include_superseded")
+
+
+def test_what_moved_to_another_project_replaces_there(service: Stubs, project: str) -> None:
+    """S1-06, S1-07."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    records = [
+        record for message in service.project.ExportProject(project=project, timeout=60) for record in message.records
+    ]
+    moved = f"{project}-moved"
+    list(service.project.ImportProject(import_messages(moved, enumerate(records, start=1)), timeout=60))
+    await_vectors(service, moved)
+    assert recalled(service, moved) == ["new"]

@@ -22,6 +22,8 @@ from hummock.rpc.listening import parse_address
 from tests.service.running import Stubs
 from tests.service.test_json_http import head, post
 
+pytestmark = [pytest.mark.long, pytest.mark.timed, pytest.mark.storeless]
+
 local_http = pytest.importorskip("hummock.local_http")
 json_http = pytest.importorskip("hummock.rpc.json_http")
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import grpc
 import pytest
-from google.protobuf import field_mask_pb2
 
 from hummock.rpc import memory_service
 from hummock_client import Client
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import memory_service_pb2 as memory
-from tests.service.calls import await_vectors, learn
+from tests.service.calls import await_vectors, edit, failure, learn
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.timed
 
 Places = dict[str, tuple[float, float]]
 COLUMNS = ("x", "y", "is_placed", "kinds", "origins", "update_unix_s", "sessions")
@@ -24,8 +25,7 @@ COLUMNS = ("x", "y", "is_placed", "kinds", "origins", "update_unix_s", "sessions
 
 def mapped(service: Stubs, project: str, *ids: str, **more: Any) -> list[memory.MapMemoriesResponse]:
     """The messages of a map, each column of them as long as it has to be."""
-    request = memory.MapMemoriesRequest(project=project, ids=ids, **more)
-    messages = list(service.memory.MapMemories(request, timeout=60))
+    messages = list(service.memory.MapMemories(project=project, ids=ids, **more, timeout=60))
     assert len({message.seq for message in messages}) == 1
     for message in messages:
         assert {len(getattr(message, name)) for name in COLUMNS} == {len(message.ids)}
@@ -70,7 +70,7 @@ def test_the_map_has_every_memory_with_what_it_is_coloured_by(service: Stubs, pr
     assert list(stars.session_ids) == ["潮"]
     assert all(stars.is_placed)
     assert all(x * x + y * y <= 1 + 1e-5 for x, y in places([stars]).values())
-    changed = service.memory.GetMemory(memory.GetMemoryRequest(project=project, id="a")).memory.update_time
+    changed = service.memory.GetMemory(project=project, id="a").memory.update_time
     assert stars.update_unix_s[0] == changed.seconds
 
 
@@ -79,10 +79,8 @@ def test_what_is_learnt_edited_or_deleted_moves_nothing_else(service: Stubs, pro
     learn(service, project, *notes(0, 20))
     before = mapped(service, project)
     learn(service, project, *notes(20, 30))
-    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["n3"]))
-    mask = field_mask_pb2.FieldMask(paths=["content"])
-    edited = pb.Memory(id="n4", content="a bell in the harbour")
-    service.memory.UpdateMemory(memory.UpdateMemoryRequest(project=project, memory=edited, update_mask=mask))
+    service.memory.DeleteMemories(project=project, ids=["n3"])
+    edit(service, project, pb.Memory(id="n4", content="a bell in the harbour"), "content")
     after = mapped(service, project)
     assert after[1].layout_id == before[1].layout_id
     then, now = places(before), places(after)
@@ -118,20 +116,16 @@ def test_a_large_map_comes_in_parts_that_number_sessions_alike(
 
 def test_what_waits_for_its_vectors_is_told_apart(service: Stubs, project: str) -> None:
     learn(service, project, *notes(0, 9))
-    late = context.LearnRequest(
+    service.context.Learn(
         project=project, memories=[note("late to the map", id="late")], embedding=context.EMBEDDING_MODE_DEFERRED
     )
-    service.context.Learn(late)
     await_vectors(service, project)
     (_, some) = mapped(service, project, "late")
     assert list(some.is_placed) == [True]
 
 
 def test_an_unknown_project_is_not_found_unless_it_may_be_missing(service: Stubs, project: str) -> None:
-    with pytest.raises(grpc.RpcError) as caught:
-        mapped(service, project)
-    error: Any = caught.value
-    assert error.code() is grpc.StatusCode.NOT_FOUND
+    assert failure(mapped, service, project).code is grpc.StatusCode.NOT_FOUND
     (empty,) = mapped(service, project, allow_missing=True)
     assert (empty.seq, empty.memory_count) == (0, 0)
 
@@ -139,10 +133,8 @@ def test_an_unknown_project_is_not_found_unless_it_may_be_missing(service: Stubs
 @pytest.mark.parametrize("wrong", [{"project": ""}, {"ids": ["x"] * 513}, {"ids": [""]}, {"ids": ["a\nb"]}])
 def test_a_request_that_breaks_a_rule_is_refused(service: Stubs, project: str, wrong: dict[str, Any]) -> None:
     learn(service, project, note("a lamp"))
-    with pytest.raises(grpc.RpcError) as caught:
-        list(service.memory.MapMemories(memory.MapMemoriesRequest(**{"project": project, **wrong})))
-    error: Any = caught.value
-    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    stars = service.memory.MapMemories(**{"project": project, **wrong})
+    assert failure(next, stars).code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_to_look_at_the_map_changes_nothing(service: Stubs, project: str) -> None:

@@ -7,12 +7,13 @@ import random
 import numpy as np
 import pytest
 
-from hummock_client.v1 import admin_service_pb2
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
 
 MEMORIES = 3000
 BATCH = 500
@@ -51,7 +52,7 @@ def filled(request: pytest.FixtureRequest, service: Stubs) -> tuple[str, dict[st
         for memory_id in rng.sample(sorted(texts), rng.choice((1, 2, 3))):
             texts[memory_id] = f"{made_up(rng, rng.choice((1, 400)))} {name} {texts[memory_id]}"
             holders[name].add(memory_id)
-    model = service.admin.GetStatus(admin_service_pb2.GetStatusRequest()).model
+    model = service.admin.GetStatus().model
     inputs = []
     for memory_id, text in texts.items():
         values = vectors.standard_normal(model.dim).astype("<f4")

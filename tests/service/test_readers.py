@@ -15,8 +15,6 @@ from typing import Any
 
 import grpc
 import pytest
-from google.protobuf import field_mask_pb2
-from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
@@ -24,14 +22,14 @@ from hummock.config import Settings
 from hummock.rpc.readers import LISTENING_ON
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_client.v1 import memory_service_pb2 as memory
-from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, await_vectors, contents, learn, recall_request
+from tests.service.calls import ask, await_vectors, contents, edit, failure, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process, in_thread, settings
 
 pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timed,
     pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it"),
     pytest.mark.lmdb("readers follow LMDB beside its writer"),
 ]
@@ -44,24 +42,34 @@ _ANSWERS = ("hits", "code_fragments", "domains", "intent", "seq", "degraded")
 
 
 @contextmanager
-def reader_of(service: Stubs, chosen: Settings) -> Iterator[Stubs]:
-    """A reader alongside a service, with a port of its own."""
+def started(
+    service: Stubs, chosen: Settings, address: str, stderr: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """The process of a reader that is told to listen there; its stdin stays open as long."""
     command = [sys.executable, "-m", "hummock", "reader"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as popen:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True) as popen:
         try:
             assert popen.stdin is not None
-            assert popen.stdout is not None
-            where = {"address": "127.0.0.1:0", "service": service.target}
+            where = {"address": address, "service": service.target}
             popen.stdin.write(f"{chosen.for_reader()}\n{json.dumps(where)}\n")
             popen.stdin.flush()
-            line = popen.stdout.readline()
-            assert line.startswith(LISTENING_ON), "the reader did not start; it says why above"
-            with connected(line.removeprefix(LISTENING_ON).strip()) as stubs:
-                yield stubs
-            popen.stdin.close()
-            assert popen.wait(_PATIENCE_S) == 0
+            yield popen
         finally:
             popen.kill()
+
+
+@contextmanager
+def reader_of(service: Stubs, chosen: Settings) -> Iterator[Stubs]:
+    """A reader alongside a service, with a port of its own."""
+    with started(service, chosen, "127.0.0.1:0") as popen:
+        assert popen.stdin is not None
+        assert popen.stdout is not None
+        line = popen.stdout.readline()
+        assert line.startswith(LISTENING_ON), "the reader did not start; it says why above"
+        with connected(line.removeprefix(LISTENING_ON).strip()) as stubs:
+            yield stubs
+        popen.stdin.close()
+        assert popen.wait(_PATIENCE_S) == 0
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +80,6 @@ def both(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str)
         yield service, reader
 
 
-def error_of(call: Any, request: Any) -> tuple[grpc.StatusCode, str, set[str]]:
-    """Code, reason and kinds of details of a refusal."""
-    with pytest.raises(grpc.RpcError) as caught:
-        call(request)
-    error: Any = caught.value
-    trailers = dict(error.trailing_metadata())
-    status = status_pb2.Status.FromString(trailers["grpc-status-details-bin"])
-    info = error_details_pb2.ErrorInfo()
-    assert status.details[0].Unpack(info)
-    return error.code(), info.reason, {detail.TypeName() for detail in status.details}
-
-
 def test_what_is_acknowledged_by_one_is_recalled_by_the_other(both: tuple[Stubs, Stubs], project: str) -> None:
     """S2-03, S4-05: whichever process a write reached, the next call to any of them knows of it."""
     for turn in range(12):
@@ -92,10 +88,8 @@ def test_what_is_acknowledged_by_one_is_recalled_by_the_other(both: tuple[Stubs,
         found = ask(other, project, f"还款计划第 {turn} 期", top_k=1, min_seq=answer.seq)
         assert (found.hits[0].memory.id, found.seq) == (f"m{turn}", answer.seq)
     service, reader = both
-    reader.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["m3"]))
-    mask = field_mask_pb2.FieldMask(paths=["content"])
-    changed = pb.Memory(id="m4", content="提前还清")
-    service.memory.UpdateMemory(memory.UpdateMemoryRequest(project=project, memory=changed, update_mask=mask))
+    reader.memory.DeleteMemories(project=project, ids=["m3"])
+    edit(service, project, pb.Memory(id="m4", content="提前还清"), "content")
     for each in both:
         found = ask(each, project, "还款计划 提前还清", top_k=20)
         assert {hit.memory.id for hit in found.hits} == {f"m{turn}" for turn in range(12)} - {"m3"}
@@ -108,11 +102,11 @@ def test_a_project_that_one_deletes_is_gone_from_the_other(both: tuple[Stubs, St
         deleter, other = both if turn % 2 else both[::-1]
         learn(other, project, note(f"the lamp on pier {turn} was lit", id=f"m{turn}"))
         assert contents(ask(other, project, "the lamp on the pier")) == [f"the lamp on pier {turn} was lit"]
-        deleter.project.DeleteProject(project_pb.DeleteProjectRequest(project=project))
+        deleter.project.DeleteProject(project=project)
         for each in both:
             question = recall_request(project, "the lamp on the pier", allow_missing=False)
-            code, reason, _ = error_of(each.context.Recall, question)
-            assert (code, reason) == (grpc.StatusCode.NOT_FOUND, "PROJECT_NOT_FOUND")
+            refused = failure(each.context.Recall, question)
+            assert (refused.code, refused.reason) == (grpc.StatusCode.NOT_FOUND, "PROJECT_NOT_FOUND")
 
 
 def test_what_is_said_of_a_memory_to_one_is_known_to_the_other(both: tuple[Stubs, Stubs], project: str) -> None:
@@ -122,7 +116,7 @@ def test_what_is_said_of_a_memory_to_one_is_known_to_the_other(both: tuple[Stubs
         writer, other = both if turn % 2 else both[::-1]
         ask(other, project, "when does the tide turn")
         said = context.FeedbackVerdict(memory_id="a", judgement=context.JUDGEMENT_WRONG)
-        writer.context.Feedback(context.FeedbackRequest(project=project, verdicts=[said], session_id=f"s{turn}"))
+        writer.context.Feedback(project=project, verdicts=[said], session_id=f"s{turn}")
         found = {hit.memory.id: hit for hit in ask(other, project, "when does the tide turn").hits}
         assert (found["a"].wrong_count, found["b"].wrong_count) == (turn + 1, 0)
 
@@ -163,17 +157,14 @@ def test_refusals_come_through_as_they_are(both: tuple[Stubs, Stubs]) -> None:
         ("Learn", context.LearnRequest(project="p", memories=[note("x" * 300_000)])),
     ]
     for name, request in asked:
-        direct, through = (error_of(getattr(each.context, name), request) for each in both)
+        direct, through = (failure(getattr(each.context, name), request) for each in both)
         assert direct == through
-    missing = memory.GetMemoryRequest(project="p", id="nobody")
-    assert error_of(both[1].memory.GetMemory, missing) == error_of(both[0].memory.GetMemory, missing)
+    direct, through = (failure(each.memory.GetMemory, project="p", id="nobody") for each in both)
+    assert direct == through
     unknown: grpc.UnaryUnaryMultiCallable[bytes, bytes] = both[1].channel.unary_unary(
         "/hummock.v1.ContextService/Divine"
     )
-    with pytest.raises(grpc.RpcError) as caught:
-        unknown(b"")
-    error: Any = caught.value
-    assert error.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert failure(unknown, b"").code is grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_a_stream_that_is_refused_says_why(both: tuple[Stubs, Stubs]) -> None:
@@ -182,19 +173,14 @@ def test_a_stream_that_is_refused_says_why(both: tuple[Stubs, Stubs]) -> None:
     for each in both * 10:
         learn_stream: grpc.StreamStreamMultiCallable[bytes, bytes]
         learn_stream = each.channel.stream_stream("/hummock.v1.ContextService/LearnStream")
-        with pytest.raises(grpc.RpcError) as caught:
-            list(learn_stream(iter(garbled)))
-        error: Any = caught.value
-        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, error
-        watch = each.memory.WatchMemories(memory.WatchMemoriesRequest(project=""))
-        assert error_of(next, watch)[0] is grpc.StatusCode.INVALID_ARGUMENT
+        assert failure(list, learn_stream(iter(garbled))).code is grpc.StatusCode.INVALID_ARGUMENT
+        watch = each.memory.WatchMemories(project="")
+        assert failure(next, watch).code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_who_watches_through_a_reader_is_told_at_once(both: tuple[Stubs, Stubs], project: str) -> None:
     service, reader = both
-    watch = reader.memory.WatchMemories(
-        memory.WatchMemoriesRequest(project=project, allow_missing=True), timeout=_PATIENCE_S
-    )
+    watch = reader.memory.WatchMemories(project=project, allow_missing=True, timeout=_PATIENCE_S)
     assert next(watch).WhichOneof("news") == "start"
     seq = learn(service, project, note("the tide", id="a")).seq
     told = next(watch)
@@ -303,16 +289,7 @@ def test_no_reader_outlives_a_service_that_is_killed(tmp_path: Path, models_dir:
 
 def test_a_reader_that_cannot_listen_says_so_and_ends(tmp_path: Path, models_dir: Path, model: str) -> None:
     chosen = settings(tmp_path, models_dir, model)
-    with in_thread(chosen) as service:
-        where = {"address": "192.0.2.1:7420", "service": service.target}
-        command = [sys.executable, "-m", "hummock", "reader"]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as popen:
-            # Its stdin stays open, as it does where the service runs on.
-            assert popen.stdin is not None
-            assert popen.stderr is not None
-            popen.stdin.write(f"{chosen.for_reader()}\n{json.dumps(where)}\n")
-            popen.stdin.flush()
-            assert popen.wait(_PATIENCE_S) == 1
-            assert "error: cannot listen on 192.0.2.1:7420" in popen.stderr.read()
+    with in_thread(chosen) as service, started(service, chosen, "192.0.2.1:7420", stderr=subprocess.PIPE) as popen:
+        assert popen.stderr is not None
+        assert popen.wait(_PATIENCE_S) == 1
+        assert "error: cannot listen on 192.0.2.1:7420" in popen.stderr.read()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import cast
 
 import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock_client.errors import FailedCall, HummockCallError, call_error
-from hummock_client.v1 import admin_service_pb2 as admin
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, contents, learn
+from tests.service.calls import ask, contents, failure, learn, render
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
 
 LAST_INSTANT = Timestamp(seconds=253_402_300_799, nanos=999_999_999)
 VECTOR, KEYWORD, DOMAIN = recall.RECALL_PATH_VECTOR, recall.RECALL_PATH_KEYWORD, recall.RECALL_PATH_DOMAIN
@@ -39,12 +37,6 @@ def repayment(service: Stubs, project: str) -> None:
         fragment("src/RepaymentService.java", "RepaymentService", "class RepaymentService {}", language="java"),
         fragment("src/Weather.java", "Weather", "class Weather {}", language="java"),
     )
-
-
-def refusal(call: Callable[[], object]) -> HummockCallError:
-    with pytest.raises(grpc.RpcError) as refused:
-        call()
-    return call_error(cast(FailedCall, refused.value))
 
 
 def names(hits: list[recall.Hit]) -> list[str]:
@@ -144,7 +136,7 @@ def test_the_vector_weight_is_that_of_the_main_group(service: Stubs, project: st
 
 def test_a_vector_that_no_path_compares_has_no_weight(service: Stubs, project: str) -> None:
     repayment(service, project)
-    model = service.admin.GetStatus(admin.GetStatusRequest()).model
+    model = service.admin.GetStatus().model
     given = pb.Embedding(values=struct.pack(f"<{model.dim}f", *[1.0] * model.dim), emb_space=model.emb_space)
     answer = ask(service, project, "还款", query_vector=given, paths=[DOMAIN])
     assert names(list(answer.hits)) == ["还款"]
@@ -165,7 +157,7 @@ def test_only_the_paths_asked_for_find_anything(
 
 
 def test_a_query_vector_takes_the_place_of_the_text(service: Stubs, project: str) -> None:
-    model = service.admin.GetStatus(admin.GetStatusRequest()).model
+    model = service.admin.GetStatus().model
     basis = [struct.pack(f"<{model.dim}f", *(float(at == place) for at in range(model.dim))) for place in (0, 1)]
     vectors = [pb.Embedding(values=values, emb_space=model.emb_space) for values in basis]
     learn(service, project, note("one", vector=vectors[0]), note("two", vector=vectors[1]))
@@ -176,7 +168,7 @@ def test_a_query_vector_takes_the_place_of_the_text(service: Stubs, project: str
 
 
 def test_a_vector_that_names_no_space_is_of_the_service_s_own(service: Stubs, project: str) -> None:
-    model = service.admin.GetStatus(admin.GetStatusRequest()).model
+    model = service.admin.GetStatus().model
     values = [struct.pack(f"<{model.dim}f", *(float(at == place) for at in range(model.dim))) for place in (0, 1)]
     named, unnamed = (
         [pb.Embedding(values=each, emb_space=emb_space) for each in values] for emb_space in (model.emb_space, "")
@@ -198,11 +190,11 @@ def test_a_vector_that_names_no_space_is_of_the_service_s_own(service: Stubs, pr
 def test_a_wrong_vector_is_named_where_it_stands(
     service: Stubs, project: str, vector: pb.Embedding, field: str, reason: str
 ) -> None:
-    vector.emb_space = vector.emb_space or service.admin.GetStatus(admin.GetStatusRequest()).model.emb_space
+    vector.emb_space = vector.emb_space or service.admin.GetStatus().model.emb_space
     request = recall.RecallRequest(project=project, query_text="x", query_vector=vector)
     render = context.RenderRequest(project=project, recall=request, allow_missing=True)
-    asked = refusal(lambda: service.context.Recall(request))
-    rendered = refusal(lambda: service.context.Render(render))
+    asked = failure(service.context.Recall, request)
+    rendered = failure(service.context.Render, render)
     codes = {
         "INVALID_REQUEST": grpc.StatusCode.INVALID_ARGUMENT,
         "EMB_SPACE_MISMATCH": grpc.StatusCode.FAILED_PRECONDITION,
@@ -210,7 +202,7 @@ def test_a_wrong_vector_is_named_where_it_stands(
     for error, place in ((asked, field), (rendered, f"recall.{field}")):
         assert error.code is codes[reason]
         assert error.reason == reason
-        assert [broken.field for broken in error.field_violations] == [place]
+        assert list(error.violations) == [place]
         assert error.metadata["field"] == place
         assert error.message.startswith(f"{place}: ")
 
@@ -266,45 +258,11 @@ def test_a_search_of_nothing_still_says_what_it_did(service: Stubs, project: str
     assert found.receipt.as_of.seconds > 0
     assert sum(group.searched for group in found.receipt.groups) == 0
     request.min_seq = 9
-    assert refusal(lambda: service.context.Search(request)).reason == "SEQ_NOT_REACHED"
+    assert failure(service.context.Search, request).reason == "SEQ_NOT_REACHED"
 
 
 def test_a_fragment_whose_last_line_is_not_known_is_stored_and_rendered(service: Stubs, project: str) -> None:
     code = fragment("a.py", "f", "def f(): ...")
     code.code_fragment.start_line = 5
     learn(service, project, code)
-    request = context.RenderRequest(
-        project=project, recall=recall.RecallRequest(query_text="def f"), form=context.RENDER_FORM_WATERFALL
-    )
-    assert "a.py:5\n" in service.context.Render(request).text
-
-
-V1 = '''def parse_date(text):
-    """Parses an ISO 8601 date."""
-    year, month, day = text.split("-")
-    return date(int(year), int(month), int(day))
-'''
-V2 = '''def parse_date(text):
-    """Parses an ISO 8601 date, with surrounding white space."""
-    year, month, day = text.strip().split("-")
-    return date(int(year), int(month), int(day))
-'''
-DISCLAIMER = "The software is provided as it is, without warranty of any kind, express or implied."
-
-
-@pytest.mark.usefixtures("real_models")
-@pytest.mark.parametrize("query", ["parse_date v2 with white space", "how do I parse an ISO date?", "日期 parse_date"])
-def test_a_function_is_not_followed_by_its_older_version(service: Stubs, project: str, query: str) -> None:
-    """S2-01, S2-07, 1.1-7."""
-    learn(
-        service,
-        project,
-        fragment("parse_date_v1.py", "parse_date", V1),
-        fragment("parse_date_v2.py", "parse_date", V2),
-        note(DISCLAIMER, title="legal_disclaimer.txt"),
-    )
-    hits = ask(service, project, query).hits
-    titles = [hit.memory.title.split(" ")[0] for hit in hits]
-    assert titles[0].startswith("parse_date_v")
-    assert titles[1] == "legal_disclaimer.txt"
-    assert [hit.near_twin for hit in hits] == [False, False, True]
+    assert "a.py:5\n" in render(service, project, "def f", form=context.RENDER_FORM_WATERFALL).text

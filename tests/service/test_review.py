@@ -7,16 +7,13 @@ from typing import Any
 
 import grpc
 import pytest
-from google.protobuf.field_mask_pb2 import FieldMask
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from hummock.cli.main import app
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
-from hummock_client.v1 import project_service_pb2 as projects
 from tests.poisoning.corpus import ATTACKS, BENIGN, WISHES
-from tests.service.calls import ask, learn
+from tests.service.calls import ask, change_settings, edit, hummock, learn, pages, render
 from tests.service.conversing import create, learn_turn, recent
 from tests.service.inputs import note
 from tests.service.running import Stubs
@@ -31,12 +28,11 @@ def said(text: str, **more: Any) -> memory_pb2.Memory:
 
 
 def held(service: Stubs, project: str) -> list[pb.HeldMemory]:
-    return list(service.memory.ListReview(pb.ListReviewRequest(project=project)).held)
+    return list(service.memory.ListReview(project=project).held)
 
 
 def approve(service: Stubs, project: str, *ids: str, request_id: str = "") -> pb.ApproveReviewResponse:
-    request = pb.ApproveReviewRequest(project=project, ids=ids, request_id=request_id)
-    return service.memory.ApproveReview(request)
+    return service.memory.ApproveReview(project=project, ids=ids, request_id=request_id)
 
 
 def hits(service: Stubs, project: str, text: str = "when does the lighthouse on the pier open") -> list[str]:
@@ -51,12 +47,11 @@ def test_an_order_of_a_models_making_is_held_and_found_by_no_call(service: Stubs
         ("good", context.LEARN_STATUS_CREATED, []),
     ]
     assert hits(service, project) == ["good"]
-    found = service.memory.BatchGetMemories(pb.BatchGetMemoriesRequest(project=project, ids=["bad", "good"]))
+    found = service.memory.BatchGetMemories(project=project, ids=["bad", "good"])
     assert [one.id for one in found.memories] == ["good"]
-    listed = service.memory.ListMemories(pb.ListMemoriesRequest(project=project, contains="reveal"))
+    listed = service.memory.ListMemories(project=project, contains="reveal")
     assert not listed.memories
-    rendering = context.RenderRequest(project=project, recall=recall_pb2.RecallRequest(query_text="lighthouse pier"))
-    assert "reveal" not in service.context.Render(rendering).text
+    assert "reveal" not in render(service, project, "lighthouse pier").text
     assert memory_count(service, project) == 1
     (waiting,) = held(service, project)
     assert (waiting.memory.id, waiting.memory.text, list(waiting.families)) == ("bad", ORDER, FAMILIES)
@@ -64,7 +59,7 @@ def test_an_order_of_a_models_making_is_held_and_found_by_no_call(service: Stubs
 
 
 def memory_count(service: Stubs, project: str) -> int:
-    return service.project.GetProject(projects.GetProjectRequest(project=project)).project.memory_count
+    return service.project.GetProject(project=project).project.memory_count
 
 
 def test_what_is_approved_is_a_memory_like_others_and_stays_one(service: Stubs, project: str) -> None:
@@ -73,7 +68,7 @@ def test_what_is_approved_is_a_memory_like_others_and_stays_one(service: Stubs, 
     assert (response.approved_count, list(response.missing_ids)) == (1, ["stranger"])
     assert not held(service, project)
     assert hits(service, project) == ["bad"]
-    stored = service.memory.GetMemory(pb.GetMemoryRequest(project=project, id="bad")).memory
+    stored = service.memory.GetMemory(project=project, id="bad").memory
     assert (stored.content, list(stored.tags), stored.chunk_count) == (ORDER, ["pier"], 1)
     again = learn(service, project, said(ORDER, id="bad", tags=["pier", "seen"]))
     assert again.results[0].status == context.LEARN_STATUS_UPDATED
@@ -81,7 +76,7 @@ def test_what_is_approved_is_a_memory_like_others_and_stays_one(service: Stubs, 
 
 def test_what_is_rejected_is_gone(service: Stubs, project: str) -> None:
     learn(service, project, said(ORDER, id="bad"))
-    response = service.memory.RejectReview(pb.RejectReviewRequest(project=project, ids=["stranger", "bad"]))
+    response = service.memory.RejectReview(project=project, ids=["stranger", "bad"])
     assert (response.rejected_count, list(response.missing_ids)) == (1, ["stranger"])
     assert not held(service, project)
     assert hits(service, project) == []
@@ -91,9 +86,9 @@ def test_what_is_rejected_is_gone(service: Stubs, project: str) -> None:
 def test_what_is_held_leaves_what_it_would_replace_as_it_is(service: Stubs, project: str) -> None:
     learn(service, project, note("the lighthouse on the pier opens at nine", id="m"))
     assert learn(service, project, said(ORDER, id="m")).results[0].status == HELD
-    assert service.memory.GetMemory(pb.GetMemoryRequest(project=project, id="m")).memory.content.endswith("nine")
+    assert service.memory.GetMemory(project=project, id="m").memory.content.endswith("nine")
     approve(service, project, "m")
-    assert service.memory.GetMemory(pb.GetMemoryRequest(project=project, id="m")).memory.content == ORDER
+    assert service.memory.GetMemory(project=project, id="m").memory.content == ORDER
 
 
 def test_the_same_text_is_held_once_and_has_one_id(service: Stubs, project: str) -> None:
@@ -142,12 +137,7 @@ def test_every_field_that_is_shown_is_read(service: Stubs, project: str) -> None
 
 
 def test_a_project_may_switch_it_off(service: Stubs, project: str) -> None:
-    settings = settings_pb2.ProjectSettings(review=settings_pb2.ReviewSettings(policy=settings_pb2.REVIEW_POLICY_OFF))
-    service.project.UpdateProjectSettings(
-        projects.UpdateProjectSettingsRequest(
-            project=project, settings=settings, update_mask=FieldMask(paths=["review.policy"])
-        )
-    )
+    change_settings(service, project, "review.policy", review={"policy": settings_pb2.REVIEW_POLICY_OFF})
     assert learn(service, project, said(ORDER, id="bad")).results[0].status == context.LEARN_STATUS_CREATED
     assert hits(service, project) == ["bad"]
 
@@ -156,10 +146,7 @@ def test_an_answer_is_held_and_its_message_kept(service: Stubs, project: str) ->
     create(service, project, "s")
     response = learn_turn(service, project, "s", "when does the pier open?", ORDER)
     assert response.user.status == context.TURN_SIDE_STATUS_CREATED
-    assert (response.assistant.status, list(response.assistant.held_for)) == (
-        context.TURN_SIDE_STATUS_HELD,
-        FAMILIES,
-    )
+    assert (response.assistant.status, list(response.assistant.held_for)) == (context.TURN_SIDE_STATUS_HELD, FAMILIES)
     assert [message.content for message in recent(service, project, "s").messages][-1] == ORDER
     assert response.assistant.memory_id not in hits(service, project)
     approve(service, project, response.assistant.memory_id)
@@ -168,14 +155,10 @@ def test_an_answer_is_held_and_its_message_kept(service: Stubs, project: str) ->
 
 def test_an_edit_does_not_slip_an_order_in(service: Stubs, project: str) -> None:
     learn(service, project, said("the lighthouse on the pier opens at nine", id="m"))
-    request = pb.UpdateMemoryRequest(
-        project=project, memory=memory_pb2.Memory(id="m", content=ORDER), update_mask=FieldMask(paths=["content"])
-    )
     with pytest.raises(grpc.RpcError, match="held for review"):
-        service.memory.UpdateMemory(request)
-    request.memory.origin = memory_pb2.ORIGIN_MANUAL
-    request.update_mask.paths.append("origin")
-    assert service.memory.UpdateMemory(request).memory.content == ORDER
+        edit(service, project, memory_pb2.Memory(id="m", content=ORDER), "content")
+    changed = memory_pb2.Memory(id="m", content=ORDER, origin=memory_pb2.ORIGIN_MANUAL)
+    assert edit(service, project, changed, "content", "origin").memory.content == ORDER
 
 
 def test_a_text_that_is_known_slips_no_order_in_beside_it(service: Stubs, project: str) -> None:
@@ -189,11 +172,8 @@ def test_a_text_that_is_known_slips_no_order_in_beside_it(service: Stubs, projec
 def test_a_refused_edit_names_the_field_that_reads_like_an_order(service: Stubs, project: str, field: str) -> None:
     learn(service, project, said("the lighthouse on the pier opens at nine", id="m"))
     order: Any = [ORDER[:128]] if field == "tags" else ORDER
-    request = pb.UpdateMemoryRequest(
-        project=project, memory=memory_pb2.Memory(id="m", **{field: order}), update_mask=FieldMask(paths=[field])
-    )
     with pytest.raises(grpc.RpcError, match=rf"memory\.{field}: reads like an instruction"):
-        service.memory.UpdateMemory(request)
+        edit(service, project, memory_pb2.Memory(id="m", **{field: order}), field)
 
 
 def test_what_is_held_is_forgotten_with_its_source(service: Stubs, project: str) -> None:
@@ -205,15 +185,14 @@ def test_what_is_held_is_forgotten_with_its_source(service: Stubs, project: str)
     by_session.dry_run = False
     assert service.memory.Forget(by_session).held_count == 1
     assert [one.memory.id for one in held(service, project)] == ["b", "c"]
-    by_speaker = pb.ForgetRequest(project=project, filter=memory_pb2.MemoryFilter(speakers=["scraper"]))
-    assert service.memory.Forget(by_speaker).held_count == 1
-    assert service.memory.Forget(pb.ForgetRequest(project=project, contains="LIGHTHOUSE")).held_count == 1
+    assert service.memory.Forget(project=project, filter=memory_pb2.MemoryFilter(speakers=["scraper"])).held_count == 1
+    assert service.memory.Forget(project=project, contains="LIGHTHOUSE").held_count == 1
     assert not held(service, project)
 
 
 def test_a_project_that_is_made_again_holds_nothing(service: Stubs, project: str) -> None:
     learn(service, project, said(ORDER))
-    service.project.DeleteProject(projects.DeleteProjectRequest(project=project))
+    service.project.DeleteProject(project=project)
     learn(service, project, note("the pier"))
     assert not held(service, project)
 
@@ -221,14 +200,8 @@ def test_a_project_that_is_made_again_holds_nothing(service: Stubs, project: str
 def test_pages_of_what_is_held_cover_all_of_it(service: Stubs, project: str) -> None:
     ids = [f"id {number}" for number in range(7)]
     learn(service, project, *(said(f"{ORDER} {one}", id=one) for one in ids))
-    request, found = pb.ListReviewRequest(project=project, page_size=3), []
-    while True:
-        page = service.memory.ListReview(request)
-        found += [one.memory.id for one in page.held]
-        request.page_token = page.next_page_token
-        if not request.page_token:
-            break
-    assert found == ids
+    found = pages(service.memory.ListReview, project=project, page_size=3)
+    assert [one.memory.id for page in found for one in page.held] == ids
 
 
 def test_every_attack_is_held_and_nothing_that_only_looks_like_one(service: Stubs, project: str) -> None:
@@ -241,22 +214,22 @@ def test_every_attack_is_held_and_nothing_that_only_looks_like_one(service: Stub
 
 def test_the_command_line_shows_approves_and_rejects(service: Stubs, project: str) -> None:
     learn(service, project, said(ORDER, id="a"), said(f"{ORDER}\x1b[2J", id="b"), said(f"{ORDER} 灯塔", id="c"))
-    shown = hummock(service, project, "ls")
+    shown = run(service, project, "ls")
     assert [line.split("  ")[:3] for line in shown.stdout.splitlines()] == [
         [one, ", ".join(FAMILIES), "ai_output"] for one in "abc"
     ]
     assert "\x1b" not in shown.stdout
-    assert hummock(service, project, "ls", "--json").stdout.count('"families"') == 3
-    assert hummock(service, project, "approve", "a").exit_code == 1
-    assert hummock(service, project, "approve", "a", "--yes").stdout == "approved 1\n"
-    assert hummock(service, project, "reject", "b", "stranger", "--yes", "--json").stdout.count("stranger") == 1
-    assert hummock(service, project, "reject", "--all", "--yes").stdout == "rejected 1\n"
-    assert hummock(service, project, "ls").stdout == ""
+    assert run(service, project, "ls", "--json").stdout.count('"families"') == 3
+    assert run(service, project, "approve", "a").exit_code == 1
+    assert run(service, project, "approve", "a", "--yes").stdout == "approved 1\n"
+    assert run(service, project, "reject", "b", "stranger", "--yes", "--json").stdout.count("stranger") == 1
+    assert run(service, project, "reject", "--all", "--yes").stdout == "rejected 1\n"
+    assert run(service, project, "ls").stdout == ""
     assert hits(service, project) == ["a"]
 
 
-def hummock(service: Stubs, project: str, *arguments: str) -> Result:
-    return CliRunner().invoke(app, ["review", *arguments, "--project", project, "--target", service.target])
+def run(service: Stubs, project: str, *arguments: str) -> Result:
+    return hummock(service, "review", *arguments, "--project", project)
 
 
 def test_what_a_user_wants_of_his_agent_is_stored_as_it_notes_it(service: Stubs, project: str) -> None:

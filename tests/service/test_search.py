@@ -9,18 +9,17 @@ import grpc
 import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import project_service_pb2 as project_service
-from hummock_client.v1 import recall_pb2 as recall
-from tests.rpc.edge import refusal_of
-from tests.service.calls import learn
+from tests.service.calls import failure, learn, render
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
 
 TOPIC = "How are failed payments retried?"
 
 
 def search(service: Stubs, project: str, text: str, **fields: Any) -> context.SearchResponse:
-    return service.context.Search(context.SearchRequest(project=project, query_text=text, **fields))
+    return service.context.Search(project=project, query_text=text, **fields)
 
 
 def ids(found: context.SearchResponse) -> list[str]:
@@ -46,13 +45,7 @@ def payments(service: Stubs, project: str) -> str:
 
 def test_the_tool_is_defined_as_the_document_says_in_every_shape(service: Stubs, payments: str) -> None:
     """S1-02, S1-03, S1-04, S1-12."""
-    rendered = service.context.Render(
-        context.RenderRequest(
-            project=payments,
-            recall=recall.RecallRequest(query_text="还款方式 添加 流程"),
-            template=context.PROMPT_TEMPLATE_CODE_ANALYST,
-        )
-    )
+    rendered = render(service, payments, "还款方式 添加 流程", template=context.PROMPT_TEMPLATE_CODE_ANALYST)
     tool = rendered.tools[0]
     schema = json.loads(tool.input_schema_json)
     assert (tool.name, tool.description) == ("search", "统一搜索工具，同时搜索代码和领域知识")
@@ -79,11 +72,11 @@ def test_a_search_is_repeatable_and_depends_on_none_before_it(service: Stubs, pa
         found = {query: search(service, payments, query) for query in order}
         return {query: (ids(one), one.text) for query, one in found.items()}
 
-    before = service.project.GetProject(project_service.GetProjectRequest(project=payments)).project
+    before = service.project.GetProject(project=payments).project
     first = answers(queries)
     assert answers(queries[::-1]) == first
     assert answers(queries + queries) == first
-    assert service.project.GetProject(project_service.GetProjectRequest(project=payments)).project == before
+    assert service.project.GetProject(project=payments).project == before
 
 
 def test_the_documents_example_calls_are_answered(service: Stubs, payments: str) -> None:
@@ -110,9 +103,7 @@ def test_text_and_time_stand_beside_the_results(service: Stubs, payments: str) -
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_a_search_without_a_query_is_a_failure_that_names_it(service: Stubs, payments: str, text: str) -> None:
     """S1-22."""
-    with pytest.raises(grpc.RpcError) as caught:
-        search(service, payments, text)
-    refusal = refusal_of(caught.value)
+    refusal = failure(search, service, payments, text)
     assert (refusal.code, set(refusal.violations)) == (grpc.StatusCode.INVALID_ARGUMENT, {"query_text"})
 
 

@@ -7,19 +7,16 @@ import uuid
 from pathlib import Path
 
 import pytest
-from google.protobuf.field_mask_pb2 import FieldMask
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from hummock.cli.main import app
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2, settings_pb2
-from hummock_client.v1 import memory_service_pb2 as pb
-from hummock_client.v1 import project_service_pb2 as projects
-from tests.service.calls import learn
+from tests.service.calls import change_settings, edit, hummock, learn
 from tests.service.conversing import append, create, learn_turn, recent, update
 from tests.service.inputs import note
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
 
 KEY = "AKIAABCDEFGHIJKLMNOP"
 MARK = "[redacted: cloud key]"
@@ -32,8 +29,7 @@ def test_no_field_of_a_memory_keeps_a_secret(service: Stubs, project: str) -> No
     sent.raw = f"<b>{KEY}</b>"
     sent.metadata["password"] = "hunter2"
     learn(service, project, sent)
-    asked = pb.GetMemoryRequest(project=project, id="n", view=memory_pb2.MEMORY_VIEW_RAW)
-    stored = service.memory.GetMemory(asked).memory
+    stored = service.memory.GetMemory(project=project, id="n", view=memory_pb2.MEMORY_VIEW_RAW).memory
     assert KEY not in str(stored)
     assert stored.content == f"the key is {MARK}"
     assert stored.raw == f"<b>{MARK}</b>"
@@ -51,15 +47,13 @@ def test_neither_side_of_a_turn_keeps_a_secret(service: Stubs, project: str) -> 
     """X6."""
     create(service, project, "s")
     service.context.LearnTurn(
-        context.LearnTurnRequest(
-            project=project,
-            session_id="s",
-            user=context.TurnSide(text=f"密钥 {KEY}"),
-            assistant=context.TurnSide(text=f"I keep {KEY} in mind, as you asked."),
-        )
+        project=project,
+        session_id="s",
+        user=context.TurnSide(text=f"密钥 {KEY}"),
+        assistant=context.TurnSide(text=f"I keep {KEY} in mind, as you asked."),
     )
     assert KEY not in str(recent(service, project, "s"))
-    assert KEY not in str(service.memory.ListMemories(pb.ListMemoriesRequest(project=project)))
+    assert KEY not in str(service.memory.ListMemories(project=project))
 
 
 def test_texts_that_differ_in_a_secret_alone_are_one_memory(service: Stubs, project: str) -> None:
@@ -79,17 +73,11 @@ AS_GIVEN = pytest.mark.parametrize("policy", ["off", "warn"])
 
 
 def choose(service: Stubs, project: str, policy: str) -> None:
-    service.project.UpdateProjectSettings(
-        projects.UpdateProjectSettingsRequest(
-            project=project,
-            settings=settings_pb2.ProjectSettings(secrets=settings_pb2.SecretSettings(policy=POLICIES[policy])),
-            update_mask=FieldMask(paths=["secrets"]),
-        )
-    )
+    change_settings(service, project, "secrets", secrets={"policy": POLICIES[policy]})
 
 
 def stored(service: Stubs, project: str, memory_id: str) -> str:
-    return service.memory.GetMemory(pb.GetMemoryRequest(project=project, id=memory_id)).memory.content
+    return service.memory.GetMemory(project=project, id=memory_id).memory.content
 
 
 def found(result: context.LearnResult | context.TurnSideResult) -> list[tuple[str, int, bool]]:
@@ -123,8 +111,7 @@ def test_without_a_setting_secrets_are_redacted_and_counted(service: Stubs, proj
     (result,) = learn(service, project, note(f"use {KEY}", id="n")).results
     assert found(result) == [("cloud key", 1, True)]
     assert stored(service, project, "n") == f"use {MARK}"
-    asked = projects.GetProjectSettingsRequest(project=project)
-    shown = service.project.GetProjectSettings(asked)
+    shown = service.project.GetProjectSettings(project=project)
     assert shown.effective.secrets.policy == settings_pb2.SECRET_POLICY_REDACT
     assert not shown.settings.HasField("secrets")
 
@@ -183,8 +170,8 @@ def test_feedback_follows_the_policy(service: Stubs, project: str, policy: str) 
     """X6."""
     learn(service, project, note("the tide turns", id="n"))
     choose(service, project, policy)
-    service.context.Feedback(context.FeedbackRequest(project=project, query_text="tide", note=f"wrong: {KEY}"))
-    log = service.learning.ListLearningEvents(learning.ListLearningEventsRequest(project=project, newest_first=True))
+    service.context.Feedback(project=project, query_text="tide", note=f"wrong: {KEY}")
+    log = service.learning.ListLearningEvents(project=project, newest_first=True)
     assert (KEY in str(log), MARK in str(log)) == (policy != "redact", policy == "redact")
 
 
@@ -192,14 +179,10 @@ def test_an_edit_follows_the_policy(service: Stubs, project: str) -> None:
     """X6."""
     choose(service, project, "warn")
     learn(service, project, note(WIFI, id="n"))
-    request = pb.UpdateMemoryRequest(
-        project=project, memory=memory_pb2.Memory(id="n", title="wifi"), update_mask=FieldMask(paths=["title"])
-    )
-    service.memory.UpdateMemory(request)
+    edit(service, project, memory_pb2.Memory(id="n", title="wifi"), "title")
     assert stored(service, project, "n") == WIFI
     choose(service, project, "redact")
-    request.memory.title = "the wifi"
-    service.memory.UpdateMemory(request)
+    edit(service, project, memory_pb2.Memory(id="n", title="the wifi"), "title")
     assert "hunter2" not in stored(service, project, "n")
 
 
@@ -209,39 +192,39 @@ def test_the_policy_moves_with_its_project(service: Stubs, project: str) -> None
     learn(service, project, note(WIFI, id="n"))
     create(service, project, "s", title="wifi")
     append(service, project, "s", WIFI)
-    exported = hummock(service, "export", project).stdout_bytes
+    exported = run(service, "export", project).stdout_bytes
     moved, kept = f"{project}-moved", f"{project}-kept"
-    hummock(service, "import", moved, "-", stdin=exported)
+    run(service, "import", moved, "-", stdin=exported)
     assert stored(service, moved, "n") == WIFI
     assert [message.content for message in recent(service, moved, "s").messages] == [WIFI]
     # As an export of a project that redacts, in which older texts are.
     first, *others = exported.splitlines(keepends=True)
     header = json.loads(first)
     del header["header"]["settings"]["secrets"]
-    hummock(service, "import", kept, "-", stdin=json.dumps(header).encode() + b"\n" + b"".join(others))
+    run(service, "import", kept, "-", stdin=json.dumps(header).encode() + b"\n" + b"".join(others))
     assert "hunter2" not in stored(service, kept, "n")
     assert "hunter2" not in str(recent(service, kept, "s"))
 
 
-def hummock(service: Stubs, *arguments: str, stdin: bytes | None = None) -> Result:
-    result = CliRunner().invoke(app, [*arguments, "--target", service.target], input=stdin)
+def run(service: Stubs, *arguments: str, stdin: bytes | None = None) -> Result:
+    result = hummock(service, *arguments, stdin=stdin)
     assert result.exit_code == 0, result.output
     return result
 
 
 def test_the_commands_say_sums_and_how_to_keep(service: Stubs, project: str, tmp_path: Path) -> None:
     """X6."""
-    said = hummock(service, "learn", "-p", project, WIFI, f"use {KEY} or {KEY[:-1]}Q").stderr.splitlines()
+    said = run(service, "learn", "-p", project, WIFI, f"use {KEY} or {KEY[:-1]}Q").stderr.splitlines()
     assert said[0] == "redacted 3 secrets: 2 cloud key, 1 password"
     assert f"settings set {project} secrets.policy=warn" in said[1]
-    hummock(service, "projects", "settings", "set", project, "secrets.policy=warn")
+    run(service, "projects", "settings", "set", project, "secrets.policy=warn")
     lines = tmp_path / "lines.jsonl"
     lines.write_text(json.dumps({"content": WIFI, "kind": "MEMORY_KIND_NOTE", "origin": "ORIGIN_MANUAL"}) + "\n")
-    said = hummock(service, "learn", "-p", project, "--file", str(lines)).stderr.splitlines()
+    said = run(service, "learn", "-p", project, "--file", str(lines)).stderr.splitlines()
     assert "stored as given 1 secret: 1 password" in said
     assert not any("secrets.policy" in line for line in said)
-    hummock(service, "projects", "settings", "set", project, "secrets.policy=off")
-    assert "secret" not in hummock(service, "learn", "-p", project, f"{WIFI} indeed").stderr
+    run(service, "projects", "settings", "set", project, "secrets.policy=off")
+    assert "secret" not in run(service, "learn", "-p", project, f"{WIFI} indeed").stderr
 
 
 def test_an_index_run_says_sums(service: Stubs, project: str, tmp_path: Path) -> None:
@@ -249,10 +232,10 @@ def test_an_index_run_says_sums(service: Stubs, project: str, tmp_path: Path) ->
     pytest.importorskip("tree_sitter")
     (tmp_path / "deploy.py").write_text(f'def deploy():\n    run("{KEY}")\n')
     (tmp_path / "login.py").write_text(f'def login():\n    password = "hunter2!"\n    run("{KEY}")\n')
-    first = hummock(service, "index", str(tmp_path), "-p", project).stdout.splitlines()
+    first = run(service, "index", str(tmp_path), "-p", project).stdout.splitlines()
     assert "redacted 3 secrets: 2 cloud key, 1 password" in first
     # Nothing is sent again, so that there is nothing to say.
-    assert "secret" not in hummock(service, "index", str(tmp_path), "-p", project).stdout
+    assert "secret" not in run(service, "index", str(tmp_path), "-p", project).stdout
     (tmp_path / "deploy.py").write_text(f'def deploy():\n    walk("{KEY}")\n')
-    report = json.loads(hummock(service, "index", str(tmp_path), "-p", project, "--json").stdout)
+    report = json.loads(run(service, "index", str(tmp_path), "-p", project, "--json").stdout)
     assert report["secrets"] == [{"kind": "cloud key", "count": 1, "redacted": True}]

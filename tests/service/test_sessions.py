@@ -9,11 +9,10 @@ import grpc
 import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import memory_service_pb2
 from hummock_client.v1 import session_pb2 as session_messages
 from hummock_client.v1 import session_service_pb2 as pb
-from tests.service.calls import learn
-from tests.service.conversing import append, create, every_call, listed, problem, recent, texts, update
+from tests.service.calls import failure, learn, pages
+from tests.service.conversing import append, create, every_call, listed, recent, texts, update
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -109,8 +108,8 @@ def test_a_message_that_is_there_is_not_appended_again(service: Stubs, project: 
 def test_the_id_of_another_message_is_refused(service: Stubs, project: str) -> None:
     create(service, project, "s")
     append(service, project, "s", "one", id="m")
-    code, _ = problem(lambda: append(service, project, "s", "another", id="m"))
-    assert code is grpc.StatusCode.ALREADY_EXISTS
+    refused = failure(append, service, project, "s", "another", id="m")
+    assert refused.code is grpc.StatusCode.ALREADY_EXISTS
     create(service, project, "t")
     assert append(service, project, "t", "another", id="m").position == 1
 
@@ -129,14 +128,8 @@ def test_pages_go_back_in_time(service: Stubs, project: str) -> None:
     create(service, project, "s")
     for number in range(7):
         append(service, project, "s", str(number))
-    pages, token = [], ""
-    while True:
-        page = recent(service, project, "s", page_size=3, page_token=token)
-        pages.append(texts(page.messages))
-        token = page.next_page_token
-        if not token:
-            break
-    assert pages == [["4", "5", "6"], ["1", "2", "3"], ["0"]]
+    found = pages(recent, service=service, project=project, session_id="s", page_size=3)
+    assert [texts(page.messages) for page in found] == [["4", "5", "6"], ["1", "2", "3"], ["0"]]
 
 
 def test_characters_cut_the_oldest_messages(service: Stubs, project: str) -> None:
@@ -176,12 +169,13 @@ def test_what_does_not_exist_is_not_found_in_this_project_or_another(service: St
     learn(service, other, note("here"))
     create(service, project, "s")
     append(service, project, "s", "private")
-    answers = {str(problem(call)) for where in (other,) for call in every_call(service, where, "s")}
-    assert answers == {"(<StatusCode.NOT_FOUND: (5, 'not found')>, 'session s does not exist in this project')"}
-    unknown = {str(problem(call)) for call in every_call(service, "unknown", "s")}
-    assert unknown == {
-        "(<StatusCode.NOT_FOUND: (5, 'not found')>, 'project unknown does not exist; the first Learn creates it')"
+    said = {
+        other: "session s does not exist in this project",
+        "unknown": "project unknown does not exist; the first Learn creates it",
     }
+    for where, message in said.items():
+        refused = map(failure, every_call(service, where, "s"))
+        assert {(one.code, one.message) for one in refused} == {(grpc.StatusCode.NOT_FOUND, message)}
     assert listed(service, "unknown", allow_missing=True) == []
     assert texts(recent(service, project, "s").messages) == ["private"]
 
@@ -191,14 +185,10 @@ def test_a_deleted_session_is_gone_and_its_memories_stay(service: Stubs, project
     for number in range(3):
         append(service, project, "s", str(number), id=f"m-{number}")
     learn(service, project, note("kept", id="kept", session_id="s"))
-    request = pb.DeleteSessionRequest(project=project, id="s")
-    assert service.session.DeleteSession(request).message_count == 3
-    assert all(problem(call)[0] is grpc.StatusCode.NOT_FOUND for call in every_call(service, project, "s"))
+    assert service.session.DeleteSession(project=project, id="s").message_count == 3
+    assert {failure(call).code for call in every_call(service, project, "s")} == {grpc.StatusCode.NOT_FOUND}
     assert listed(service, project) == []
-    assert (
-        service.memory.GetMemory(memory_service_pb2.GetMemoryRequest(project=project, id="kept")).memory.session_id
-        == "s"
-    )
+    assert service.memory.GetMemory(project=project, id="kept").memory.session_id == "s"
     create(service, project, "s")
     assert recent(service, project, "s").messages == []
     assert append(service, project, "s", "anew", id="m-0").position == 1
@@ -206,22 +196,16 @@ def test_a_deleted_session_is_gone_and_its_memories_stay(service: Stubs, project
 
 def test_a_session_whose_id_is_taken_is_refused(service: Stubs, project: str) -> None:
     create(service, project, "s")
-    code, message = problem(lambda: create(service, project, "s"))
-    assert code is grpc.StatusCode.ALREADY_EXISTS
-    assert "exists already" in message
+    refused = failure(create, service, project, "s")
+    assert refused.code is grpc.StatusCode.ALREADY_EXISTS
+    assert "exists already" in refused.message
 
 
 def test_sessions_come_in_pages(service: Stubs, project: str) -> None:
     for number in range(5):
         create(service, project, f"s-{number}")
-    names, token = [], ""
-    while True:
-        reply = service.session.ListSessions(pb.ListSessionsRequest(project=project, page_size=2, page_token=token))
-        names += [[one.id for one in reply.sessions]]
-        token = reply.next_page_token
-        if not token:
-            break
-    assert names == [["s-4", "s-3"], ["s-2", "s-1"], ["s-0"]]
+    found = pages(service.session.ListSessions, project=project, page_size=2)
+    assert [[one.id for one in page.sessions] for page in found] == [["s-4", "s-3"], ["s-2", "s-1"], ["s-0"]]
 
 
 @pytest.mark.parametrize(
@@ -238,15 +222,14 @@ def test_a_message_that_breaks_a_rule_is_refused(
     service: Stubs, project: str, fields: dict[str, Any], field: str
 ) -> None:
     create(service, project, "s")
-    request = pb.AppendMessageRequest(project=project, session_id="s", **fields)
-    code, message = problem(lambda: service.session.AppendMessage(request))
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert message.startswith(f"{field}:")
+    refused = failure(service.session.AppendMessage, project=project, session_id="s", **fields)
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert refused.message.startswith(f"{field}:")
 
 
 def active(service: Stubs, project: str) -> session_messages.ChatSession:
-    return service.session.GetOrCreateActiveSession(pb.GetOrCreateActiveSessionRequest(project=project)).session
+    return service.session.GetOrCreateActiveSession(project=project).session
 
 
 def get(service: Stubs, project: str, name: str) -> session_messages.ChatSession:
-    return service.session.GetSession(pb.GetSessionRequest(project=project, id=name)).session
+    return service.session.GetSession(project=project, id=name).session

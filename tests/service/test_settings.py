@@ -1,7 +1,8 @@
-"""Settings of a project, from outside."""
+"""Settings of a project and information about it, from outside."""
 
 from __future__ import annotations
 
+import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +14,15 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.json_format import MessageToDict
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import explain_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import project_service_pb2 as projects
 from hummock_client.v1 import recall_pb2 as recall
-from tests.rpc.edge import refusal_of
-from tests.service.calls import ask, chat, learn
+from hummock_client.v1 import settings_pb2
+from hummock_tools.indexing.sync import SyncReport, sync
+from tests.service.calls import ask, change_settings, chat, failure, learn
 from tests.service.conversing import append, create, render_turn, texts
 from tests.service.inputs import note
-from tests.service.running import Stubs, in_thread, settings
+from tests.service.running import Stubs
 
 TIDES = [f"the tide at harbour number {number} turns" for number in range(12)]
 
@@ -32,22 +33,9 @@ def harbour(service: Stubs, project: str) -> str:
     return project
 
 
-def update(
-    service: Stubs, project: str, *paths: str, request_id: str = "", **groups: Any
-) -> projects.UpdateProjectSettingsResponse:
-    return service.project.UpdateProjectSettings(
-        projects.UpdateProjectSettingsRequest(
-            project=project,
-            request_id=request_id,
-            settings=settings_pb2.ProjectSettings(**groups),
-            update_mask=FieldMask(paths=paths),
-        )
-    )
-
-
 def values(service: Stubs, project: str) -> dict[str, tuple[Any, bool]]:
     """Effective value by path, and whether the project sets it."""
-    shown = service.project.GetProjectSettings(projects.GetProjectSettingsRequest(project=project))
+    shown = service.project.GetProjectSettings(project=project)
     own = dict(paths_of(shown.settings))
     return {path: (value, path in own) for path, value in paths_of(shown.effective)}
 
@@ -59,9 +47,7 @@ def paths_of(settings: settings_pb2.ProjectSettings) -> Iterator[tuple[str, Any]
 
 
 def refused(service: Stubs, project: str, *paths: str, **groups: Any) -> dict[str, str]:
-    with pytest.raises(grpc.RpcError) as caught:
-        update(service, project, *paths, **groups)
-    refusal = refusal_of(caught.value)
+    refusal = failure(change_settings, service, project, *paths, **groups)
     assert refusal.code is grpc.StatusCode.INVALID_ARGUMENT
     return refusal.violations
 
@@ -69,12 +55,12 @@ def refused(service: Stubs, project: str, *paths: str, **groups: Any) -> dict[st
 def test_a_setting_is_followed_by_the_next_recall_and_unset_again(service: Stubs, harbour: str) -> None:
     """S4-46."""
     assert len(chat(service, harbour, "tide harbour")) == 5
-    changed = update(service, harbour, "chat.top_k", chat=recall_pb2.RecallTuning(top_k=8))
+    changed = change_settings(service, harbour, "chat.top_k", chat=recall.RecallTuning(top_k=8))
     assert MessageToDict(changed.settings) == {"chat": {"topK": 8}}
     answer = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT, min_seq=changed.seq)
     assert (len(answer.hits), list(answer.receipt.project_settings)) == (8, ["chat.top_k"])
     assert values(service, harbour)["chat.top_k"] == (8, True)
-    update(service, harbour, "chat.top_k")
+    change_settings(service, harbour, "chat.top_k")
     assert values(service, harbour)["chat.top_k"] == (5, False)
     assert len(chat(service, harbour, "tide harbour")) == 5
 
@@ -105,8 +91,8 @@ def test_the_defaults_are_the_documents_but_where_measured_otherwise(service: St
 
 def test_a_group_in_the_mask_stands_for_all_of_it(service: Stubs, harbour: str) -> None:
     """S4-46."""
-    update(service, harbour, "chat.top_k", "code.top_k", chat={"top_k": 8}, code={"top_k": 7})
-    update(service, harbour, "chat", chat={"min_similarity": 0.1})
+    change_settings(service, harbour, "chat.top_k", "code.top_k", chat={"top_k": 8}, code={"top_k": 7})
+    change_settings(service, harbour, "chat", chat={"min_similarity": 0.1})
     shown = values(service, harbour)
     assert shown["chat.top_k"] == (5, False)
     assert shown["chat.min_similarity"] == (0.1, True)
@@ -137,26 +123,23 @@ def test_a_repeated_request_changes_nothing_and_another_body_under_its_id_is_ref
 ) -> None:
     """S4-46."""
     request_id = str(uuid.uuid4())
-    update(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 8})
-    update(service, harbour, "chat.top_k", chat={"top_k": 3})
-    update(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 8})
+    change_settings(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 8})
+    change_settings(service, harbour, "chat.top_k", chat={"top_k": 3})
+    change_settings(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 8})
     assert values(service, harbour)["chat.top_k"] == (3, True)
-    with pytest.raises(grpc.RpcError) as caught:
-        update(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 9})
-    assert refusal_of(caught.value).reason == "REQUEST_ID_REUSED"
+    other = failure(change_settings, service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 9})
+    assert other.reason == "REQUEST_ID_REUSED"
 
 
 def test_settings_of_an_unknown_project_are_not_found(service: Stubs) -> None:
-    with pytest.raises(grpc.RpcError) as caught:
-        values(service, "nobody")
-    assert refusal_of(caught.value).code is grpc.StatusCode.NOT_FOUND
+    assert failure(values, service, "nobody").code is grpc.StatusCode.NOT_FOUND
 
 
 def test_settings_are_a_projects_own(service: Stubs, harbour: str) -> None:
     """S0-06, S4-46."""
     other = f"{harbour}-other"
     learn(service, other, *map(note, TIDES))
-    update(service, harbour, "chat.top_k", chat={"top_k": 8})
+    change_settings(service, harbour, "chat.top_k", chat={"top_k": 8})
     assert len(chat(service, other, "tide harbour")) == 5
 
 
@@ -165,17 +148,15 @@ def test_ai_output_is_recalled_once_it_is_switched_on(service: Stubs, project: s
     learn(service, project, note("the harbour master keeps the old lighthouse", origin=pb.ORIGIN_AI_OUTPUT))
     assert chat(service, project, "who keeps the lighthouse?") == []
     origins = [pb.ORIGIN_MANUAL, pb.ORIGIN_AI_OUTPUT]
-    update(service, project, "chat.origins", chat={"origins": origins, "min_similarity": -1.0})
+    change_settings(service, project, "chat.origins", chat={"origins": origins, "min_similarity": -1.0})
     assert chat(service, project, "who keeps the lighthouse?") == ["the harbour master keeps the old lighthouse"]
 
 
 def test_a_budget_and_quotas_are_followed_by_a_rendering(service: Stubs, harbour: str) -> None:
     """S4-46, S0-33, S2-08, 1.1-5."""
-    update(service, harbour, "budget_tokens.waterfall", budget_tokens={"waterfall": 120})
+    change_settings(service, harbour, "budget_tokens.waterfall", budget_tokens={"waterfall": 120})
     request = context.RenderRequest(
-        project=harbour,
-        recall=recall.RecallRequest(query_text="tide harbour"),
-        form=context.RENDER_FORM_WATERFALL,
+        project=harbour, recall=recall.RecallRequest(query_text="tide harbour"), form=context.RENDER_FORM_WATERFALL
     )
     rendered = service.context.Render(request)
     assert rendered.budget_tokens == 120
@@ -188,34 +169,22 @@ def test_a_search_follows_the_agents_settings_and_its_own_number(service: Stubs,
     """S4-46, S1-03."""
 
     def found(**fields: Any) -> int:
-        request = context.SearchRequest(project=harbour, query_text="tide harbour", **fields)
-        return len(service.context.Search(request).results)
+        return len(service.context.Search(project=harbour, query_text="tide harbour", **fields).results)
 
     assert found() == 10
-    update(service, harbour, "agent", agent={"top_k": 4, "code_top_k": 5})
+    change_settings(service, harbour, "agent", agent={"top_k": 4, "code_top_k": 5})
     assert found() == 4
     assert found(top_k=6) == 6
 
 
 def test_an_explanation_follows_the_settings_and_names_them(service: Stubs, harbour: str) -> None:
     """S4-46."""
-    update(service, harbour, "chat.top_k", chat={"top_k": 1})
+    change_settings(service, harbour, "chat.top_k", chat={"top_k": 1})
     hits = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT, top_k=5).hits
     question = recall.RecallRequest(project=harbour, query_text="tide harbour", preset=recall.PRESET_CHAT)
-    explained = service.context.Explain(explain_pb2.ExplainRequest(recall=question, memory_id=hits[2].memory.id))
+    explained = service.context.Explain(recall=question, memory_id=hits[2].memory.id)
     assert list(explained.project_settings) == ["chat.top_k"]
     assert explained.threshold == 1
-
-
-def test_settings_survive_a_restart(tmp_path: Path, models_dir: Path, model: str) -> None:
-    """S4-46, S4-02."""
-    chosen = settings(tmp_path, models_dir, model)
-    with in_thread(chosen) as stubs:
-        learn(stubs, "p", *map(note, TIDES))
-        update(stubs, "p", "chat.top_k", chat={"top_k": 8})
-    with in_thread(chosen) as stubs:
-        assert values(stubs, "p")["chat.top_k"] == (8, True)
-        assert len(chat(stubs, "p", "tide harbour")) == 8
 
 
 def test_a_history_is_as_long_as_the_request_or_the_project_says(service: Stubs, project: str) -> None:
@@ -229,7 +198,70 @@ def test_a_history_is_as_long_as_the_request_or_the_project_says(service: Stubs,
         return sum(text.startswith("message") for text in texts(messages))
 
     assert shown() == 6
-    update(service, project, "history", history={"max_messages": 2})
+    change_settings(service, project, "history", history={"max_messages": 2})
     assert (shown(), shown(max_messages=4)) == (2, 4)
-    update(service, project, "history", history={"max_characters": 20})
+    change_settings(service, project, "history", history={"max_characters": 20})
     assert (shown(), shown(max_characters=100)) == (2, 6)
+
+
+def say(
+    service: Stubs,
+    project: str,
+    origin: pb.Origin.ValueType,
+    tech_stack: list[str] | None = None,
+    path: str | None = None,
+) -> projects.ProjectInfo:
+    named = {"tech_stack": tech_stack, "path": path}
+    return service.project.UpdateProject(
+        project=project,
+        info=projects.ProjectInfo(tech_stack=tech_stack, path=path or ""),
+        update_mask=FieldMask(paths=[name for name, value in named.items() if value is not None]),
+        origin=origin,
+    ).project.info
+
+
+def index(service: Stubs, project: str, root: Path) -> SyncReport:
+    return sync(root, project, service.channel, on_progress=lambda progress: None, on_skip=lambda path, reason: None)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "go.mod").write_text("module example.org/loan\nrequire github.com/gin-gonic/gin v1\n", encoding="utf-8")
+    (tmp_path / "main.go").write_text("package main\n\nfunc main() {\n}\n", encoding="utf-8")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    return tmp_path
+
+
+def test_what_the_indexer_found_stands_in_the_prompt(service: Stubs, project: str, repository: Path) -> None:
+    """S0-19, S0-20, S0-21."""
+    index(service, project, repository)
+    question = recall.RecallRequest(query_text="main function", preset=recall.PRESET_CODE)
+    text = service.context.Render(project=project, recall=question, locale="zh").text
+    assert "- 技术栈: Go, Gin\n" in text
+    assert f"- 项目路径: {repository.resolve()}\n" in text
+
+
+def test_the_indexer_changes_what_it_said_itself_and_never_what_a_person_said(service: Stubs, project: str) -> None:
+    """S0-19."""
+    indexer, manual = pb.ORIGIN_INDEXER, pb.ORIGIN_MANUAL
+    assert list(say(service, project, indexer, ["Go"]).tech_stack) == ["Go"]
+    info = say(service, project, indexer, ["Rust"], "/a")
+    assert (list(info.tech_stack), info.tech_stack_origin, info.path_origin) == (["Rust"], indexer, indexer)
+    assert list(say(service, project, manual, ["Rust", "our own framework"]).tech_stack) == [
+        "Rust",
+        "our own framework",
+    ]
+    info = say(service, project, indexer, ["Go"], "/b")
+    assert (list(info.tech_stack), info.tech_stack_origin, info.path) == (["Rust", "our own framework"], manual, "/b")
+
+
+def test_what_a_person_empties_is_the_indexers_again(service: Stubs, project: str) -> None:
+    """S0-19."""
+    say(service, project, pb.ORIGIN_MANUAL, ["Java"])
+    assert say(service, project, pb.ORIGIN_UNSPECIFIED, []).tech_stack_origin == pb.ORIGIN_UNSPECIFIED
+    assert list(say(service, project, pb.ORIGIN_INDEXER, ["Go"]).tech_stack) == ["Go"]
+
+
+def test_nobody_else_may_say_it(service: Stubs, project: str) -> None:
+    refusal = failure(say, service, project, pb.ORIGIN_AI_OUTPUT, ["Go"])
+    assert (refusal.code, set(refusal.violations)) == (grpc.StatusCode.INVALID_ARGUMENT, {"origin"})

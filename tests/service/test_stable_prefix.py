@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
-from pathlib import Path
 
 import grpc
 import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import memory_service_pb2 as garden
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import learn
+from tests.service.calls import failure, learn, render
 from tests.service.inputs import note, record
-from tests.service.running import Stubs, in_thread, settings
+from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
 
 THINGS = (
     "installment",
@@ -54,7 +54,7 @@ def write(service: Stubs, project: str, turn: int) -> None:
     if turn == WRITE_TURNS[4]:
         learn(service, project, note("The installment has no limit any more.", id="installment.limit"))
     elif turn == WRITE_TURNS[6]:
-        service.memory.DeleteMemories(garden.DeleteMemoriesRequest(project=project, ids=["audit.exception"]))
+        service.memory.DeleteMemories(project=project, ids=["audit.exception"])
     else:
         learn(service, project, note(f"The {THINGS[turn % 10]} has a new owner since turn {turn}: team {turn}."))
 
@@ -76,7 +76,7 @@ class Conversation:
 
     def turn(self, text: str, *, rebase: bool = False) -> context.RenderResponse:
         prefix = self.last.prefix if self.last else context.StablePrefix()
-        request = context.RenderRequest(
+        self.last = self.service.context.Render(
             project=self.project,
             recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_AGENT),
             form=self.form,
@@ -84,7 +84,6 @@ class Conversation:
             prefix_token=prefix.token,
             rebase=rebase or prefix.rebase_advised,
         )
-        self.last = self.service.context.Render(request)
         return self.last
 
 
@@ -148,29 +147,13 @@ def test_the_best_memory_of_a_turn_is_always_in_the_text(stocked: tuple[Stubs, s
         assert best.tier == context.TIER_FULL
 
 
-def test_the_same_state_gives_the_same_bytes_after_a_restart(tmp_path: Path, models_dir: Path, model: str) -> None:
-    """1.1-11."""
-    chosen = settings(tmp_path, models_dir, model)
-    with in_thread(chosen) as before:
-        fill(before, "p")
-        conversation = Conversation(before, "p")
-        conversation.turn(question(0))
-        middle = conversation.turn(question(5))
-        last = conversation.turn(question(6))
-    with in_thread(chosen) as after:
-        again = Conversation(after, "p", last=middle).turn(question(6))
-    assert again.text == last.text
-    assert again.prefix.sha256 == last.prefix.sha256
-    assert again.prefix.token == last.prefix.token
-
-
 def test_a_deleted_memory_leaves_the_prefix_and_the_rest_of_it_stays(service: Stubs, project: str) -> None:
     """1.1-11, S2-04: what was removed is rendered nowhere."""
     fill(service, project)
     conversation = Conversation(service, project)
     first = conversation.turn(question(0))
     gone, stays = (one.memory_id for one in first.memories[:2])
-    service.memory.DeleteMemories(garden.DeleteMemoriesRequest(project=project, ids=[gone]))
+    service.memory.DeleteMemories(project=project, ids=[gone])
     second = conversation.turn(question(0))
     assert f'id="{gone}"' not in second.text
     assert f'id="{stays}"' in second.prefix.text
@@ -203,15 +186,15 @@ def test_a_smaller_budget_takes_from_the_prefix_and_is_kept(stocked: tuple[Stubs
     """1.1-11, S2-08."""
     service, project = stocked
     first = Conversation(service, project).turn(question(0))
-    request = context.RenderRequest(
-        project=project,
-        recall=recall.RecallRequest(query_text=question(9)),
+    rendered = render(
+        service,
+        project,
+        question(9),
         form=context.RENDER_FORM_WATERFALL,
         placement=context.PLACEMENT_TAIL,
         prefix_token=first.prefix.token,
         budget_tokens=260,
     )
-    rendered = service.context.Render(request)
     assert rendered.token_count <= 260
     assert not rendered.over_budget
 
@@ -260,16 +243,15 @@ def test_records_in_the_prefix_have_no_relevance_of_a_single_turn(service: Stubs
 
 @pytest.mark.parametrize("token", [b"not a token", b"\x00" * 4])
 def test_a_token_that_is_none_is_refused(service: Stubs, project: str, token: bytes) -> None:
-    request = context.RenderRequest(
+    refused = failure(
+        service.context.Render,
         project=project,
         recall=recall.RecallRequest(query_text="x y z"),
         placement=context.PLACEMENT_TAIL,
         prefix_token=token,
     )
-    with pytest.raises(grpc.RpcError) as refused:
-        service.context.Render(request)
-    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert "prefix_token" in str(refused.value)
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "prefix_token" in refused.message
 
 
 def test_a_token_of_another_project_is_refused(stocked: tuple[Stubs, str], project: str) -> None:

@@ -13,6 +13,8 @@ from hummock.cli.main import app
 from hummock_client import Client
 from tests.service.running import in_process
 
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
 HOLDS = """
 import fcntl, os, sys
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,47 +1,35 @@
-"""Conversations from outside: who spoke, when it was, what the assistant said, and what is months old."""
+"""Conversations from outside: who spoke and when, what was just said, what is months old, what says the same."""
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_client.v1 import project_service_pb2 as projects
-from hummock_client.v1 import recall_pb2, settings_pb2
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, chat, contents, learn
+from tests.service.calls import ask, change_settings, chat, contents, learn, stamp
 from tests.service.inputs import note
 from tests.service.running import Stubs
+from tests.text.test_likeness import OTHERS, SPELLINGS, TYPED_OTHERWISE
+
+pytestmark = pytest.mark.storeless
 
 FIRST = datetime(2024, 1, 8, 20, tzinfo=UTC)
 ASKED = "What did you suggest for the leaking roof?"
 SUGGESTED = "For the leaking roof I suggest bitumen tape"
 
 
-def stamp(days: int, minutes: int = 0) -> Timestamp:
-    found = Timestamp()
-    found.FromDatetime(FIRST + timedelta(days=days, minutes=minutes))
-    return found
+def at(days: int, minutes: int = 0) -> Timestamp:
+    return stamp(FIRST + timedelta(days=days, minutes=minutes))
 
 
 def turn(text: str, days: int, minutes: int = 0, *, by: str = "", is_model: bool = False) -> pb.Memory:
     origin = pb.ORIGIN_AI_OUTPUT if is_model else pb.ORIGIN_USER_INPUT
-    return note(text, session_id=f"day {days}", speaker=by, origin=origin, create_time=stamp(days, minutes))
-
-
-def set_chat(service: Stubs, project: str, path: str, values: recall_pb2.RecallTuning) -> None:
-    service.project.UpdateProjectSettings(
-        projects.UpdateProjectSettingsRequest(
-            project=project,
-            request_id=str(uuid.uuid4()),
-            settings=settings_pb2.ProjectSettings(chat=values),
-            update_mask=FieldMask(paths=[f"chat.{path}"]),
-        )
-    )
+    return note(text, session_id=f"day {days}", speaker=by, origin=origin, create_time=at(days, minutes))
 
 
 def test_what_the_assistant_said_answers_only_who_asks_for_it(service: Stubs, project: str) -> None:
@@ -57,7 +45,7 @@ def test_what_the_assistant_said_answers_only_who_asks_for_it(service: Stubs, pr
 def test_a_project_decides_whether_the_assistant_is_recalled(service: Stubs, project: str) -> None:
     """S4-46, S4-53."""
     learn(service, project, turn("my leaking roof again", 0), turn(SUGGESTED, 0, 1, is_model=True))
-    set_chat(service, project, "origins", recall_pb2.RecallTuning(origins=[pb.ORIGIN_USER_INPUT]))
+    change_settings(service, project, "chat.origins", chat={"origins": [pb.ORIGIN_USER_INPUT]})
     assert SUGGESTED not in chat(service, project, ASKED)
 
 
@@ -79,7 +67,7 @@ def test_what_is_months_old_is_recalled_unless_the_document_is_followed_to_the_l
     learn(service, project, old, *(turn(f"the lighthouse on day {n}", 150 + n) for n in range(10)))
     paths = [recall.RECALL_PATH_VECTOR] if is_literal else []
     text = "Does the lighthouse keeper keep bees?"
-    hits = ask(service, project, text, preset=recall.PRESET_CHAT, paths=paths, as_of=stamp(161)).hits
+    hits = ask(service, project, text, preset=recall.PRESET_CHAT, paths=paths, as_of=at(161)).hits
     found = [hit.memory.content for hit in hits]
     assert (found[:1] == [old.content]) == (not is_literal)
     assert all(hit.decay >= 0.9 for hit in hits) == (not is_literal)
@@ -90,13 +78,13 @@ def test_the_floor_of_decay_is_the_requests_or_the_projects(service: Stubs, proj
     learn(service, project, turn("the lighthouse keeper", 0))
 
     def decay(**options: object) -> float:
-        given = {"preset": recall.PRESET_CHAT, "as_of": stamp(140), **options}
+        given = {"preset": recall.PRESET_CHAT, "as_of": at(140), **options}
         return ask(service, project, "lighthouse keeper", **given).hits[0].decay
 
     assert decay() == pytest.approx(0.9, abs=1e-3)
     assert decay(decay_floor=0.0) == pytest.approx(0.0, abs=1e-3)
     assert decay(preset=recall.PRESET_AGENT) == 1
-    set_chat(service, project, "decay_floor", recall_pb2.RecallTuning(decay_floor=0.5))
+    change_settings(service, project, "chat.decay_floor", chat={"decay_floor": 0.5})
     assert decay() == pytest.approx(0.5, abs=1e-3)
     assert decay(decay_floor=0.25) == pytest.approx(0.25, abs=1e-3)
 
@@ -105,14 +93,14 @@ def test_a_day_of_long_ago_is_found_by_its_date_alone(service: Stubs, project: s
     """S4-24."""
     learn(service, project, *(turn(f"回家路上买了第{n}种水果，很甜", n) for n in range(120)))
     for text in ("1月20日我做了什么？", "What did I do on January 20th?"):
-        hits = ask(service, project, text, preset=recall.PRESET_CHAT, as_of=stamp(125)).hits
+        hits = ask(service, project, text, preset=recall.PRESET_CHAT, as_of=at(125)).hits
         assert hits[0].memory.content == "回家路上买了第12种水果，很甜"
         assert hits[0].time_match == 1
 
 
 def test_a_recall_may_be_of_a_span_of_time(service: Stubs, project: str) -> None:
     learn(service, project, *(turn(f"the tide of day {n}", n) for n in range(6)), note("the tide of no day"))
-    where = pb.MemoryFilter(event_after=stamp(2), event_before=stamp(4))
+    where = pb.MemoryFilter(event_after=at(2), event_before=at(4))
     found = contents(ask(service, project, "tide", filter=where, near_twin_bar=2.0))
     assert set(found) == {"the tide of day 2", "the tide of day 3"}
 
@@ -130,3 +118,131 @@ def test_an_answer_gains_from_a_question_to_which_its_asker_added_something(serv
     asked = "Which soup for the harbour festival?"
     order = contents(ask(service, project, asked, relevance_weight=1.0, near_twin_bar=2.0))
     assert order.index("Pumpkin, I would say.") < order.index("No hurry at all.")
+
+
+SENTENCE = "我下周要去杭州出差, remember to book the train"
+
+
+def test_the_sentence_just_asked_is_never_recalled_when_learnt_as_user_input(service: Stubs, project: str) -> None:
+    """S4-48 (T2), S4-27, 1.1-2."""
+    learn(service, project, note(SENTENCE, origin=pb.ORIGIN_USER_INPUT))
+    assert chat(service, project, SENTENCE) == []
+    assert contents(ask(service, project, SENTENCE)) == []
+    assert ask(service, project, SENTENCE).receipt.groups[0].echo == 1
+
+
+def test_a_sentence_said_longer_ago_than_the_echo_window_is_recalled(service: Stubs, project: str) -> None:
+    """S4-27, 1.1-2: three seconds as an option."""
+    learn(service, project, note(SENTENCE, origin=pb.ORIGIN_USER_INPUT))
+    said = Timestamp()
+    said.GetCurrentTime()
+    for seconds, expected in ((0, []), (60, [SENTENCE])):
+        as_of = Timestamp(seconds=said.seconds + seconds)
+        assert chat(service, project, SENTENCE, as_of=as_of, echo_window=Duration(seconds=30)) == expected
+        assert chat(service, project, SENTENCE, as_of=as_of) == []
+
+
+def test_an_echo_in_another_width_or_case_is_an_echo(service: Stubs, project: str) -> None:
+    """1.1-2."""
+    learn(service, project, note("Hello　World  还款ＡＢＣ", origin=pb.ORIGIN_USER_INPUT))
+    assert contents(ask(service, project, "hello world 还款abc")) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("明天几点开会？", "明天几点开会"),
+        ("明天几点开会", "明天几点开会？"),
+        ("我们先还本金。", "我们先还本金!"),
+        ("When is the review?", "when is the review"),
+        ("ok", "OK..."),
+    ],
+)
+def test_an_echo_with_another_final_mark_is_an_echo(service: Stubs, project: str, said: str, asked: str) -> None:
+    """1.1-2."""
+    learn(service, project, note(said, origin=pb.ORIGIN_USER_INPUT))
+    assert contents(ask(service, project, asked)) == []
+
+
+def test_what_goes_on_behind_the_query_is_no_echo(service: Stubs, project: str) -> None:
+    """1.1-2."""
+    learn(service, project, note("明天几点开会？三点。", origin=pb.ORIGIN_USER_INPUT))
+    assert contents(ask(service, project, "明天几点开会")) == ["明天几点开会？三点。"]
+
+
+def test_a_manual_note_that_equals_the_query_is_a_hit(service: Stubs, project: str) -> None:
+    """1.1-2."""
+    learn(service, project, note(SENTENCE))
+    assert chat(service, project, SENTENCE) == [SENTENCE]
+
+
+def test_two_chinese_characters_are_enough_for_a_query(service: Stubs, project: str) -> None:
+    """1.1-2."""
+    learn(service, project, note("每月的还款日是十五号"), note("天气很好"))
+    assert contents(ask(service, project, "还款"))[0] == "每月的还款日是十五号"
+
+
+@pytest.mark.parametrize("age_days", [0.0, 14.0, 3650.0])
+def test_age_is_counted_from_as_of(service: Stubs, project: str, age_days: float) -> None:
+    """S4-29, 1.1-3."""
+    learn(service, project, note("the harbour is deep"))
+    now = ask(service, project, "harbour").receipt.as_of
+    now.FromNanoseconds(now.ToNanoseconds() + int(age_days * 86_400e9))
+    asked = {"preset": recall.PRESET_CHAT, "as_of": now, "decay_floor": 0.0}
+    hit = ask(service, project, "how deep is the harbour", **asked).hits[0]
+    assert hit.age_days == pytest.approx(age_days, abs=0.01)
+    assert hit.decay == pytest.approx(2.718281828 ** (-age_days / 14), rel=0.01)
+
+
+CREATED = context.LEARN_STATUS_CREATED
+
+
+@pytest.mark.parametrize("spellings", SPELLINGS[:2], ids=lambda several: several[0])
+def test_spellings_of_one_sentence_take_one_place(service: Stubs, project: str, spellings: tuple[str, ...]) -> None:
+    results = learn(service, project, *map(note, spellings)).results
+    assert {result.status for result in results} == {CREATED}
+    found = ask(service, project, f"什么时候 {spellings[0]} when was it", top_k=20, min_similarity=-1.0)
+    assert len(contents(found)) == 1
+    assert found.receipt.groups[0].duplicate == len(spellings) - 1
+
+
+def test_texts_that_may_mean_different_things_are_both_shown(service: Stubs, project: str) -> None:
+    pairs = [pair for pair in OTHERS if pair[0] not in TYPED_OTHERWISE]
+    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+    learn(service, project, *map(note, texts))
+    found = ask(service, project, "what is it about", top_k=100, min_similarity=-1.0)
+    assert sorted(contents(found)) == sorted(texts)
+
+
+def test_one_text_of_two_owners_two_speakers_and_two_days_is_shown_for_each(service: Stubs, project: str) -> None:
+    days = [Timestamp(seconds=1_699_000_000 + 86_400 * day) for day in range(2)]
+    told = [
+        *(note("I drank two cups", metadata={"user_id": one}) for one in ("alice", "bob")),
+        *(note("I drank two cups", speaker=one) for one in ("Alice", "Bob")),
+        *(note("I drank two cups", event_time=day) for day in days),
+        *(note("I drank two cups", id=one) for one in ("own-1", "own-2")),
+    ]
+    assert {result.status for result in learn(service, project, *told).results} == {CREATED}
+    found = ask(service, project, "who drank how much", top_k=20, min_similarity=-1.0)
+    # One is enough where two differ in nothing but their ids.
+    assert len(contents(found)) == 7
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "is_echo"),
+    [
+        ("今天好累", "今天好累😭", True),
+        ("good morning :)", "good morning", True),
+        ("早安😊！", "早安", True),
+        ("The build is ✅", "The build is ❌?", False),
+        ("🦄", "🦄", True),
+        ("🦄 launch", "🦄", False),
+        ("☕ machine", "🦄 machine", False),
+        ("start with -v", "start with -V", False),
+    ],
+)
+def test_an_echo_is_known_whatever_emoji_it_has(
+    service: Stubs, project: str, said: str, asked: str, is_echo: bool
+) -> None:
+    learn(service, project, note(said, origin=pb.ORIGIN_USER_INPUT))
+    assert contents(ask(service, project, asked, min_similarity=-1.0)) == ([] if is_echo else [said])

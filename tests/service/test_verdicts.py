@@ -1,21 +1,22 @@
-"""Verdicts of people move memories in recalls, through the socket."""
+"""Verdicts of people on memories, from outside: they are logged, and move memories in recalls."""
 
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import explain_pb2
 from hummock_client.v1 import learning_service_pb2 as learning
-from hummock_client.v1 import memory_service_pb2 as memories
+from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, learn, recall_request
+from tests.rpc.edge import Refusal
+from tests.service.calls import ask, edit, explain, failure, learn
 from tests.service.inputs import note
-from tests.service.running import Stubs, in_thread, settings
+from tests.service.running import Stubs
 
 HELPFUL, NOT_HELPFUL, WRONG = context.JUDGEMENT_HELPFUL, context.JUDGEMENT_NOT_HELPFUL, context.JUDGEMENT_WRONG
 QUERY = "when does the ferry to the island leave"
@@ -25,18 +26,13 @@ FERRY = {
 }
 
 
-def say(service: Stubs, project: str, judgement: context.Judgement.ValueType, *ids: str, **fields: Any) -> None:
+def judge(service: Stubs, project: str, judgement: context.Judgement.ValueType, *ids: str, **fields: Any) -> None:
     verdicts = [context.FeedbackVerdict(memory_id=one, judgement=judgement) for one in ids]
-    service.context.Feedback(context.FeedbackRequest(project=project, verdicts=verdicts, **fields))
+    service.context.Feedback(project=project, verdicts=verdicts, **fields)
 
 
 def hits(service: Stubs, project: str, **fields: Any) -> dict[str, recall.Hit]:
     return {hit.memory.id: hit for hit in ask(service, project, QUERY, **fields).hits}
-
-
-def explained(service: Stubs, project: str, memory_id: str, **fields: Any) -> explain_pb2.ExplainResponse:
-    asked = recall_request(project, fields.pop("query_text", QUERY), **fields)
-    return service.context.Explain(explain_pb2.ExplainRequest(recall=asked, memory_id=memory_id))
 
 
 @pytest.fixture
@@ -51,7 +47,7 @@ def test_voices_that_call_the_first_wrong_put_it_behind_the_second(service: Stub
     first, second = list(hits(service, island))[:2]
     before = ask(service, island, QUERY).content_seq
     for session in "abcdef":
-        say(service, island, WRONG, first, session_id=session)
+        judge(service, island, WRONG, first, session_id=session)
     after = ask(service, island, QUERY)
     assert [hit.memory.id for hit in after.hits][:2] == [second, first]
     assert after.content_seq == before + 6
@@ -65,8 +61,8 @@ def test_voices_that_call_the_first_wrong_put_it_behind_the_second(service: Stub
 def test_one_verdict_moves_little_and_wrong_moves_more_than_helpful(service: Stubs, island: str) -> None:
     """S1-17."""
     before = hits(service, island)
-    say(service, island, WRONG, "early", session_id="a")
-    say(service, island, HELPFUL, "late", session_id="a")
+    judge(service, island, WRONG, "early", session_id="a")
+    judge(service, island, HELPFUL, "late", session_id="a")
     after = hits(service, island)
     assert after["early"].verdict == pytest.approx(0.92)
     assert after["late"].verdict == pytest.approx(1.02)
@@ -76,24 +72,24 @@ def test_one_verdict_moves_little_and_wrong_moves_more_than_helpful(service: Stu
 def test_a_voice_has_one_verdict_on_a_memory_its_last(service: Stubs, island: str) -> None:
     """S1-17: however often a session, or without one who asks the same, clicks."""
     for _ in range(5):
-        say(service, island, WRONG, "early", session_id="a", query_text=str(uuid.uuid4()))
-        say(service, island, WRONG, "early", query_text="When does it leave? ")
-        say(service, island, WRONG, "early", query_text="when does it  LEAVE?")
+        judge(service, island, WRONG, "early", session_id="a", query_text=str(uuid.uuid4()))
+        judge(service, island, WRONG, "early", query_text="When does it leave? ")
+        judge(service, island, WRONG, "early", query_text="when does it  LEAVE?")
     assert hits(service, island)["early"].wrong_count == 2
-    say(service, island, HELPFUL, "early", session_id="a")
+    judge(service, island, HELPFUL, "early", session_id="a")
     hit = hits(service, island)["early"]
     assert (hit.helpful_count, hit.wrong_count) == (1, 1)
     seq = ask(service, island, QUERY).content_seq
-    say(service, island, HELPFUL, "early", session_id="a")
+    judge(service, island, HELPFUL, "early", session_id="a")
     assert ask(service, island, QUERY).content_seq == seq
 
 
 def test_what_has_nothing_to_do_with_the_query_is_not_wrong(service: Stubs, island: str) -> None:
     """S1-17: it takes back what the voice had said, and ranks nothing."""
-    say(service, island, NOT_HELPFUL, "early", session_id="a")
+    judge(service, island, NOT_HELPFUL, "early", session_id="a")
     assert hits(service, island)["early"].verdict == 1
-    say(service, island, WRONG, "early", session_id="a")
-    say(service, island, NOT_HELPFUL, "early", session_id="a")
+    judge(service, island, WRONG, "early", session_id="a")
+    judge(service, island, NOT_HELPFUL, "early", session_id="a")
     assert hits(service, island)["early"].verdict == 1
 
 
@@ -101,8 +97,8 @@ def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(servic
     """S1-17."""
     before = set(hits(service, island, min_similarity=0.3))
     for voice in range(40):
-        say(service, island, WRONG, "early", "late", session_id=f"w{voice}")
-        say(service, island, HELPFUL, "bread", session_id=f"h{voice}")
+        judge(service, island, WRONG, "early", "late", session_id=f"w{voice}")
+        judge(service, island, HELPFUL, "bread", session_id=f"h{voice}")
     found = hits(service, island, min_similarity=0.3)
     assert set(found) == before
     assert "bread" not in found
@@ -116,28 +112,19 @@ def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(servic
 
 def test_a_corrected_text_begins_anew_and_other_edits_do_not(service: Stubs, island: str) -> None:
     """S1-17."""
-    say(service, island, WRONG, "early", session_id="a")
-    retitled = memories.UpdateMemoryRequest(project=island)
-    retitled.memory.id, retitled.memory.title = "early", "the early ferry"
-    retitled.update_mask.paths.append("title")
-    service.memory.UpdateMemory(retitled)
+    judge(service, island, WRONG, "early", session_id="a")
+    edit(service, island, pb.Memory(id="early", title="the early ferry"), "title")
     assert hits(service, island)["early"].wrong_count == 1
-    corrected = memories.UpdateMemoryRequest(project=island)
-    corrected.memory.id, corrected.memory.content = "early", "the ferry to the island does leave at seven"
-    corrected.update_mask.paths.append("content")
-    service.memory.UpdateMemory(corrected)
+    edit(service, island, pb.Memory(id="early", content="the ferry to the island does leave at seven"), "content")
     assert hits(service, island)["early"].wrong_count == 0
-    back = memories.UpdateMemoryRequest(project=island)
-    back.memory.id, back.memory.content = "early", FERRY["early"]
-    back.update_mask.paths.append("content")
-    service.memory.UpdateMemory(back)
+    edit(service, island, pb.Memory(id="early", content=FERRY["early"]), "content")
     assert hits(service, island)["early"].wrong_count == 1
 
 
 def test_a_memory_that_comes_again_under_its_id_has_no_verdicts(service: Stubs, island: str) -> None:
     """S1-17."""
-    say(service, island, WRONG, "early", session_id="a")
-    service.memory.DeleteMemories(memories.DeleteMemoriesRequest(project=island, ids=["early"]))
+    judge(service, island, WRONG, "early", session_id="a")
+    service.memory.DeleteMemories(project=island, ids=["early"])
     learn(service, island, note(FERRY["early"], id="early"))
     assert hits(service, island)["early"].wrong_count == 0
 
@@ -145,19 +132,17 @@ def test_a_memory_that_comes_again_under_its_id_has_no_verdicts(service: Stubs, 
 def test_explain_says_how_many_called_it_wrong_and_what_takes_it_back(service: Stubs, island: str) -> None:
     """S1-17."""
     for session in "abc":
-        say(service, island, WRONG, "early", session_id=session)
-    say(service, island, HELPFUL, "early", "late", session_id="d")
-    said = explained(service, island, "early")
+        judge(service, island, WRONG, "early", session_id=session)
+    judge(service, island, HELPFUL, "early", "late", session_id="d")
+    said = explain(service, island, QUERY, "early")
     assert (said.numbers.helpful_count, said.numbers.wrong_count) == (1, 3)
     assert said.numbers.verdict == pytest.approx(0.8625)
     assert "3 of 4 verdicts said that it is wrong: × .86." in said.sentence
     assert "once that is corrected" in said.sentence
-    assert "1 of 1 verdicts said that it was helpful: × 1.02." in explained(service, island, "late").sentence
-    assert "verdicts" not in explained(service, island, "bread", query_text="rye bread").sentence
-    assert (
-        "4 条评价中有 3 条认为它有误：× .86" in explained(service, island, "early", query_text="island 渡轮").sentence
-    )
-    lost = explained(service, island, "early", top_k=1)
+    assert "1 of 1 verdicts said that it was helpful: × 1.02." in explain(service, island, QUERY, "late").sentence
+    assert "verdicts" not in explain(service, island, "rye bread", "bread").sentence
+    assert "4 条评价中有 3 条认为它有误：× .86" in explain(service, island, "island 渡轮", "early").sentence
+    lost = explain(service, island, QUERY, "early", top_k=1)
     assert lost.outcome == explain_pb2.EXPLAIN_OUTCOME_LOST
     assert "3 of 4 verdicts" in lost.sentence
     assert [change.field for change in lost.changes] == ["tuning.top_k"]
@@ -165,22 +150,120 @@ def test_explain_says_how_many_called_it_wrong_and_what_takes_it_back(service: S
 
 def test_replaying_the_log_finds_the_same_verdicts(service: Stubs, island: str) -> None:
     """S3-28."""
-    say(service, island, WRONG, "early", session_id="a")
-    say(service, island, HELPFUL, "early", session_id="b")
-    replayed = service.learning.ReplayLearning(learning.ReplayLearningRequest(project=island))
+    judge(service, island, WRONG, "early", session_id="a")
+    judge(service, island, HELPFUL, "early", session_id="b")
+    replayed = service.learning.ReplayLearning(project=island)
     assert replayed.digest == replayed.replayed_digest
 
 
-def test_scores_are_the_same_after_a_restart(tmp_path: Path, models_dir: Path, model: str) -> None:
-    """S4-02, S1-17."""
-    chosen = settings(tmp_path, models_dir, model)
-    with in_thread(chosen) as stubs:
-        learn(stubs, "p", *(note(text, id=name) for name, text in FERRY.items()))
-        ask(stubs, "p", QUERY)
-        for session in "ab":
-            say(stubs, "p", WRONG, "early", session_id=session)
-        say(stubs, "p", HELPFUL, "late", session_id="a")
-        before = {name: (hit.score, hit.verdict) for name, hit in hits(stubs, "p").items()}
-    with in_thread(chosen) as stubs:
-        assert {name: (hit.score, hit.verdict) for name, hit in hits(stubs, "p").items()} == before
-    assert before["early"][1] < 1 < before["late"][1]
+HELPFUL, NOT_HELPFUL, WRONG = context.JUDGEMENT_HELPFUL, context.JUDGEMENT_NOT_HELPFUL, context.JUDGEMENT_WRONG
+
+
+def give(
+    service: Stubs, project: str, verdicts: dict[str, context.Judgement.ValueType], **fields: Any
+) -> context.FeedbackResponse:
+    return service.context.Feedback(
+        project=project,
+        verdicts=[context.FeedbackVerdict(memory_id=name, judgement=judgement) for name, judgement in verdicts.items()],
+        **fields,
+    )
+
+
+def refused(service: Stubs, project: str, verdicts: dict[str, context.Judgement.ValueType], **fields: Any) -> Refusal:
+    return failure(give, service, project, verdicts, **fields)
+
+
+def counts(service: Stubs, project: str) -> tuple[int, int, int]:
+    said = service.project.GetProject(project=project).project.feedback
+    return said.helpful, said.not_helpful, said.wrong
+
+
+def given(service: Stubs, project: str) -> list[learning.FeedbackGiven]:
+    events = service.learning.ListLearningEvents(project=project).events
+    return [event.feedback_given for event in events if event.HasField("feedback_given")]
+
+
+@pytest.fixture
+def harbour(service: Stubs, project: str) -> str:
+    learn(service, project, *(note(f"the tide at harbour {name} turns", id=name) for name in "abc"))
+    return project
+
+
+def test_feedback_is_logged_as_it_was_said_and_counted(service: Stubs, harbour: str) -> None:
+    """S1-17."""
+    kept = give(
+        service,
+        harbour,
+        {"a": HELPFUL, "b": NOT_HELPFUL, "c": WRONG},
+        query_text="潮汐",
+        note="b 说的是别的港口",
+        session_id="s",
+    )
+    assert (kept.recorded_count, list(kept.unknown_ids)) == (3, [])
+    give(service, harbour, {"a": HELPFUL})
+    assert counts(service, harbour) == (2, 1, 1)
+    first, second = given(service, harbour)
+    assert (first.query_text, first.note, first.session_id) == ("潮汐", "b 说的是别的港口", "s")
+    assert (list(first.useful_ids), list(first.useless_ids), list(first.wrong_ids)) == (["a"], ["b"], ["c"])
+    assert list(second.useful_ids) == ["a"]
+
+
+def test_ids_that_the_project_does_not_have_are_listed_and_not_kept(service: Stubs, harbour: str) -> None:
+    """S1-17, S0-06: another project's memory is as unknown as one that never was."""
+    learn(service, f"{harbour}-other", note("elsewhere", id="foreign"))
+    kept = give(service, harbour, {"a": HELPFUL, "foreign": WRONG, "never": WRONG})
+    assert (kept.recorded_count, list(kept.unknown_ids)) == (1, ["foreign", "never"])
+    assert counts(service, harbour) == (1, 0, 0)
+    assert give(service, harbour, {"never": WRONG}).recorded_count == 0
+    assert len(given(service, harbour)) == 1
+
+
+def test_a_repeated_request_counts_once(service: Stubs, harbour: str) -> None:
+    """S1-17."""
+    request_id = str(uuid.uuid4())
+    first = give(service, harbour, {"a": HELPFUL, "never": WRONG}, request_id=request_id)
+    assert give(service, harbour, {"a": HELPFUL, "never": WRONG}, request_id=request_id) == first
+    assert counts(service, harbour) == (1, 0, 0)
+    assert refused(service, harbour, {"a": WRONG}, request_id=request_id).reason == "REQUEST_ID_REUSED"
+
+
+def test_a_note_alone_is_kept(service: Stubs, harbour: str) -> None:
+    """S1-17."""
+    give(service, harbour, {}, note="nothing was found")
+    assert [one.note for one in given(service, harbour)] == ["nothing was found"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "fields", "named"),
+    [
+        ({}, {}, "verdicts"),
+        ({}, {"note": " \n"}, "verdicts"),
+        ({"": HELPFUL}, {}, "verdicts[0].memory_id"),
+        ({"a": context.JUDGEMENT_UNSPECIFIED}, {}, "verdicts[0].judgement"),
+        ({"a": 77}, {}, "verdicts[0].judgement"),
+        ({"a\x00b": HELPFUL}, {}, "verdicts[0].memory_id"),
+        ({"a": HELPFUL}, {"request_id": "no uuid"}, "request_id"),
+        ({"a": HELPFUL}, {"note": "n" * 4097}, "note"),
+    ],
+)
+def test_bad_feedback_is_refused_by_the_fields_name(
+    service: Stubs, harbour: str, verdicts: dict[str, Any], fields: dict[str, Any], named: str
+) -> None:
+    """S1-17."""
+    refusal = refused(service, harbour, verdicts, **fields)
+    assert (refusal.code, set(refusal.violations)) == (grpc.StatusCode.INVALID_ARGUMENT, {named})
+
+
+def test_a_memory_has_one_verdict(service: Stubs, harbour: str) -> None:
+    """S1-17."""
+    twice = [context.FeedbackVerdict(memory_id="a", judgement=judgement) for judgement in (HELPFUL, WRONG)]
+    assert set(failure(service.context.Feedback, project=harbour, verdicts=twice).violations) == {
+        "verdicts[1].memory_id"
+    }
+
+
+def test_feedback_on_an_unknown_project_is_not_found_and_makes_none(service: Stubs) -> None:
+    """S1-17."""
+    assert refused(service, "nobody's", {"a": HELPFUL}).code is grpc.StatusCode.NOT_FOUND
+    with pytest.raises(grpc.RpcError):
+        counts(service, "nobody's")

@@ -7,13 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from google.protobuf import field_mask_pb2
+import pytest
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import memory_service_pb2 as memory
-from tests.service.calls import learn
+from tests.service.calls import edit, learn
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.timed
 
 CREATED, UPDATED = memory.MEMORY_EVENT_TYPE_CREATED, memory.MEMORY_EVENT_TYPE_UPDATED
 DELETED = memory.MEMORY_EVENT_TYPE_DELETED
@@ -22,9 +24,7 @@ DELETED = memory.MEMORY_EVENT_TYPE_DELETED
 @contextmanager
 def watching(service: Stubs, project: str, **asked: Any) -> Iterator[Iterator[memory.WatchMemoriesResponse]]:
     """The messages of a watch after its start."""
-    call = service.memory.WatchMemories(
-        memory.WatchMemoriesRequest(project=project, allow_missing=True, **asked), timeout=60
-    )
+    call = service.memory.WatchMemories(project=project, allow_missing=True, **asked, timeout=60)
     try:
         assert next(call).WhichOneof("news") == "start"
         yield call
@@ -36,14 +36,8 @@ def told(news: memory.WatchMemoriesResponse) -> list[tuple[int, str]]:
     return [(event.change, event.id) for event in news.events.events]
 
 
-def edit(service: Stubs, project: str, changed: pb.Memory, *paths: str) -> int:
-    mask = field_mask_pb2.FieldMask(paths=paths)
-    request = memory.UpdateMemoryRequest(project=project, memory=changed, update_mask=mask)
-    return service.memory.UpdateMemory(request).seq
-
-
 def remove(service: Stubs, project: str, *ids: str) -> int:
-    return service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=ids)).seq
+    return service.memory.DeleteMemories(project=project, ids=ids).seq
 
 
 def test_a_note_added_in_the_garden_is_told_at_once(service: Stubs, project: str) -> None:
@@ -53,11 +47,7 @@ def test_a_note_added_in_the_garden_is_told_at_once(service: Stubs, project: str
         first = next(news)
         assert (told(first), first.seq) == ([(CREATED, "a")], seq)
         seen = first.events.events[0].memory
-        assert (seen.origin, seen.emotion_label, seen.title) == (
-            pb.ORIGIN_MANUAL,
-            "joy",
-            "潮汐木的心材，退潮时发光",
-        )
+        assert (seen.origin, seen.emotion_label, seen.title) == (pb.ORIGIN_MANUAL, "joy", "潮汐木的心材，退潮时发光")
         assert not seen.text
 
 
@@ -148,7 +138,7 @@ def test_watchers_of_concurrent_writers_end_with_what_is_there(service: Stubs, p
         mirrors = [pool.submit(mirrored) for _ in range(3)]
         list(pool.map(write, range(4)))
         learn(service, project, note("last", id="last"))
-        listed = service.memory.ListMemories(memory.ListMemoriesRequest(project=project, view=pb.MEMORY_VIEW_FULL))
+        listed = service.memory.ListMemories(project=project, view=pb.MEMORY_VIEW_FULL)
         expected = {one.id: one.content for one in listed.memories}
         for mirror in mirrors:
             assert mirror.result(60) == expected

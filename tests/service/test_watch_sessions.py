@@ -12,17 +12,17 @@ from typing import Any
 import grpc
 import pytest
 
-from hummock_client.v1 import session_service_pb2 as pb
+from tests.service.calls import failure
 from tests.service.conversing import append, create, learn_turn, texts
 from tests.service.running import Stubs, connected, in_process
+
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 
 @contextmanager
 def watching(service: Stubs, project: str, session_id: str, **fields: Any) -> Iterator[Iterator[list[str]]]:
     """The texts of each reply; hung up at exit."""
-    stream = service.session.WatchMessages(
-        pb.WatchMessagesRequest(project=project, session_id=session_id, **fields), timeout=30
-    )
+    stream = service.session.WatchMessages(project=project, session_id=session_id, **fields, timeout=30)
     try:
         yield (texts(reply.messages) for reply in stream)
     finally:
@@ -82,10 +82,8 @@ def test_a_watch_ends_when_its_session_is_deleted(service: Stubs, project: str) 
     create(service, project, "s")
     with watching(service, project, "s") as replies:
         assert next(replies) == []
-        service.session.DeleteSession(pb.DeleteSessionRequest(project=project, id="s"))
-        with pytest.raises(grpc.RpcError) as caught:
-            next(replies)
-    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+        service.session.DeleteSession(project=project, id="s")
+        assert failure(next, replies).code is grpc.StatusCode.NOT_FOUND
 
 
 def test_messages_of_several_writers_come_each_once_and_in_order(service: Stubs, project: str) -> None:
@@ -94,7 +92,7 @@ def test_messages_of_several_writers_come_each_once_and_in_order(service: Stubs,
     with watching(service, project, "s") as replies, ThreadPoolExecutor(4) as writers:
         list(writers.map(lambda number: append(service, project, "s", str(number)), range(24)))
         seen = list(islice((text for reply in replies for text in reply), 24))
-    listed = service.session.ListMessages(pb.ListMessagesRequest(project=project, session_id="s", page_size=100))
+    listed = service.session.ListMessages(project=project, session_id="s", page_size=100)
     assert seen == texts(listed.messages)
     assert sorted(seen, key=int) == [str(number) for number in range(24)]
 

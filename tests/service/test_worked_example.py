@@ -1,8 +1,4 @@
-"""The first document's example from the sentence to the system prompt, through the wire.
-
-The language model is a stub that says the document's intent (1.1-15: 计算逻辑 is not in the sentence), and the reranker
-gives the document's scores (S0-29). All else is real: the server, the store, the model, the indexer, the sample.
-"""
+"""The worked example of the first document over the bilingual sample, with a language model and without."""
 
 from __future__ import annotations
 
@@ -16,13 +12,16 @@ import pytest
 from hummock.ports.models import Pair
 from hummock.wiring import parts
 from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
 from hummock_client.v1 import settings_pb2
 from hummock_tools.demo import load_sample, sample_input, sample_repository
-from hummock_tools.indexing.sync import sync
+from hummock_tools.indexing.sync import SyncReport, sync
 from tests.llm.stub import stub_server
-from tests.service.calls import await_vectors, learn
-from tests.service.running import in_thread, settings
+from tests.service.calls import ask, await_vectors, learn, stages
+from tests.service.running import Stubs, in_thread, settings
+
+pytestmark = [pytest.mark.timed, pytest.mark.storeless]
 
 PROJECT = "loan"
 SENTENCE = "增加先本后息的还款方式"
@@ -103,16 +102,12 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
             learn(service, PROJECT, *map(sample_input, documents))
             await_vectors(service, PROJECT)
             question = recall.RecallRequest(
-                project=PROJECT,
-                query_text=SENTENCE,
-                preset=recall.PRESET_CODE,
-                intent_mode=recall.INTENT_MODE_LLM,
+                project=PROJECT, query_text=SENTENCE, preset=recall.PRESET_CODE, intent_mode=recall.INTENT_MODE_LLM
             )
             to_the_letter = settings_pb2.SectionQuotas(text_characters=500)
-            request = context.RenderRequest(project=PROJECT, recall=question, prompt=PERSONA, quotas=to_the_letter)
             yield Example(
                 recalled=service.context.Recall(question),
-                rendered=service.context.Render(request),
+                rendered=service.context.Render(project=PROJECT, recall=question, prompt=PERSONA, quotas=to_the_letter),
                 asked=list(stub.asked),
                 queries=reranker.queries,
                 root=str(root.resolve()),
@@ -189,3 +184,120 @@ def test_step_4_the_section_is_the_documents(example: Example) -> None:
 def test_step_5_the_system_prompt_is_the_original_and_the_section_behind_a_line(example: Example) -> None:
     """S0-02, S0-26, S0-27, S0-28, S0-30."""
     assert example.system == f"{PERSONA}\n\n---\n\n{example.rendered.text}"
+
+
+UNAIDED = "repayment"
+"""The project of a service without a language model."""
+
+
+@pytest.fixture(scope="module")
+def repayment(service: Stubs) -> Stubs:
+    sample = load_sample()
+    learn(service, UNAIDED, *(sample_input(memory) for memory in sample.memories))
+    report = index(service)
+    assert not report.failures
+    return service
+
+
+def index(service: Stubs) -> SyncReport:
+    with sample_repository() as root:
+        return sync(
+            root,
+            project=UNAIDED,
+            channel=service.channel,
+            on_progress=lambda progress: None,
+            on_skip=lambda path, reason: None,
+        )
+
+
+@pytest.fixture(scope="module")
+def recalled(repayment: Stubs) -> recall.RecallResponse:
+    await_vectors(repayment, UNAIDED)
+    return ask(repayment, UNAIDED, SENTENCE, preset=recall.PRESET_CODE)
+
+
+def test_the_repayment_records_come_first(recalled: recall.RecallResponse) -> None:
+    """S0-01, S0-02, S0-05, S0-15, S0-29."""
+    first_four = [hit.memory.learning_record.question for hit in recalled.hits[:4]]
+    assert "还款方式有哪些类型？" in first_four
+    assert sum("还" in question or "息" in question for question in first_four) >= 3
+
+
+def test_a_hit_is_the_whole_record_and_its_score(recalled: recall.RecallResponse) -> None:
+    """S0-07, S0-16, S0-17, S0-18."""
+    records = [hit for hit in recalled.hits if hit.memory.kind == pb.MEMORY_KIND_LEARNING_RECORD]
+    assert 0 < records[0].score <= 1
+    for hit in records:
+        assert hit.memory.learning_record.question
+        assert hit.memory.learning_record.answer
+        assert hit.memory.create_time.seconds > 0
+    assert any(hit.memory.learning_record.source_files for hit in records)
+    domain, code = recalled.domains[0].memory.domain_knowledge, recalled.code_fragments[0].memory
+    assert domain.summary
+    assert domain.key_files
+    assert code.code_fragment.path
+    assert code.content
+
+
+def test_the_domain_is_found_by_its_name(recalled: recall.RecallResponse) -> None:
+    """S0-10, S0-04."""
+    assert recalled.domains[0].memory.domain_knowledge.domain == "还款"
+    assert recall.RECALL_PATH_DOMAIN in recalled.domains[0].paths
+    assert "还款" in recalled.intent.domains
+
+
+def test_the_java_files_of_the_domain_are_recalled(recalled: recall.RecallResponse) -> None:
+    """S0-08, S0-29."""
+    files = {hit.memory.code_fragment.path.rsplit("/", 1)[-1] for hit in recalled.code_fragments}
+    assert {"RepaymentService.java", "RepaymentType.java", "RepaymentCalculator.java"} <= files
+
+
+def test_the_receipt_says_what_ran(recalled: recall.RecallResponse) -> None:
+    """S0-12."""
+    assert stages(recalled.receipt) == ["intent", "embed", "gather", "late_interaction", "fuse", "diversify", "load"]
+    assert {group.group for group in recalled.receipt.groups} == {
+        recall.HIT_GROUP_DOMAINS,
+        recall.HIT_GROUP_CODE,
+        recall.HIT_GROUP_MAIN,
+    }
+    assert not recalled.degraded
+
+
+def test_the_section_has_the_documents_shape(repayment: Stubs) -> None:
+    """S0-20, S0-21, S0-22, S0-23, S0-24, S0-26, S0-30."""
+    rendered = repayment.context.Render(
+        project=UNAIDED, recall=recall.RecallRequest(query_text=SENTENCE, preset=recall.PRESET_CODE)
+    )
+    lines = rendered.text.splitlines()
+    headings = [line for line in lines if line.startswith("## ")]
+    assert headings[:3] == ["## 项目背景", "## 相关领域知识", "## 相关学习记录 (后台已学到的知识)"]
+    assert "## 相关代码片段" in headings
+    assert "- 技术栈: Spring Boot, MyBatis, MySQL" in lines
+    assert "### 还款" in lines
+    assert any(line.startswith("### 知识 1 (相关度: ") for line in lines)
+    assert any(line.startswith("涉及文件: ") and "RepaymentType.java" in line for line in lines)
+    assert rendered.token_count <= rendered.budget_tokens == 4000
+    assert rendered.intent.domains
+
+
+def test_indexing_again_sends_nothing(repayment: Stubs) -> None:
+    report = index(repayment)
+    assert (report.sent, report.deleted) == (0, 0)
+    assert report.unchanged > 0
+
+
+def test_an_english_question_finds_english_among_chinese(repayment: Stubs) -> None:
+    hits = ask(repayment, UNAIDED, "How does the list API paginate?", preset=recall.PRESET_CODE).hits
+    assert hits[0].memory.id == "learned/pagination"
+
+
+def test_search_lists_code_and_knowledge_together(repayment: Stubs) -> None:
+    """S1-02, S1-08, S1-11, S1-14, S1-22."""
+    found = repayment.context.Search(project=UNAIDED, query_text="还款方式 添加 流程", top_k=10)
+    assert {context.SearchScope.Name(result.scope) for result in found.results} == {
+        "SEARCH_SCOPE_CODE",
+        "SEARCH_SCOPE_KNOWLEDGE",
+    }
+    scores = [result.score for result in found.results]
+    assert scores == sorted(scores, reverse=True)
+    assert found.text.startswith("1. [")
