@@ -15,6 +15,8 @@ from hummock.rpc.server import Access
 from tests.rpc.edge import edge
 from tests.rpc.test_interceptor import token_of
 
+pytestmark = pytest.mark.timed
+
 _SETTINGS, _HEADERS, _DATA, _RST_STREAM, _GOAWAY = 4, 1, 0, 3, 7
 _END_STREAM, _END_HEADERS, _ACK = 1, 4, 1
 ODD_BYTES = (*range(0x20), 0x7F, 0x80, 0x85, 0xA0, 0xFF)

@@ -145,6 +145,7 @@ def test_a_repeat_has_the_first_receipt_and_no_effect(service: Stubs, lived_in: 
     assert "new" in memory_ids(service, lived_in)
 
 
+@pytest.mark.timed
 def test_who_watches_is_told(service: Stubs, lived_in: str) -> None:
     stream = service.memory.WatchMemories(project=lived_in)
     next(stream)

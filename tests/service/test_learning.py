@@ -87,6 +87,7 @@ def test_content_seq_stays_while_nothing_changes(service: Stubs, project: str) -
     assert after.seq == before.seq + 1
 
 
+@pytest.mark.timed
 def test_one_request_id_has_one_effect_however_often_it_comes(service: Stubs, project: str) -> None:
     request_id = str(uuid.UUID(int=7))
     with ThreadPoolExecutor(16) as pool:
@@ -103,6 +104,7 @@ def test_a_request_id_with_another_request_is_an_error(service: Stubs, project: 
     assert failure(learn, service, project, note("two"), request_id=request_id).code is grpc.StatusCode.ALREADY_EXISTS
 
 
+@pytest.mark.timed
 def test_many_writers_of_one_text_make_one_memory(service: Stubs, project: str) -> None:
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(lambda _: learn(service, project, note("the same")).results[0], range(64)))
@@ -279,6 +281,7 @@ def test_no_prompt_holds_what_was_replaced(service: Stubs, project: str) -> None
     assert (error.reason, error.metadata["field"]) == ("INVALID_REQUEST", "recall.include_superseded")
 
 
+@pytest.mark.timed
 def test_what_moved_to_another_project_replaces_there(service: Stubs, project: str) -> None:
     """S1-06, S1-07."""
     learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))

@@ -13,7 +13,7 @@ from tests.service.inputs import note
 from tests.service.running import Stubs
 
 PROJECT = "long-memories"
-LONG_BYTES = 100_000
+LONG_BYTES = 200_000
 NEEDLES = {
     "first": "The lighthouse keeper wrote that the northern lamp burns whale oil.",
     "middle": "潮汐木芯只在满月的夜里从退潮的礁石上采下来。",

@@ -60,6 +60,7 @@ def test_it_is_no_text(service: Stubs, lamps: str) -> None:
     assert "prod" not in rendered.text
 
 
+@pytest.mark.timed
 def test_an_edit_replaces_all_of_it_and_leaves_the_rest(service: Stubs, lamps: str) -> None:
     with watching(service, lamps, filter=pb.MemoryFilter(metadata={"env": "prod"})) as news:
         edit(service, lamps, pb.Memory(id="two", metadata={"env": "prod"}), "metadata")

@@ -131,6 +131,7 @@ def test_the_sentence_just_asked_is_never_recalled_when_learnt_as_user_input(ser
     assert ask(service, project, SENTENCE).receipt.groups[0].echo == 1
 
 
+@pytest.mark.timed
 def test_a_sentence_said_longer_ago_than_the_echo_window_is_recalled(service: Stubs, project: str) -> None:
     """S4-27, 1.1-2: three seconds as an option."""
     learn(service, project, note(SENTENCE, origin=pb.ORIGIN_USER_INPUT))
