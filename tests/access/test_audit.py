@@ -32,13 +32,9 @@ def test_lines_have_numbers_times_and_the_hash_of_the_one_before(tmp_path: Path)
     written(tmp_path, 2).close()
     first, second = map(json.loads, lines(tmp_path))
     assert first == {
-        "n": 1,
-        "time": "1970-01-01T00:00:00+00:00",
-        "who": "ci",
-        "method": "Learn",
-        "ids": ["世界.0"],
+        "n": 1, "time": "1970-01-01T00:00:00+00:00", "who": "ci", "method": "Learn", "ids": ["世界.0"],
         "before": NO_LINE,
-    }
+    }  # fmt: skip
     assert (second["n"], second["before"]) == (2, hash_of(lines(tmp_path)[0]))
     assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o600
 

@@ -85,18 +85,20 @@ def test_a_name_is_free_again_when_its_token_was_revoked(tmp_path: Path) -> None
     assert [each.state(7.0) for each in file.read()] == ["revoked", "revoked"]
 
 
-@pytest.mark.parametrize(("name", "said"), [("", "name"), ("a b", "name"), ("x" * 65, "name"), ("../x", "name")])
-def test_what_is_no_name_of_a_token_is_refused(tmp_path: Path, name: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "scopes", "expires_s", "said"),
+    [
+        *((name, READ_SHOP, None, "name") for name in ("", "a b", "x" * 65, "../x")),
+        ("a", [], None, "scope"),
+        ("a", READ_SHOP, 1.0, "expired already"),
+    ],
+)
+def test_a_token_needs_a_name_a_scope_and_a_future(
+    tmp_path: Path, name: str, scopes: list[Scope], expires_s: float | None, said: str
+) -> None:
     with pytest.raises(TokenRefused, match=said):
-        TokenFile(tmp_path).create(name, READ_SHOP, now_s=1.0)
+        TokenFile(tmp_path).create(name, scopes, now_s=1.0, expires_s=expires_s)
     assert not TokenFile(tmp_path).path.exists()
-
-
-def test_a_token_needs_a_scope_and_a_future(tmp_path: Path) -> None:
-    with pytest.raises(TokenRefused, match="scope"):
-        TokenFile(tmp_path).create("a", [], now_s=1.0)
-    with pytest.raises(TokenRefused, match="expired already"):
-        TokenFile(tmp_path).create("a", READ_SHOP, now_s=1.0, expires_s=1.0)
 
 
 def test_of_many_that_are_made_at_once_none_is_lost(tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_what_is_no_token_is_unknown(tmp_path: Path) -> None:
         (Exposure.NETWORK, False, False, False),
     ],
 )
-def test_where_a_token_is_asked_for(
+def test_where_tokens_count(
     tmp_path: Path, exposure: Exposure, over_http: bool, without: bool, with_tokens: bool
 ) -> None:
     authenticator = Authenticator(tmp_path, exposure)
@@ -243,11 +245,6 @@ def test_the_file_is_json_that_people_can_read(tmp_path: Path) -> None:
     made, _ = TokenFile(tmp_path).create("ci", [Scope.parse("店-*:learn")], now_s=0.0, expires_s=86400.0)
     (kept,) = json.loads(TokenFile(tmp_path).path.read_text(encoding="utf-8"))["tokens"]
     assert kept == {
-        "id": made.id,
-        "name": "ci",
-        "sha256": made.digest,
-        "scopes": ["店-*:learn"],
-        "created": "1970-01-01T00:00:00+00:00",
-        "expires": "1970-01-02T00:00:00+00:00",
-        "revoked": None,
-    }
+        "id": made.id, "name": "ci", "sha256": made.digest, "scopes": ["店-*:learn"],
+        "created": "1970-01-01T00:00:00+00:00", "expires": "1970-01-02T00:00:00+00:00", "revoked": None,
+    }  # fmt: skip

@@ -16,20 +16,15 @@ SCORES = st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0]), max_size=40)
 
 
 @given(SCORES, st.integers(0, 12))
-def test_the_exact_answer_holds_the_largest_scores_and_ties_go_to_the_smaller_place(
-    scores: list[float], k: int
-) -> None:
+def test_the_exact_answer_holds_the_largest_scores_and_ties_go_to_the_first(scores: list[float], k: int) -> None:
     found = nearest_exactly(np.array(scores, np.float32), k).tolist()
-
     assert found == sorted(range(len(scores)), key=lambda place: (-scores[place], place))[:k]
 
 
 def test_filters_that_few_pass_come_with_the_number_that_pass() -> None:
     narrow = np.array([1, 1, 1, 0, 0], np.bool_)
     tagged = {"narrow": narrow, "a": narrow, "b": ~narrow, "c": np.array([0, 1, 1, 1, 1], np.bool_)}
-
     found = dict(scarce(tagged, most=1))
-
     assert found == {("narrow", "a", "b"): 0, ("narrow", "b", "c"): 0}
 
 
@@ -39,11 +34,9 @@ def test_the_peers_choice_is_maximal_marginal_relevance(seed: int, count: int) -
     vectors = random.standard_normal((count + 1, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     query, candidates = vectors[0], vectors[1:]
-
     chosen, _ = reference.mmr(
         candidates, np.zeros(count, np.uint64), np.arange(count), candidates @ query, 0.7, 1.0, 2.0, HITS, NO_CAP
     )
-
     assert different(query, candidates) == chosen.tolist()
 
 

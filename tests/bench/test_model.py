@@ -24,7 +24,6 @@ def place(models_dir: Path, name: str) -> None:
 
 def test_the_default_is_two_models_where_both_are_there_else_one(tmp_path: Path) -> None:
     assert model.default_model(tmp_path) is None
-
     for name, default in (
         ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2"),
         ("bge-small-zh-v1.5", "bge-small-zh-v1.5+all-MiniLM-L6-v2"),
@@ -42,9 +41,7 @@ def test_each_language_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(model, "_CALLS", 4)
     tiny = models.build_tiny(tmp_path / "models")
     monkeypatch.setattr(model, "default_model", lambda _: tiny)
-
     found = model.measure(Options(stores=Stores(directory=tmp_path), models_dir=tmp_path / "models", queries=4))
-
     assert [row.row for row in found.rows] == [13, 13]
     for row, language in zip(found.rows, ("Chinese", "English"), strict=True):
         assert f"16 tokens of {language} text embedded by {tiny.name}" in row.what
@@ -63,12 +60,9 @@ def tiny(models_dir: Path) -> ModelDescription:
 @pytest.fixture(scope="module")
 def pair(tiny: ModelDescription) -> PairDescription:
     return PairDescription(
-        first=replace(tiny, query_prefix="检索："),
-        second=replace(tiny, max_tokens=32),
-        first_weight_latin=0.2,
-        first_weight_han=1.0,
-        calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.9),
-    )
+        first=replace(tiny, query_prefix="检索："), second=replace(tiny, max_tokens=32), first_weight_latin=0.2,
+        first_weight_han=1.0, calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.9),
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -88,7 +82,6 @@ def test_of_a_stored_text_each_of_a_pair_infers_what_the_service_has_it_read(
     pair: PairDescription, models_dir: Path, inferred: list[str]
 ) -> None:
     ModelAlone(pair, models_dir).run_document(["repayment", "by month", "按月 by month"])
-
     both = "按月 by month"
     assert inferred == ["repayment, at most 192 tokens", "repayment", "by month", both, both]
 
@@ -100,20 +93,16 @@ def test_a_query_is_inferred_by_the_models_that_the_service_asks(
     pair: PairDescription, models_dir: Path, inferred: list[str], query: str, texts: list[str]
 ) -> None:
     ModelAlone(pair, models_dir).run_query(query)
-
     assert inferred == texts
 
 
 def test_a_text_is_cut_to_as_many_tokens_as_asked_for(tiny: ModelDescription, models_dir: Path) -> None:
     alone = ModelAlone(tiny, models_dir)
-
     assert alone.cut("先本后息是什么", 4) == "先本后息"
     assert alone.cut("先本", 4) is None
 
 
-def test_the_space_of_one_model_and_of_two_is_the_one_the_service_has(
-    tiny: ModelDescription, pair: PairDescription, models_dir: Path
-) -> None:
+def test_the_space_is_the_services(tiny: ModelDescription, pair: PairDescription, models_dir: Path) -> None:
     for each in (tiny, pair):
         embedder = models.open_embedder(each, models_dir, slots=1)
         assert space_id_of(each) == embedder.space.id

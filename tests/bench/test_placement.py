@@ -15,7 +15,6 @@ SMALL = ["--projects", "500", "--memories", "2e6", "--most", "5e4", "--budget", 
 
 def test_equal_settings_give_equal_reports_and_another_seed_another() -> None:
     first = list(report(parsed(SMALL)))
-
     assert list(report(parsed(SMALL))) == first
     assert list(report(parsed([*SMALL, "--seed", "2"]))) != first
 
@@ -25,7 +24,6 @@ def test_nothing_is_lost_wherever_it_is_placed(count: int, skew: float, nodes: i
     projects = Projects.zipf(count, memories=count * 100.0, most=2000, skew=skew)
     placed = by_hash(np.random.default_rng(seed), count, 4 * nodes, nodes)
     moved = apart(placed, projects.calls, nodes, min(isolated, count))
-
     assert projects.memories.sum() == pytest.approx(count * 100)
     assert projects.memories.max() <= 2000
     assert projects.calls.sum() == pytest.approx(1)
@@ -43,7 +41,6 @@ def test_no_project_is_larger_than_one_may_be_and_too_many_memories_are_refused(
 def test_what_fits_is_all_found_however_calls_are_routed(services: int, spread: int, seed: int) -> None:
     projects = Projects.zipf(50, memories=5000, most=1000, skew=1)
     homes = by_hash(np.random.default_rng(seed), 50, services, services)
-
     assert routed(projects, services, 5000.0 * VIEW_BYTES, homes, spread).found == pytest.approx(1)
     assert 1 <= routed(projects, services, 100.0 * VIEW_BYTES, homes, spread).busiest <= services + 1e-9
     assert routed(projects, services, 1.0, homes, spread).found < 0.5

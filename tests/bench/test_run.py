@@ -64,9 +64,7 @@ def written(results: Path) -> dict[str, Any]:
 )
 def test_a_part_that_fails_takes_no_other_with_it(options: Options, tmp_path: Path, failure: Exception) -> None:
     parts = {"recall": part("recall", 0.5), "load": failing(failure), "exact": part("exact", 0.5)}
-
     assert not run(parts, options, tmp_path, "latest")
-
     values = written(tmp_path)
     assert [row["part"] for row in values["rows"]] == ["recall", "exact"]
     (line,) = values["parts"]["load"]["skipped"]
@@ -82,7 +80,6 @@ def test_what_was_found_is_written_before_the_next_part_begins(options: Options,
         return Findings(part="load")
 
     assert run({"recall": part("recall", 0.5), "load": reading}, options, tmp_path, "latest")
-
     assert found == [["recall"]]
 
 
@@ -92,9 +89,7 @@ def test_parts_that_do_not_run_keep_their_rows_and_their_commit(options: Options
     for each in values["parts"].values():
         each["machine"]["commit"] = "c0ffee"
     (tmp_path / "latest.json").write_text(json.dumps(values), encoding="utf-8")
-
     run({"load": part("load", 0.75)}, options, tmp_path, "latest")
-
     rows = {row["part"]: row for row in written(tmp_path)["rows"]}
     assert (rows["recall"]["value"], rows["recall"]["commit"]) == (0.5, "c0ffee")
     assert rows["load"]["value"] == 0.75
@@ -104,7 +99,6 @@ def test_parts_that_do_not_run_keep_their_rows_and_their_commit(options: Options
 def test_parts_stand_in_the_order_of_the_benches_whenever_they_ran(options: Options, tmp_path: Path) -> None:
     for name in ("many", "recall", "load"):
         run({name: part(name, 0.5)}, options, tmp_path, "latest")
-
     assert list(written(tmp_path)["parts"]) == ["recall", "load", "many"]
 
 
@@ -114,18 +108,14 @@ def test_without_a_compiler_many_clients_are_skipped_aloud(
 ) -> None:
     monkeypatch.setenv("PATH", str(options.models_dir))
     monkeypatch.delenv("CC", raising=False)
-
     found = measure(options)
-
     assert not found.rows
     assert [skipped.partition(":")[0].partition(", 16 clients over")[0] for skipped in found.skipped] == [line]
 
 
 def test_every_form_of_render_has_its_row(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(render, "_TURNS", 2)
-
     found = EVERY["render"](options)
-
     assert {row.row for row in found.rows} == {15}
     assert [row.target for row in found.rows] == ["guide ≤ 2"] * len(RenderForm)
     assert found.skipped == (f"row 15, counting exactly: there is no tokenizer.json in {options.models_dir}",)

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
-from bench import load, recall
+from bench import load, postgresql, recall
 from bench.asking import RECALL, caller, recall_requests
 from bench.command import Options
 from bench.generator import Generator, NoCompiler
+from bench.postgresql import Sizes, measure_at
 from bench.service import BenchFailed
 from bench.stores import Filled, Setting, Stores
 from hummock_client.v1 import recall_pb2
+from tests.postgresql.programs import ProgramsMissing
 
 pytestmark = pytest.mark.long
 
@@ -30,14 +33,12 @@ def filled(stores: Stores) -> Filled:
 
 def test_a_setting_is_learnt_once(stores: Stores, filled: Filled) -> None:
     again = stores.filled(TINY)
-
     assert (filled.reused, again.reused) == (False, True)
     assert again.bench.data_dir == filled.bench.data_dir
 
 
 def test_vectors_and_tags_are_those_of_the_corpus(filled: Filled) -> None:
     vectors, tagged = filled.vectors(), filled.tagged()
-
     for place in (0, 7, 239):
         memory = filled.corpus.memory(place)
         assert (vectors[place] == np.frombuffer(memory.vector.values, "<f4")).all()
@@ -46,7 +47,6 @@ def test_vectors_and_tags_are_those_of_the_corpus(filled: Filled) -> None:
 
 def test_shares_of_tags_are_about_what_their_names_say(filled: Filled) -> None:
     tagged = filled.tagged()
-
     assert 0.15 < tagged["quarter"].mean() < 0.35
     assert 0.65 < tagged["most"].mean() < 0.85
     assert tagged["narrow"].mean() < 0.06
@@ -54,18 +54,13 @@ def test_shares_of_tags_are_about_what_their_names_say(filled: Filled) -> None:
 
 def test_no_two_requests_are_alike(filled: Filled) -> None:
     messages = [request.SerializeToString() for request in recall_requests(filled.corpus, range(300), "quarter")]
-
     assert len(set(messages)) == 300
 
 
-def test_one_client_gives_the_rows_of_the_table(
-    stores: Stores, filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_client_gives_the_tables_rows(stores: Stores, filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall, "A", TINY)
     monkeypatch.setattr(recall, "run_peer", lambda *_: "not installed")
-
     found = recall.measure(Options(stores=stores, models_dir=Path("/nowhere"), queries=20))
-
     assert [row.row for row in found.rows] == [1, 5]
     assert found.skipped == ("rows 1 and 2 beside their peer: not installed",)
 
@@ -75,7 +70,6 @@ def test_recalls_answer_with_hits_that_pass_the_filter(filled: Filled) -> None:
     (request,) = recall_requests(filled.corpus, [4], "quarter")
     with filled.bench.serving() as service:
         reply = recall_pb2.RecallResponse.FromString(caller(service.channel, RECALL)(request.SerializeToString()))
-
     assert reply.hits
     for hit in reply.hits:
         place = int(hit.memory.id.rpartition("/")[2])
@@ -95,7 +89,6 @@ def test_recalls_of_many_clients_are_looked_at(filled: Filled, generator: Genera
     messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(32), "quarter")]
     with filled.bench.serving() as service:
         served = load.served(service, generator, messages, 2, None)
-
         replies = [recall_pb2.RecallResponse.FromString(reply) for reply in served.load.replies]
         assert [bool(reply.hits) for reply in replies] == [True, True]
         with pytest.raises(BenchFailed, match="cached True"):
@@ -106,3 +99,34 @@ def test_recalls_of_many_clients_that_find_nothing_fail_aloud(filled: Filled, ge
     messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(4), "of no memory")]
     with filled.bench.serving() as service, pytest.raises(BenchFailed, match="0 hits"):
         load.served(service, generator, messages, 2, None)
+
+
+# The part that compares both stores, at a size at which nothing of what it finds means anything.
+
+
+SMALL = Sizes(
+    several=Setting(name="several", memories=256, projects=2), one=Setting(name="one", memories=128, projects=1),
+    warm_up=4, recalls=6, learns=4, calls=32, take_overs=1,
+)  # fmt: skip
+
+
+def options_in(directory: Path) -> Options:
+    return Options(stores=Stores(directory=directory), models_dir=directory, queries=1)
+
+
+def test_both_stores_are_asked_the_same_and_each_row_is_found(programs: Path, directory: Path) -> None:
+    directory.chmod(0o755)
+    found = measure_at(options_in(directory), SMALL)
+    assert [row.row for row in found.rows] == [32, 33, 34, 35]
+    assert all(row.value > 0 for row in found.rows)
+    assert found.skipped == ()
+
+
+def test_without_postgresql_the_rows_are_skipped_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(directory: Path) -> NoReturn:
+        raise ProgramsMissing("there is none")
+
+    monkeypatch.setattr(postgresql, "running_node", missing)
+    found = measure_at(options_in(tmp_path), SMALL)
+    assert found.rows == ()
+    assert found.skipped == ("rows 32 to 35, the store over PostgreSQL: there is none",)

@@ -46,16 +46,12 @@ def write(folder: Path) -> Path:
 def _conversation(folder: Path, language: str) -> None:
     turns = [
         {
-            "_id": f"{user}.{place}",
-            "user": user,
-            "day": "2023-05-02",
-            "position": place,
-            "query": said,
+            "_id": f"{user}.{place}", "user": user, "day": "2023-05-02", "position": place, "query": said,
             "response": "Oh.",
         }
         for user in ("u00", "u01")
         for place, said in enumerate(("I baked bread.", "I sailed to the lighthouse."))
-    ]
+    ]  # fmt: skip
     asked = [{"_id": f"{user}-q", "user": user, "text": "What did I bake?"} for user in ("u00", "u01")]
     _lines(folder / f"corpus.{language}.jsonl", turns)
     _lines(folder / f"queries.{language}.jsonl", asked)

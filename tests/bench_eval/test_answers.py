@@ -59,9 +59,7 @@ def test_the_answers_are_kept_question_by_question(first_run: tuple[list[str], l
     assert all(set(each["paths"]) == set(RecallPath) for each in kept)
 
 
-def test_a_kept_store_is_used_again_aloud(
-    first_run: tuple[list[str], list[Answer], str], place: Place, corpus: Corpus
-) -> None:
+def test_a_kept_store_is_reused(first_run: tuple[list[str], list[Answer], str], place: Place, corpus: Corpus) -> None:
     said: list[str] = []
     with serving(place, corpus, said.append) as service:
         again = list(answers(service.channel, corpus.slices[1], said.append))
@@ -69,7 +67,7 @@ def test_a_kept_store_is_used_again_aloud(
     assert again == first_run[1]
 
 
-def test_a_store_of_another_space_is_learnt_again_aloud(
+def test_another_spaces_store_is_redone(
     first_run: tuple[list[str], list[Answer], str], place: Place, corpus: Corpus
 ) -> None:
     record = place.of(corpus) / "learnt.json"
@@ -86,11 +84,8 @@ def test_paths_are_chosen_in_the_request_and_nothing_else_reorders_the_hits() ->
     question = Question(id="q", project="p", text="灯塔", relevant=frozenset({"m"}))
     by_path = {path: request(question, path) for path in RecallPath}
     assert [list(by_path[path].paths) for path in RecallPath] == [
-        [recall_pb2.RECALL_PATH_VECTOR],
-        [recall_pb2.RECALL_PATH_KEYWORD],
-        [],
-        [],
-    ]
+        [recall_pb2.RECALL_PATH_VECTOR], [recall_pb2.RECALL_PATH_KEYWORD], [], [],
+    ]  # fmt: skip
     assert [by_path[path].late_interaction for path in RecallPath] == [False, False, False, True]
     assert {(each.tuning.relevance_weight, each.tuning.near_twin_bar) for each in by_path.values()} == {(1.0, 2.0)}
 
@@ -109,20 +104,12 @@ def test_the_default_model_comes_first(tmp_path: Path) -> None:
     assert installed(tmp_path) == ["bge-small-zh-v1.5", "bge-small-en-v1.5", pair]
 
 
-def test_half_a_model_and_other_folders_are_not_installed(tmp_path: Path) -> None:
+def test_half_a_model_other_folders_and_the_toy_model_are_not_installed(tmp_path: Path) -> None:
     put(tmp_path, "bge-small-zh-v1.5")
     (tmp_path / "bge-small-zh-v1.5" / "model.onnx").unlink()
     (tmp_path / "notes").mkdir()
-    assert installed(tmp_path) == []
-
-
-def test_the_toy_model_is_not_measured(tmp_path: Path) -> None:
     models.build_tiny(tmp_path)
-    assert installed(tmp_path) == []
-
-
-def test_without_a_directory_no_model_is_installed(tmp_path: Path) -> None:
-    assert installed(tmp_path / "nowhere") == []
+    assert installed(tmp_path) == installed(tmp_path / "nowhere") == []
 
 
 def test_a_user_is_asked_for_with_what_the_preset_ships() -> None:

@@ -33,18 +33,9 @@ def test_paragraphs_are_observed_or_not(tmp_path: Path) -> None:
 
 
 ROW = LearningRow(
-    model="m",
-    lesson="l",
-    slice="zh, observed",
-    queries=4,
-    before=(0.0, 0.25, 0.5),
-    after=(0.25, 0.5, 0.5),
-    interval5=(0.1, 0.9),
-    won=1,
-    lost=0,
-    emb_space="e",
-    commit="c",
-)
+    model="m", lesson="l", slice="zh, observed", queries=4, before=(0.0, 0.25, 0.5), after=(0.25, 0.5, 0.5),
+    interval5=(0.1, 0.9), won=1, lost=0, emb_space="e", commit="c",
+)  # fmt: skip
 
 
 def test_rows_are_kept_with_what_they_mean() -> None:
@@ -56,18 +47,12 @@ def test_a_model_that_is_measured_again_leaves_the_others_where_they_are(tmp_pat
     file = tmp_path / "learning.json"
     other, again = replace(ROW, model="n"), replace(ROW, lesson="another", won=2)
     keep([ROW, other], ["n", "m"], file)
-
     keep([again], ["n", "m"], file)
-
     assert from_json(json.loads(file.read_text(encoding="utf-8"))) == [other, again]
 
 
-def test_figures_of_changes_that_are_not_committed_are_refused_aloud(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_of_uncommitted_changes_are_refused_aloud(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "learning.json"
-
     keep([replace(ROW, commit="c0ffee-dirty")], ["m"], file)
-
     assert not file.exists()
     assert "not committed" in capsys.readouterr().err

@@ -22,52 +22,39 @@ from bench.eval.metrics import (
 pytestmark = pytest.mark.long
 
 HITS = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+LOG3 = 1 / math.log2(3)
 
 
 def judged(*relevant: str, hits: tuple[str, ...] = HITS) -> Judged:
     return Judged.of(hits, frozenset(relevant))
 
 
-def test_recall_asks_whether_one_relevant_memory_is_among_the_first() -> None:
-    third = judged("c", "z")
-    assert (recall(third, 1), recall(third, 3), recall(third, 10)) == (0.0, 1.0, 1.0)
-
-
-def test_all_within_asks_for_every_relevant_memory() -> None:
-    assert all_within(judged("a", "c"), 3) == 1.0
-    assert all_within(judged("a", "d"), 3) == 0.0
-    assert all_within(judged("a", "z"), 3) == 0.0
-
-
-def test_share_counts_the_relevant_memories_that_are_among_the_first() -> None:
-    assert share(judged("a", "e", "z"), 4) == pytest.approx(1 / 3)
-    assert share(judged("a", "e", "z"), 5) == pytest.approx(2 / 3)
-
-
-def test_reciprocal_rank_is_that_of_the_first_relevant_memory() -> None:
-    assert reciprocal_rank(judged("d", "b")) == 0.5
-    assert reciprocal_rank(judged("z")) == 0.0
-
-
-def test_ndcg_of_one_relevant_memory_is_the_discount_of_its_place() -> None:
-    assert ndcg(judged("a")) == 1.0
-    assert ndcg(judged("c")) == pytest.approx(1 / 2)
-    assert ndcg(judged("z")) == 0.0
-
-
-def test_ndcg_of_two_relevant_memories_is_measured_against_the_best_list() -> None:
-    best = 1 + 1 / math.log2(3)
-    assert ndcg(judged("a", "b")) == pytest.approx(1.0)
-    assert ndcg(judged("b", "d")) == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / best)
-
-
-def test_ndcg_is_one_when_more_memories_are_relevant_than_are_looked_at() -> None:
-    assert ndcg(judged(*HITS, "k", "l")) == pytest.approx(1.0)
-
-
-def test_no_hits_are_worth_nothing() -> None:
-    nothing = judged("a", hits=())
-    assert (recall(nothing, 10), reciprocal_rank(nothing), ndcg(nothing), share(nothing, 10)) == (0.0, 0.0, 0.0, 0.0)
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        # Recall asks whether one relevant memory is among the first.
+        ([recall(judged("c", "z"), k) for k in (1, 3, 10)], [0.0, 1.0, 1.0]),
+        # `all_within` asks for every relevant memory, `share` counts those among the first.
+        ([all_within(judged("a", other), 3) for other in "cdz"], [1.0, 0.0, 0.0]),
+        ([share(judged("a", "e", "z"), k) for k in (4, 5)], [1 / 3, 2 / 3]),
+        # The reciprocal rank is that of the first relevant memory.
+        ([reciprocal_rank(judged("d", "b")), reciprocal_rank(judged("z"))], [0.5, 0.0]),
+        # NDCG of one relevant memory is the discount of its place, of two it is measured against the best list.
+        ([ndcg(judged(one)) for one in "acz"], [1.0, 1 / 2, 0.0]),
+        ([ndcg(judged("a", "b")), ndcg(judged("b", "d"))], [1.0, (LOG3 + 1 / math.log2(5)) / (1 + LOG3)]),
+        # More memories are relevant than are looked at.
+        ([ndcg(judged(*HITS, "k", "l"))], [1.0]),
+        # No hits are worth nothing.
+        ([measure(judged("a", hits=())) for measure in (reciprocal_rank, ndcg)], [0.0, 0.0]),
+        ([measure(judged("a", hits=()), 10) for measure in (recall, share)], [0.0, 0.0]),
+    ],
+    ids=[
+        "recall", "all within", "share", "rank", "ndcg of one", "ndcg of two", "ndcg of many", "no hits",
+        "no hits at 10",
+    ],
+)  # fmt: skip
+def test_a_measure_is_what_its_name_says(found: list[float], expected: list[float]) -> None:
+    assert found == pytest.approx(expected)
 
 
 def test_hits_beyond_the_depth_do_not_count() -> None:
@@ -82,13 +69,9 @@ def test_every_measure_lies_between_none_and_all(hits: list[str], relevant: set[
     assert all_within(one, DEPTH) <= share(one, DEPTH) <= recall(one, DEPTH)
 
 
-def test_wilson_of_half_of_a_hundred_is_the_known_interval() -> None:
-    assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
-
-
-def test_wilson_at_the_ends_stays_inside_and_says_that_it_does_not_know() -> None:
-    assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
-    assert wilson(10, 10) == pytest.approx((0.7225, 1.0), abs=1e-4)
+def test_wilson_is_the_known_interval_and_stays_inside_at_the_ends() -> None:
+    known = [wilson(*each) for each in ((50, 100), (0, 10), (10, 10))]
+    assert known == [pytest.approx(each, abs=1e-4) for each in ((0.4038, 0.5962), (0.0, 0.2775), (0.7225, 1.0))]
     assert wilson(0, 0) == (0.0, 1.0)
 
 
@@ -106,13 +89,8 @@ def test_bootstrap_holds_the_mean_and_says_the_same_every_time() -> None:
     assert bootstrap(values) == (low, high)
 
 
-def test_bootstrap_of_equal_values_is_that_value() -> None:
-    assert bootstrap([0.5]) == (0.5, 0.5)
-    assert bootstrap([1.0] * 7) == (1.0, 1.0)
-
-
-def test_bootstrap_of_nothing_is_nothing() -> None:
-    assert bootstrap([]) == (0.0, 0.0)
+def test_bootstrap_of_equal_values_is_that_value_and_of_nothing_nothing() -> None:
+    assert [bootstrap(values) for values in ([0.5], [1.0] * 7, [])] == [(0.5, 0.5), (1.0, 1.0), (0.0, 0.0)]
 
 
 def test_what_nothing_answers_is_worth_nothing() -> None:

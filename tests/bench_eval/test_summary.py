@@ -61,14 +61,11 @@ def test_figures_of_a_path_are_those_of_its_answers() -> None:
     assert second.intervals["r1"] == pytest.approx((0.0, 0.1611), abs=1e-4)
 
 
-def test_a_joined_order_below_the_better_path_at_any_cut_is_a_miss() -> None:
+def test_a_joined_order_below_the_better_path_at_any_cut_is_a_miss_and_single_paths_are_below_nothing() -> None:
     rows = rows_of(asked(), answers(vector=1, keyword=7, fused=1, reranked=2), "c0ffee")
     assert row(rows, RecallPath.FUSED).fits
     assert row(rows, RecallPath.RERANKED).below == 1.0
     assert not row(rows, RecallPath.RERANKED).fits
-
-
-def test_single_paths_are_below_nothing() -> None:
     rows = rows_of(asked(), answers(vector=0, keyword=1, fused=1, reranked=1), "c0ffee")
     assert row(rows, RecallPath.VECTOR).below == 0.0
 
@@ -130,25 +127,12 @@ def test_the_table_says_what_was_asked_and_which_orders_miss() -> None:
 
 
 FIGURES: dict[str, Any] = {
-    "r1": 0.5,
-    "r5": 0.6,
-    "r10": 0.7,
-    "mrr": 0.55,
-    "ndcg10": 0.6,
-    "share10": 0.7,
-    "all3": 0.5,
-    "below": 0.0,
-}
+    "r1": 0.5, "r5": 0.6, "r10": 0.7, "mrr": 0.55, "ndcg10": 0.6, "share10": 0.7, "all3": 0.5, "below": 0.0,
+}  # fmt: skip
 ROW = Row(
-    set="mill",
-    slice="zh",
-    half=Half.ALL,
-    path=RecallPath.FUSED,
-    queries=40,
-    intervals={"r1": (0.4, 0.6)},
-    commit="c0ffee",
-    **FIGURES,
-)
+    set="mill", slice="zh", half=Half.ALL, path=RecallPath.FUSED, queries=40, intervals={"r1": (0.4, 0.6)},
+    commit="c0ffee", **FIGURES,
+)  # fmt: skip
 BEFORE = ModelRows(model="toy", emb_space="s", rows=(ROW,))
 
 
@@ -156,38 +140,57 @@ def answer(question: str, **ranks: int) -> Mapping[str, object]:
     return {"id": question, "paths": {path: {"ranks": [ranks[path]] if ranks.get(path) else []} for path in RecallPath}}
 
 
-def test_only_figures_that_moved_are_told() -> None:
-    after = replace(BEFORE, rows=(replace(ROW, r1=0.525, mrr=0.54),))
-    assert changed_figures([BEFORE], after) == ["mill zh fused: r1 0.500 → 0.525, mrr 0.550 → 0.540"]
+def with_row(**changes: Any) -> ModelRows:
+    return replace(BEFORE, rows=(replace(ROW, **changes),))
 
 
-def test_equal_figures_are_said_to_be_equal() -> None:
-    assert changed_figures([BEFORE], BEFORE) == ["toy: all figures as committed"]
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (BEFORE, with_row(r1=0.525, mrr=0.54), "mill zh fused: r1 0.500 → 0.525, mrr 0.550 → 0.540"),
+        (BEFORE, BEFORE, "toy: all figures as committed"),
+        # A part of the questions is not compared with all of them.
+        (BEFORE, with_row(queries=10, r1=0.9), "toy: all figures as committed"),
+        (BEFORE, replace(BEFORE, model="new"), "new: no committed run to compare with"),
+        # More noise than before.
+        (with_row(returned=0.0, none=1.0), with_row(returned=2.0, none=0.5),
+         "mill zh fused: returned 0.000 → 2.000, none 1.000 → 0.500"),
+    ],
+    ids=["moved", "equal", "a part", "never measured", "noise"],
+)  # fmt: skip
+def test_only_figures_that_moved_are_told(before: ModelRows, after: ModelRows, expected: str) -> None:
+    assert changed_figures([before], after) == [expected]
 
 
-def test_a_part_of_the_questions_is_not_compared_with_all_of_them() -> None:
-    after = replace(BEFORE, rows=(replace(ROW, queries=10, r1=0.9),))
-    assert changed_figures([BEFORE], after) == ["toy: all figures as committed"]
-
-
-def test_a_model_that_was_never_measured_has_nothing_to_compare_with() -> None:
-    assert changed_figures([BEFORE], replace(BEFORE, model="new")) == ["new: no committed run to compare with"]
-
-
-def test_questions_won_and_lost_are_named() -> None:
-    before = [answer("q1", vector=1, fused=2), answer("q2", vector=1, fused=1), answer("gone", fused=1)]
-    after = [answer("q1", vector=1, fused=1), answer("q2", vector=1), answer("new", fused=1)]
-    assert changed_answers(before, after) == ["fused: won 1 (q1); lost 1 (q2)"]
-
-
-def test_long_lists_of_questions_are_cut() -> None:
-    before = [answer(f"q{i}") for i in range(9)]
-    after = [answer(f"q{i}", keyword=1) for i in range(9)]
-    assert changed_answers(before, after) == ["keyword: won 9 (q0, q1, q2, q3, q4, …); lost none"]
-
-
-def test_without_an_earlier_run_no_question_is_won_or_lost() -> None:
-    assert changed_answers([], [answer("q1", vector=1)]) == []
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (
+            [answer("q1", vector=1, fused=2), answer("q2", vector=1, fused=1), answer("gone", fused=1)],
+            [answer("q1", vector=1, fused=1), answer("q2", vector=1), answer("new", fused=1)],
+            ["fused: won 1 (q1); lost 1 (q2)"],
+        ),
+        # Long lists of questions are cut.
+        (
+            [answer(f"q{i}") for i in range(9)],
+            [answer(f"q{i}", keyword=1) for i in range(9)],
+            ["keyword: won 9 (q0, q1, q2, q3, q4, …); lost none"],
+        ),
+        # Without an earlier run no question is won or lost.
+        ([], [answer("q1", vector=1)], []),
+        # Answers by fewer paths are compared by those that both have.
+        (
+            [{"id": "q", "paths": {"reranked": {"ranks": []}}}],
+            [answer("q", reranked=1)],
+            ["reranked: won 1 (q); lost none"],
+        ),
+    ],
+    ids=["won and lost", "cut", "no earlier run", "fewer paths"],
+)
+def test_questions_won_and_lost_are_named(
+    before: list[Mapping[str, object]], after: list[Mapping[str, object]], expected: list[str]
+) -> None:
+    assert changed_answers(before, after) == expected
 
 
 def test_the_committed_summary_is_read_and_not_the_one_in_the_folder(tmp_path: Path) -> None:
@@ -212,19 +215,14 @@ def test_the_default_model_comes_first_whenever_it_was_measured(tmp_path: Path) 
     file = tmp_path / "eval.json"
     for model in ("second", "first"):
         keep(replace(BEFORE, model=model), ["first", "second"], file)
-
     assert [each.model for each in kept(file)] == ["first", "second"]
 
 
-def test_figures_of_changes_that_are_not_committed_are_refused_aloud(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_of_uncommitted_changes_are_refused_aloud(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "eval.json"
     keep(BEFORE, ["toy"], file)
     (row,) = BEFORE.rows
-
     keep(replace(BEFORE, rows=(replace(row, slice="en"), replace(row, r1=0.9, commit="c0ffee-dirty"))), ["toy"], file)
-
     assert [(each.slice, each.r1) for each in kept(file)[0].rows] == [("zh", 0.5)]
     assert "not committed" in capsys.readouterr().err
 
@@ -270,14 +268,3 @@ def test_rows_of_an_earlier_form_are_read_and_their_counts_not_compared() -> Non
     (read,) = summary.from_json(json.loads(json.dumps(written)))
     after = replace(BEFORE, rows=(replace(ROW, all10=0.4, returned=9.0),))
     assert changed_figures([read], after) == ["toy: all figures as committed"]
-
-
-def test_more_noise_than_before_is_told() -> None:
-    quiet = replace(BEFORE, rows=(replace(ROW, returned=0.0, none=1.0),))
-    loud = replace(BEFORE, rows=(replace(ROW, returned=2.0, none=0.5),))
-    assert changed_figures([quiet], loud) == ["mill zh fused: returned 0.000 → 2.000, none 1.000 → 0.500"]
-
-
-def test_answers_by_fewer_paths_are_compared_by_those_that_both_have() -> None:
-    before = [{"id": "q", "paths": {"reranked": {"ranks": []}}}]
-    assert changed_answers(before, [answer("q", reranked=1)]) == ["reranked: won 1 (q); lost none"]

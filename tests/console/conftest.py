@@ -22,10 +22,7 @@ def answering(target: str) -> Iterator[int]:
     """The console over a target, on a free port, in a thread of this process."""
     with loopback.listen("127.0.0.1", 0) as listener:
         config = uvicorn.Config(
-            app_of(target, loopback.names_of(listener)),
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=1,
+            app_of(target, loopback.names_of(listener)), log_config=None, access_log=False, timeout_graceful_shutdown=1
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="console")

@@ -41,9 +41,7 @@ def _line_of(lines: IO[str], beginning: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_it_shows_the_service_and_ends_with_it_however_that_ends(
-    tmp_path: Path, models_dir: Path, model: str, number: signal.Signals
-) -> None:
+def test_it_ends_with_its_service_however(tmp_path: Path, models_dir: Path, model: str, number: signal.Signals) -> None:
     with heard(tmp_path, models_dir, model, 0) as (service, lines):
         port = int(_line_of(lines, CONSOLE_ON).rpartition(":")[2])
         with connected(service.target) as stubs:
@@ -70,12 +68,9 @@ def test_a_port_that_is_taken_is_said_and_the_service_serves_on(tmp_path: Path, 
 
 @pytest.mark.parametrize(
     ("missing", "flags", "extra"),
-    [
-        ("jinja2", "'--console'", "console"),
-        ("opentelemetry.sdk", "'--traces', 'http://127.0.0.1:4317'", "traces"),
-    ],
+    [("jinja2", "'--console'", "console"), ("opentelemetry.sdk", "'--traces', 'http://127.0.0.1:4317'", "traces")],
 )
-def test_a_missing_package_is_named_with_its_extra_before_anything_starts(
+def test_a_missing_package_is_named_before_anything_starts(
     tmp_path: Path, missing: str, flags: str, extra: str
 ) -> None:
     program = (

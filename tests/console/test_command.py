@@ -39,9 +39,7 @@ def running(service: Stubs) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_says_where_it_listens_answers_there_and_ends_in_order(
-    running: subprocess.Popen[str], number: signal.Signals
-) -> None:
+def test_it_says_where_it_answers_and_ends_in_order(running: subprocess.Popen[str], number: signal.Signals) -> None:
     assert running.stdout is not None
     assert running.stderr is not None
     line = running.stdout.readline()
@@ -60,9 +58,7 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert "Address already in use" in done.stderr
 
 
-def test_a_console_may_what_its_token_may(
-    tmp_path: Path, models_dir: Path, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_token_is_its_right(tmp_path: Path, models_dir: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with in_process(tmp_path, models_dir, model) as service:
         with connected(service.target) as stubs:
             learn(stubs, "shop", note("the lamp is lit", id="lamp"))

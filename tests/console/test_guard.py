@@ -23,13 +23,8 @@ POSTS = {
     "/review/decide": {"id": "kept", "verdict": "reject"},
 }
 ADDRESSES = [
-    "/",
-    "/ask?project=a&q=b",
-    "/garden?project=nobody's",
-    "/static/console.css",
-    "/static/nothing.js",
-    "/nothing",
-]
+    "/", "/ask?project=a&q=b", "/garden?project=nobody's", "/static/console.css", "/static/nothing.js", "/nothing",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -88,9 +83,7 @@ def test_a_page_of_elsewhere_sends_no_form_even_with_the_token(
         ({}, 200),
     ],
 )
-def test_pages_are_read_by_no_other_page_and_opened_by_links(
-    english: Browser, headers: dict[str, str | None], status: int
-) -> None:
+def test_pages_are_opened_by_links_alone(english: Browser, headers: dict[str, str | None], status: int) -> None:
     assert english.get("/", headers).status == status
 
 

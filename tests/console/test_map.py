@@ -109,9 +109,7 @@ def test_an_unknown_project_has_no_map(english: Browser, project: str) -> None:
         assert answer.status == (200 if path == "/map/found" else 404), path
 
 
-def test_a_question_lights_up_what_it_recalls_and_counts_as_no_use(
-    english: Browser, service: Stubs, learnt: str
-) -> None:
+def test_a_question_lights_up_what_it_recalls_and_is_no_use(english: Browser, service: Stubs, learnt: str) -> None:
     learn(service, learnt, fragment("src/lamp.py", "light", "def light(lamp):\n    return lamp.light()"))
     before = map_of(english, learnt)[0]["seq"]
     answer = english.get("/map/found", project=learnt, q="lamp on the quay")

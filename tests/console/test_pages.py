@@ -86,9 +86,7 @@ PAGES: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_each_page_is_well_made_in_its_language_and_shows_stored_text_as_text(
-    browser: Browser, remembered: str, name: str
-) -> None:
+def test_each_page_is_well_made_and_shows_stored_text_as_text(browser: Browser, remembered: str, name: str) -> None:
     page = browser.open(name.partition("?")[0], project=remembered, **PAGES[name])
     assert page.all("html")[0]["lang"] == browser.language
     assert page.unlabelled() == []
@@ -109,15 +107,10 @@ def test_the_pages_speak_of_one_thing_in_both_languages() -> None:
     assert list(english) == list(chinese)
     assert [key for key in english if english[key].count("{}") != chinese[key].count("{}")] == []
     enums = {
-        "kind": memory_pb2.MemoryKind,
-        "origin": memory_pb2.Origin,
-        "preset": recall_pb2.Preset,
-        "stage": recall_pb2.RecallStage,
-        "group": recall_pb2.HitGroup,
-        "form": context.RenderForm,
-        "tier": context.Tier,
+        "kind": memory_pb2.MemoryKind, "origin": memory_pb2.Origin, "preset": recall_pb2.Preset,
+        "stage": recall_pb2.RecallStage, "group": recall_pb2.HitGroup, "form": context.RenderForm, "tier": context.Tier,
         "mark": context.MemoryMark,
-    }
+    }  # fmt: skip
     missing = [f"{name}.{value}" for name, enum in enums.items() for value in enum.values() if value]
     assert [key for key in missing if key not in english] == []
 
@@ -137,9 +130,7 @@ def test_the_switch_leads_nowhere_else(english: Browser, back: str) -> None:
     assert answer.headers["location"] == "/"
 
 
-def test_a_question_shows_hits_receipt_and_bars_and_counts_as_no_use(
-    english: Browser, service: Stubs, remembered: str
-) -> None:
+def test_a_question_shows_hits_and_bars_and_is_no_use(english: Browser, service: Stubs, remembered: str) -> None:
     before = seq(service, remembered)
     page = english.open("/ask", project=remembered, q="settlement page dates")
     expected = ask(service, remembered, "settlement page dates")
@@ -172,9 +163,7 @@ def test_two_settings_side_by_side_say_what_moved(english: Browser, remembered: 
     assert " new " in page.text
 
 
-def test_a_prompt_says_what_each_memory_takes_and_the_hash_of_what_stays(
-    english: Browser, service: Stubs, remembered: str
-) -> None:
+def test_a_prompt_says_what_each_takes_and_what_stays(english: Browser, service: Stubs, remembered: str) -> None:
     page = english.open("/prompt", project=remembered, q="还款方式", form="4", placement="2")
     reply = service.context.Render(
         context.RenderRequest(
@@ -216,9 +205,7 @@ def test_the_garden_filters_and_pages(english: Browser, service: Stubs, project:
     ] == ["n7"]
 
 
-def test_a_session_shows_clean_and_raw_text_and_what_a_turn_was_learnt_as(
-    english: Browser, service: Stubs, project: str
-) -> None:
+def test_a_session_shows_clean_and_raw_text_and_what_it_taught(english: Browser, service: Stubs, project: str) -> None:
     """S4-37, S4-38."""
     create(service, project, "talk")
     side = context.TurnSide(text="我们五月二日去看海", raw="<joy>我们五月二日去看海", emotion_label="joy")
@@ -234,9 +221,7 @@ def test_a_session_shows_clean_and_raw_text_and_what_a_turn_was_learnt_as(
     assert english.open("/sessions", project=project).links("/session")
 
 
-def test_learning_shows_entries_events_and_what_other_numbers_would_have_done(
-    english: Browser, remembered: str
-) -> None:
+def test_learning_shows_entries_events_and_what_other_numbers_had_done(english: Browser, remembered: str) -> None:
     """S3-40."""
     page = english.open("/learning", project=remembered, scope="talk", high_above="0", mid_above="0")
     assert "潮汐木芯" in page.text

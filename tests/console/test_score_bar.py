@@ -13,16 +13,11 @@ from hummock_tools.console.ask_page import WIDTH, score_bars, waterfall
 SHARES = st.floats(0, 1)
 HITS = st.lists(
     st.builds(
-        recall_pb2.Hit,
-        score=SHARES,
-        similarity=st.floats(-1, 1),
-        keyword_score=st.floats(0, 40),
-        late_interaction_score=st.floats(-1, 1),
-        decay=st.just(0.0) | st.floats(1e-100, 1),
-        verdict=st.floats(0.6, 1.1),
+        recall_pb2.Hit, score=SHARES, similarity=st.floats(-1, 1), keyword_score=st.floats(0, 40),
+        late_interaction_score=st.floats(-1, 1), decay=st.just(0.0) | st.floats(1e-100, 1), verdict=st.floats(0.6, 1.1),
     ),
     max_size=4,
-)
+)  # fmt: skip
 RECEIPTS = st.builds(recall_pb2.Receipt, vector_weight=SHARES, late_interaction_weight=SHARES)
 
 

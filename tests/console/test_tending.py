@@ -62,26 +62,20 @@ def test_a_memory_is_added_by_hand_and_recalled_at_once(english: Browser, servic
         ),
     ],
 )
-def test_each_kind_that_people_write_is_added(
-    english: Browser, service: Stubs, project: str, fields: dict[str, str], kind: int
-) -> None:
+def test_each_kind_is_added(english: Browser, service: Stubs, project: str, fields: dict[str, str], kind: int) -> None:
     english.send("/memory/add", project=project, **fields)
     (memory_id,) = listed(service, project)
     assert get(service, project, memory_id).kind == kind
 
 
-def test_a_text_that_is_there_already_leads_to_the_memory_that_has_it(
-    english: Browser, service: Stubs, project: str
-) -> None:
+def test_a_text_that_is_there_leads_to_the_memory_that_has_it(english: Browser, service: Stubs, project: str) -> None:
     learn(service, project, note("the lighthouse opens at nine", id="first"))
     page = english.send("/memory/add", project=project, kind="4", content="the lighthouse opens at nine")
     assert "This memory says the same already" in page.text
     assert listed(service, project) == ["first"]
 
 
-def test_an_edit_changes_what_the_form_changed_and_can_be_undone(
-    english: Browser, service: Stubs, project: str
-) -> None:
+def test_an_edit_changes_what_the_form_did_and_can_be_undone(english: Browser, service: Stubs, project: str) -> None:
     """S4-42."""
     text = "opens at nine\n\n  <b>daily</b>"
     learn(service, project, note(text, id="one", tags=["a"], emotion_label="joy", raw="raw"))
@@ -98,11 +92,8 @@ def test_an_edit_changes_what_the_form_changed_and_can_be_undone(
     english.send("/memory/undo", undo=page.hidden("undo"))
     restored = get(service, project, "one")
     assert (restored.content, restored.emotion_label, list(restored.tags), restored.raw) == (
-        before.content,
-        "joy",
-        ["a"],
-        "raw",
-    )
+        before.content, "joy", ["a"], "raw",
+    )  # fmt: skip
 
 
 def test_a_form_that_others_have_overtaken_is_refused(english: Browser, service: Stubs, project: str) -> None:
@@ -120,28 +111,17 @@ def test_a_form_that_others_have_overtaken_is_refused(english: Browser, service:
     "memory",
     [
         note(
-            "opens at nine",
-            raw="<joy>opens at nine",
-            summary="hours",
-            tags=["a"],
-            emotion_label="joy",
-            metadata={"run": "12"},
-            session_id="talk",
-            speaker="keeper",
-            trust=0.75,
-            supersedes=["older"],
-            source_hash="f00d",
-            event_time=Timestamp(seconds=1_700_000_000),
+            "opens at nine", raw="<joy>opens at nine", summary="hours", tags=["a"], emotion_label="joy",
+            metadata={"run": "12"}, session_id="talk", speaker="keeper", trust=0.75, supersedes=["older"],
+            source_hash="f00d", event_time=Timestamp(seconds=1_700_000_000),
             expire_time=Timestamp(seconds=4_000_000_000),
         ),
         record("还款方式有哪些？", "等额本息。", "RepaymentType.java"),
         domain("还款", "所有还款", aliases=("repayment",), key_files=("Repayment.java",)),
         fragment("src/dates.py", "parse_date", "def parse_date(text):\n    return text"),
     ],
-)
-def test_what_is_removed_is_brought_back_as_it_was(
-    english: Browser, service: Stubs, project: str, memory: memory_pb2.Memory
-) -> None:
+)  # fmt: skip
+def test_what_is_removed_comes_back(english: Browser, service: Stubs, project: str, memory: memory_pb2.Memory) -> None:
     """S4-42."""
     (learnt,) = learn(service, project, memory).results
     before = get(service, project, learnt.id)
@@ -159,9 +139,7 @@ def test_what_is_removed_is_brought_back_as_it_was(
 
 
 @pytest.mark.parametrize("path", ["/memory/edit", "/memory/delete"])
-def test_an_undo_takes_nothing_back_that_others_have_written_since(
-    english: Browser, service: Stubs, project: str, path: str
-) -> None:
+def test_an_undo_takes_back_nothing_of_others(english: Browser, service: Stubs, project: str, path: str) -> None:
     learn(service, project, note("opens at nine", id="one"), note("something else"))
     form = form_of(english.open("/memory", project=project, id="one"))
     page = english.send(path, **{**form, "content": "opens at ten"})
@@ -182,9 +160,7 @@ def test_what_is_held_is_approved_or_rejected(english: Browser, service: Stubs, 
     assert listed(service, project) == ["good"]
 
 
-def test_what_is_learnt_changed_and_removed_is_told_while_the_list_is_open(
-    browser: Browser, service: Stubs, project: str
-) -> None:
+def test_what_is_learnt_and_removed_is_told_in_an_open_list(browser: Browser, service: Stubs, project: str) -> None:
     """S4-40."""
     learn(service, project, note("there already", id="old"))
     page = browser.open("/garden", project=project)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError, Future
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.deadline import Estimate
+from hummock.core.deadline import Estimate, then
 
 TIMES = st.lists(st.floats(1e-5, 1.0), min_size=1, max_size=40)
 
@@ -54,9 +57,7 @@ def test_what_fades_is_expected_to_take_less_each_time() -> None:
 
 
 @given(TIMES, TIMES)
-def test_two_take_no_longer_together_than_each_at_most_and_no_less_than_one(
-    first: list[float], second: list[float]
-) -> None:
+def test_two_take_no_longer_than_both_and_no_less_than_one(first: list[float], second: list[float]) -> None:
     both = after(1.0, *first), after(1.0, *second)
     together_s = Estimate.together_s(both)
     bounds = [estimate.expected_s for estimate in both]
@@ -65,3 +66,45 @@ def test_two_take_no_longer_together_than_each_at_most_and_no_less_than_one(
 
 def test_nothing_takes_no_time() -> None:
     assert Estimate.together_s([]) == 0
+
+
+# Futures that are derived from another future's result.
+
+
+def test_it_is_made_when_the_other_is_done() -> None:
+    said: Future[int] = Future()
+    made = then(said, str)
+    assert not made.done()
+    said.set_result(7)
+    assert made.result(0) == "7"
+
+
+@pytest.mark.parametrize("wrong", [KeyError, ZeroDivisionError])
+def test_what_went_wrong_before_or_cannot_be_made_is_told(wrong: type[Exception]) -> None:
+    said: Future[int] = Future()
+    made = then(then(said, lambda one: 1 // one), str)
+    if wrong is KeyError:
+        said.set_exception(KeyError("gone"))
+    else:
+        said.set_result(0)
+    with pytest.raises(wrong):
+        made.result(0)
+
+
+def test_to_cancel_it_cancels_what_has_not_begun() -> None:
+    said: Future[int] = Future()
+    made = then(then(said, str), len)
+    assert made.cancel()
+    assert said.cancelled()
+    with pytest.raises(CancelledError):
+        made.result(0)
+
+
+def test_what_has_begun_is_not_cancelled() -> None:
+    said: Future[int] = Future()
+    made = then(said, str)
+    assert said.set_running_or_notify_cancel()
+    assert not made.cancel()
+    said.set_result(7)
+    assert made.result(0) == "7"
+    assert not made.cancel()

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from msgspec.structs import replace
+from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import LearningChanges, LearningState
 from hummock.core.memory import CodeFragment, Filter, Memory, MemoryKind
-from hummock.core.recall import RecallQuery
-from hummock.core.session import Session
-from tests.strategies import Entry, entries
+from hummock.core.recall import MAX_CONTEXT_WINDOW, MAX_QUERY_CHARACTERS, MAX_TOP_K, Preset, RecallQuery
+from hummock.core.render import MAX_BUDGET_TOKENS, RenderCommit, RenderForm, RenderQuery
+from hummock.core.session import PromptMessage, PromptRole, PromptTarget, Session
+from hummock.core.settings import NO_SETTINGS, SETTING_PATHS, PresetSettings, ProjectSettings
+from tests.strategies import Entry, entries, project_settings
 
 MEMORY = Entry(id="世界", tags=("java",)).memory()
 
@@ -84,3 +87,75 @@ def test_the_number_of_a_session_is_the_stores_own() -> None:
     assert (numbered, hash(numbered)) == (session, hash(session))
     assert replace(session, message_count=1) != session
     assert session != "s"
+
+
+# A project's settings as a value.
+
+
+@given(project_settings(), project_settings(), st.sets(st.sampled_from(SETTING_PATHS)))
+def test_a_change_touches_the_named_paths(before: ProjectSettings, values: ProjectSettings, paths: set[str]) -> None:
+    """S4-46."""
+    after = before.changed(values, paths)
+    for path in SETTING_PATHS:
+        assert after.value(path) == (values if path in paths else before).value(path)
+
+
+@given(project_settings())
+def test_unsetting_everything_leaves_nothing(settings: ProjectSettings) -> None:
+    """S4-46."""
+    assert settings.changed(NO_SETTINGS, SETTING_PATHS) == NO_SETTINGS
+
+
+def test_every_preset_has_its_group() -> None:
+    settings = ProjectSettings(
+        chat=PresetSettings(top_k=1),
+        code=PresetSettings(top_k=2),
+        agent=PresetSettings(top_k=3),
+        codex=PresetSettings(top_k=4),
+    )
+    assert [settings.preset(preset).top_k for preset in Preset] == [1, 2, 3, 4]
+
+
+def test_what_a_preset_sets_is_a_field_of_a_recall_but_for_the_origins_of_its_filter() -> None:
+    names = {field.name for field in fields(PresetSettings)}
+    assert names - {field.name for field in fields(RecallQuery)} == {"origins"}
+
+
+# Invalid values of a query or a rendering are refused by the value itself, with the field and the limit.
+
+
+QUERY = RecallQuery(project="p", text="还款 parse_date")
+CURRENT = PromptMessage(role=PromptRole.USER, content="还款？")
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("query_text", {"text": " \n"}),
+        ("query_text", {"text": "还" * (MAX_QUERY_CHARACTERS + 1)}),
+        ("top_k", {"top_k": MAX_TOP_K + 1}),
+        ("context_window", {"context_window": MAX_CONTEXT_WINDOW + 1}),
+    ],
+)
+def test_a_query_beyond_a_limit_is_refused_by_its_field(field: str, said: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        RecallQuery(**{"project": "p", "text": "还款", **said})
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("source", {}),
+        ("source", {"recall": QUERY, "memory_ids": ("a",)}),
+        ("recall", {"memory_ids": ("a",), "commit": RenderCommit(scope="", turn=1, request_id="r", fingerprint=b"")}),
+        ("budget_tokens", {"recall": QUERY, "budget_tokens": MAX_BUDGET_TOKENS + 1}),
+        ("current", {"recall": QUERY, "form": RenderForm.MESSAGES}),
+        ("current", {"recall": QUERY, "current": CURRENT}),
+        ("target", {"recall": QUERY, "form": RenderForm.MESSAGES, "current": CURRENT, "target": PromptTarget.USER}),
+    ],
+)
+def test_a_rendering_that_contradicts_itself_is_refused_by_its_field(field: str, said: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        RenderQuery(**{"project": "p", "form": RenderForm.WATERFALL, **said})
+    assert refused.value.field == field

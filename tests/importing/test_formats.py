@@ -91,9 +91,7 @@ def test_a_legacy_memory_keeps_its_text_time_session_and_feeling() -> None:
         ({"tag": "manual", "emotionLabel": "喜"}, pb.ORIGIN_MANUAL, "喜"),
     ],
 )
-def test_a_legacy_memory_without_a_tag_says_by_emotion_who_spoke(
-    fields: dict[str, Any], origin: int, feeling: str
-) -> None:
+def test_a_legacy_memory_without_a_tag_tells_who_spoke(fields: dict[str, Any], origin: int, feeling: str) -> None:
     """S4-10."""
     memory = legacy(**fields).memory
     assert (memory.origin, memory.emotion_label) == (origin, feeling)
@@ -116,14 +114,10 @@ def test_a_legacy_memory_without_an_id_has_the_same_one_each_time() -> None:
 
 BASE64 = base64.b64encode(struct.pack("<3f", 0.6, 0.8, 0.0)).decode()
 KNOWLEDGE = {
-    "id": "3c90c3cc-0d44-4b50-8888-8dd25736052a",
-    "projectKey": "loan",
-    "title": "还款",
-    "content": "还款模块处理所有还款相关业务。",
-    "embedding": BASE64,
-    "createdAt": "2024-01-02T03:04:05Z",
+    "id": "3c90c3cc-0d44-4b50-8888-8dd25736052a", "projectKey": "loan", "title": "还款",
+    "content": "还款模块处理所有还款相关业务。", "embedding": BASE64, "createdAt": "2024-01-02T03:04:05Z",
     "updatedAt": 1_704_164_700_000,
-}
+}  # fmt: skip
 
 
 def test_domain_knowledge_keeps_its_fields_and_its_base64_vector() -> None:
@@ -348,26 +342,14 @@ def test_what_is_wrong_with_a_memory_of_mem0_is_named() -> None:
     st.dictionaries(
         st.sampled_from(
             [
-                "id",
-                "text",
-                "memory",
-                "tag",
-                "emotion",
-                "timestamp",
-                "title",
-                "content",
-                "embedding",
-                "metadata",
-                "categories",
-                "state",
-                "user_id",
-                "projectKey",
+                "id", "text", "memory", "tag", "emotion", "timestamp", "title", "content", "embedding", "metadata",
+                "categories", "state", "user_id", "projectKey",
             ]
         )
         | st.text(),
         JSON_VALUES,
     ),
-)
+)  # fmt: skip
 def test_any_object_is_a_record_or_named(format: FileFormat, value: dict[str, Any]) -> None:
     (part,) = parts(format, value, project_key="p", emb_space="s")
     if isinstance(part, Line):

@@ -17,28 +17,42 @@ def read(data: bytes) -> list[tuple[int, Value] | BadLine | NotWhole]:
     return [(one.place.line, one.value) if isinstance(one, Item) else one for one in found]
 
 
-@pytest.mark.parametrize("data", [b"[]", b'{"results": []}', b'{"count": 0, "results": []}'])
-def test_an_empty_list_holds_nothing(data: bytes) -> None:
-    assert read(data) == []
-
-
-@pytest.mark.parametrize("data", [b"", b"\n \n"])
-def test_an_empty_file_is_not_whole(data: bytes) -> None:
-    assert read(data) == [NotWhole(place=Place(line=1), reason="is empty")]
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        # An empty list holds nothing, and an empty file is not whole.
+        *((data, []) for data in (b"[]", b'{"results": []}', b'{"count": 0, "results": []}')),
+        *((data, [NotWhole(place=Place(line=1), reason="is empty")]) for data in (b"", b"\n \n")),
+        # Objects stand one a line; a byte order mark is passed over.
+        ('{"a": 1}\n\n{"a": "还款"}\r\n'.encode(), [(1, {"a": 1}), (3, {"a": "还款"})]),
+        *((data, [(1, {"a": 1})]) for data in (b'\xef\xbb\xbf{"a": 1}\n', b'\xef\xbb\xbf[{"a": 1}]')),
+        # Elements of a list stand on the lines where they begin.
+        (
+            json.dumps([{"a": 1}, {"b": ["x", "y"]}, "z"], indent=2).encode(),
+            [(2, {"a": 1}), (5, {"b": ["x", "y"]}), (11, "z")],
+        ),
+        (
+            b'{\n "note": "a \\"results\\": [1]",\n "relations": [{}],\n "results":\n [\n  {"a": 1},\n  {"a": 2}\n ]}',
+            [(6, {"a": 1}), (7, {"a": 2})],
+        ),
+        # A list on one line is a list.
+        (b'[{"a": 1}, {"a": 2}]\n', [(1, {"a": 1}), (1, {"a": 2})]),
+        (b'{"results": [{"a": 1}]}\n', [(1, {"a": 1})]),
+        # Pages one after the other are all read, and so is every list of an object.
+        (
+            b'{"results": [{"a": 1}], "next": "x"}\n{"next": null, "results": [{"a": 2}]}\n\n[{"a": 3}]',
+            [(1, {"a": 1}), (2, {"a": 2}), (4, {"a": 3})],
+        ),
+        (b'{"memories": [{"a": 1}],\n"items": [{"a": 2}]}', [(1, {"a": 1}), (2, {"a": 2})]),
+    ],
+)
+def test_objects_are_read_with_the_lines_on_which_they_stand(data: bytes, expected: list[object]) -> None:
+    assert read(data) == expected
 
 
 def test_elements_of_lists_are_counted_over_all_lists_of_the_file() -> None:
     found = items([b'{"results": [{}, {}]}\n', b"[{}]\n"])
     assert [str(one.place) for one in found] == ["line 1, record 1", "line 1, record 2", "line 2, record 3"]
-
-
-def test_objects_stand_one_a_line() -> None:
-    assert read('{"a": 1}\n\n{"a": "还款"}\r\n'.encode()) == [(1, {"a": 1}), (3, {"a": "还款"})]
-
-
-def test_a_byte_order_mark_is_passed_over() -> None:
-    assert read(b'\xef\xbb\xbf{"a": 1}\n') == [(1, {"a": 1})]
-    assert read(b'\xef\xbb\xbf[{"a": 1}]') == [(1, {"a": 1})]
 
 
 def test_a_wrong_line_is_named_and_the_others_are_read() -> None:
@@ -47,30 +61,6 @@ def test_a_wrong_line_is_named_and_the_others_are_read() -> None:
     assert isinstance(bad, BadLine)
     assert (bad.place.line, bad.reason.partition(":")[0]) == (2, "is no JSON")
     assert garbled == BadLine(place=Place(line=3), reason="is not UTF-8 (byte 0)")
-
-
-def test_elements_of_a_list_stand_on_the_lines_where_they_begin() -> None:
-    data = json.dumps([{"a": 1}, {"b": ["x", "y"]}, "z"], indent=2).encode()
-    assert read(data) == [(2, {"a": 1}), (5, {"b": ["x", "y"]}), (11, "z")]
-
-
-def test_a_list_may_stand_in_an_object_behind_other_fields() -> None:
-    text = '{\n "note": "a \\"results\\": [1]",\n "relations": [{}],\n "results":\n [\n  {"a": 1},\n  {"a": 2}\n ]\n}'
-    assert read(text.encode()) == [(6, {"a": 1}), (7, {"a": 2})]
-
-
-def test_a_list_on_one_line_is_a_list() -> None:
-    assert read(b'[{"a": 1}, {"a": 2}]\n') == [(1, {"a": 1}), (1, {"a": 2})]
-    assert read(b'{"results": [{"a": 1}]}\n') == [(1, {"a": 1})]
-
-
-def test_pages_one_behind_the_other_are_all_read() -> None:
-    pages = b'{"results": [{"a": 1}], "next": "x"}\n{"next": null, "results": [{"a": 2}]}\n\n[{"a": 3}]'
-    assert read(pages) == [(1, {"a": 1}), (2, {"a": 2}), (4, {"a": 3})]
-
-
-def test_every_list_of_an_object_is_read() -> None:
-    assert read(b'{"memories": [{"a": 1}],\n"items": [{"a": 2}]}') == [(1, {"a": 1}), (2, {"a": 2})]
 
 
 @pytest.mark.parametrize("rest", [b"garbage", b"]", b', "next": 1}', b'"a"'])

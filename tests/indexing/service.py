@@ -52,18 +52,9 @@ class KeptMemories:
         first = int(request.page_token or 0)
         page = wanted[first : first + request.page_size]
         rest = first + len(page) < len(wanted)
+        shown = ("id", "kind", "title", "tags", "source_hash", "metadata")
         return memory_pb.ListMemoriesResponse(
-            memories=[
-                pb.Memory(
-                    id=each.id,
-                    kind=each.kind,
-                    title=each.title,
-                    tags=each.tags,
-                    source_hash=each.source_hash,
-                    metadata=each.metadata,
-                )
-                for each in page
-            ],
+            memories=[pb.Memory(**{name: getattr(each, name) for name in shown}) for each in page],
             next_page_token=str(first + len(page)) if rest else "",
         )
 
@@ -109,42 +100,39 @@ def _passes(memory: pb.Memory, wanted: pb.MemoryFilter) -> bool:
 def serving(kept: KeptMemories) -> Iterator[grpc.Channel]:
     """A channel to a server on loopback that serves `kept`."""
     server = grpc.server(ThreadPoolExecutor(max_workers=2))
-    learn = grpc.stream_stream_rpc_method_handler(
-        kept.learn_stream,
-        request_deserializer=context_pb.LearnStreamRequest.FromString,
-        response_serializer=context_pb.LearnStreamResponse.SerializeToString,
-    )
-    listing = grpc.unary_unary_rpc_method_handler(
-        kept.list,
-        request_deserializer=memory_pb.ListMemoriesRequest.FromString,
-        response_serializer=memory_pb.ListMemoriesResponse.SerializeToString,
-    )
-    deletion = grpc.unary_unary_rpc_method_handler(
-        kept.delete,
-        request_deserializer=memory_pb.DeleteMemoriesRequest.FromString,
-        response_serializer=memory_pb.DeleteMemoriesResponse.SerializeToString,
-    )
-    get = grpc.unary_unary_rpc_method_handler(
-        kept.project,
-        request_deserializer=project_pb.GetProjectRequest.FromString,
-        response_serializer=project_pb.GetProjectResponse.SerializeToString,
-    )
-    update = grpc.unary_unary_rpc_method_handler(
-        kept.update,
-        request_deserializer=project_pb.UpdateProjectRequest.FromString,
-        response_serializer=project_pb.UpdateProjectResponse.SerializeToString,
-    )
-    server.add_generic_rpc_handlers(
+    unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
+    for service, name, form, method, request, response in (
         (
-            grpc.method_handlers_generic_handler("hummock.v1.ContextService", {"LearnStream": learn}),
-            grpc.method_handlers_generic_handler(
-                "hummock.v1.MemoryService", {"ListMemories": listing, "DeleteMemories": deletion}
-            ),
-            grpc.method_handlers_generic_handler(
-                "hummock.v1.ProjectService", {"GetProject": get, "UpdateProject": update}
-            ),
+            "Context",
+            "LearnStream",
+            stream,
+            kept.learn_stream,
+            context_pb.LearnStreamRequest,
+            context_pb.LearnStreamResponse,
+        ),
+        ("Memory", "ListMemories", unary, kept.list, memory_pb.ListMemoriesRequest, memory_pb.ListMemoriesResponse),
+        (
+            "Memory",
+            "DeleteMemories",
+            unary,
+            kept.delete,
+            memory_pb.DeleteMemoriesRequest,
+            memory_pb.DeleteMemoriesResponse,
+        ),
+        ("Project", "GetProject", unary, kept.project, project_pb.GetProjectRequest, project_pb.GetProjectResponse),
+        (
+            "Project",
+            "UpdateProject",
+            unary,
+            kept.update,
+            project_pb.UpdateProjectRequest,
+            project_pb.UpdateProjectResponse,
+        ),
+    ):
+        handler = form(method, request.FromString, response.SerializeToString)
+        server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(f"hummock.v1.{service}Service", {name: handler}),)
         )
-    )
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:

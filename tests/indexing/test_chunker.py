@@ -59,37 +59,13 @@ def test_every_line_of_a_real_package_is_in_a_fragment(package: str) -> None:
 
 FRAGMENTS_OF_CODE = st.sampled_from(
     [
-        "def f(a):",
-        "class A(B):",
-        "    def m(self):",
-        "        return 1",
-        "    pass",
-        "fun g() = 2",
-        "class C(val x: Int) : B by x {",
-        "    companion object { const val Z = 1 }",
-        "}",
-        "{",
-        "",
-        "  ",
-        "// comment 注释",
-        "# comment",
-        "@Decorated",
-        "/* open",
-        "*/",
-        "function f() { return `x",
-        "export const g = () => {",
-        "impl<T> A for B<T> {",
-        "fn h() -> i32 {",
-        "namespace n {",
-        "int *z(int a) { return 0; }",
-        "还款 = 1",
-        "x" * 700,
-        "public void 计算(int a) {",
-        "\ufeff",
-        "\x0c",
-        "\u2028",
+        "def f(a):", "class A(B):", "    def m(self):", "        return 1", "    pass", "fun g() = 2",
+        "class C(val x: Int) : B by x {", "    companion object { const val Z = 1 }", "}", "{", "", "  ",
+        "// comment 注释", "# comment", "@Decorated", "/* open", "*/", "function f() { return `x",
+        "export const g = () => {", "impl<T> A for B<T> {", "fn h() -> i32 {", "namespace n {",
+        "int *z(int a) { return 0; }", "还款 = 1", "x" * 700, "public void 计算(int a) {", "\ufeff", "\x0c", "\u2028",
     ]
-)
+)  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)
@@ -142,15 +118,10 @@ def test_functions_and_small_classes_are_one_fragment_each() -> None:
     assert found[1].language == "python"
 
 
-def test_comments_right_above_a_function_belong_to_it() -> None:
-    text = "x = 1\n" * 40 + "\n# About f.\n# 关于 f。\ndef f():\n    return 1\n"
-    function = cut("a.py", text)[-1]
+@pytest.mark.parametrize("above", ["\n# About f.\n# 关于 f。\n", "y = 2  # about y\n"])
+def test_comments_right_above_a_function_belong_to_it_and_one_behind_code_does_not(above: str) -> None:
+    function = cut("a.py", "x = 1\n" * 40 + f"{above}def f():\n    return 1\n")[-1]
     assert (function.symbol, function.start_line) == ("f", 42)
-
-
-def test_a_comment_at_the_end_of_another_line_does_not_belong_to_the_next_function() -> None:
-    text = "x = 1\n" * 40 + "y = 2  # about y\ndef f():\n    return 1\n"
-    assert cut("a.py", text)[-1].start_line == 42
 
 
 def long_method(name: str, indent: str = "    ") -> str:
@@ -167,15 +138,9 @@ def test_a_large_class_is_a_skeleton_and_its_methods() -> None:
     assert skeleton.symbol == "Store"
     assert (skeleton.start_line, skeleton.end_line) == (1, len(text.split("\n")) - 1)
     assert skeleton.content.split("\n") == [
-        "class Store:",
-        '    """Keeps things."""',
-        "",
-        "    limit = 3",
-        "",
-        "    def get(self, total: int) -> int …",
-        "",
-        "    def put(self, total: int) -> int …",
-    ]
+        "class Store:", '    """Keeps things."""', "", "    limit = 3", "", "    def get(self, total: int) -> int …",
+        "", "    def put(self, total: int) -> int …",
+    ]  # fmt: skip
 
 
 def test_a_long_function_is_windows_with_the_same_signature() -> None:
@@ -186,9 +151,13 @@ def test_a_long_function_is_windows_with_the_same_signature() -> None:
     assert all(len(each.content) <= MAX_FRAGMENT_CHARACTERS for each in found)
 
 
-def test_equal_symbols_get_distinct_ids_in_order() -> None:
-    text = "def f():\n    return 1\n\ndef f():\n    return 2\n\ndef f():\n    return 3\n"
-    assert [each.id for each in cut("a.py", text)] == ["a.py#f", "a.py#f~2", "a.py#f~3"]
+def test_ids_are_distinct_hold_no_control_character_and_do_not_move() -> None:
+    text = "".join(f"def {name}():\n    return {number}\n\n" for number, name in enumerate("fffg"))
+    ids = [each.id for each in cut("a.py", text)]
+    assert ids == ["a.py#f", "a.py#f~2", "a.py#f~3", "a.py#g"]
+    assert [each.id for each in cut("a.py", "# new\n\n" + text)] == ids
+    taken: set[str] = set()
+    assert [distinct("a\x07b\x85", taken), distinct("a\x08b\x85", taken)] == ["a?b?", "a?b?~2"]
 
 
 @pytest.mark.parametrize(
@@ -196,16 +165,6 @@ def test_equal_symbols_get_distinct_ids_in_order() -> None:
 )
 def test_a_format_that_is_no_language_of_ours_is_named_by_its_extension(path: str, language: str) -> None:
     assert [each.language for each in cut(path, "x\n")] == [language]
-
-
-def test_no_id_holds_a_control_character() -> None:
-    taken: set[str] = set()
-    assert [distinct("a\x07b\x85", taken), distinct("a\x08b\x85", taken)] == ["a?b?", "a?b?~2"]
-
-
-def test_ids_do_not_move_when_lines_are_put_above() -> None:
-    text = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
-    assert [each.id for each in cut("a.py", "# new\n\n" + text)] == [each.id for each in cut("a.py", text)]
 
 
 @pytest.mark.parametrize(
@@ -247,16 +206,13 @@ def test_a_kotlin_class_that_delegates_still_shows_its_functions() -> None:
     assert "A.step11" in found
 
 
-def test_a_kotlin_file_that_does_not_parse_loses_nothing() -> None:
-    head = "val X = 1\n@Foo\nclass A : B by x {\n companion object { const val Z = 1 }\n constructor() : this(1)\n"
-    text = f"{head}{KOTLIN_MEMBERS}\n"
-    file = SourceFile(path="a.kt", data=text.encode())
-    assert_sound(file, fragments(file))
+BROKEN_KOTLIN = "val X = 1\n@Foo\nclass A : B by x {\n companion object { const val Z = 1 }\n constructor() : this(1)\n"
+DEEP = "".join(" " * depth + "if x:\n" for depth in range(800)) + " " * 800 + "pass\n"
 
 
-def test_deeply_nested_code_does_not_exhaust_the_stack() -> None:
-    text = "".join(" " * depth + "if x:\n" for depth in range(800)) + " " * 800 + "pass\n"
-    file = SourceFile(path="a.py", data=text.encode())
+@pytest.mark.parametrize(("path", "text"), [("a.kt", f"{BROKEN_KOTLIN}{KOTLIN_MEMBERS}\n"), ("a.py", DEEP)])
+def test_a_file_that_does_not_parse_or_nests_deeply_loses_nothing(path: str, text: str) -> None:
+    file = SourceFile(path=path, data=text.encode())
     assert_sound(file, fragments(file))
 
 

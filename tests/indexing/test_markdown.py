@@ -11,16 +11,10 @@ from hummock_tools.indexing.markdown import MAX_SUMMARY_CHARACTERS, names_of
 
 KNOWN = frozenset(
     {
-        "README.md",
-        "docs/design.md",
-        "docs/plan.md",
-        "Makefile",
-        "src/main/java/RepaymentService.java",
-        "src/main/java/RepaymentType.java",
-        "a/util.py",
-        "b/util.py",
+        "README.md", "docs/design.md", "docs/plan.md", "Makefile", "src/main/java/RepaymentService.java",
+        "src/main/java/RepaymentType.java", "a/util.py", "b/util.py",
     }
-)
+)  # fmt: skip
 
 
 def entries(text: str, path: str = "docs/design.md") -> list[DomainEntry]:
@@ -45,45 +39,36 @@ def test_each_section_of_the_first_two_levels_is_an_entry() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "# A\n\n```sh\n# not a heading\n## nor this\n```\n",
-        "# A\n\n~~~~\n# no\n~~~\n# still no\n~~~~\n",
-        "# A\n\n- item\n\n      ```\n# no\n      ```\n",
-        "# A\n\n<!-- \n# no\n-->\n",
-        "# A\n\n    # indented code\n",
-        "# A\n\n#no space\n",
-        "# A\n\n```\n# never closed\n",
+        "# A\n\n```sh\n# not a heading\n## nor this\n```\n", "# A\n\n~~~~\n# no\n~~~\n# still no\n~~~~\n",
+        "# A\n\n- item\n\n      ```\n# no\n      ```\n", "# A\n\n<!-- \n# no\n-->\n", "# A\n\n    # indented code\n",
+        "# A\n\n#no space\n", "# A\n\n```\n# never closed\n",
     ],
-)
+)  # fmt: skip
 def test_what_only_looks_like_a_heading_is_none(text: str) -> None:
     assert domains(text) == ["A"]
 
 
-def test_underlined_headings_count_and_rules_and_tables_do_not() -> None:
-    text = "Title\n=====\n\ntext\n\nPart\n----\n\nmore\n\n---\n\n| a |\n---\n\n- item\n---\n"
-    assert domains(text) == ["Title", "Part"]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Underlined headings count, and rules and tables do not.
+        ("Title\n=====\n\ntext\n\nPart\n----\n\nmore\n\n---\n\n| a |\n---\n\n- item\n---\n", ["Title", "Part"]),
+        # Closing marks, code and links leave the heading.
+        ("## `index` [the guide](x.md) ##\n\ntext\n", ["index the guide"]),
+        # A document without headings is named after its file.
+        ("Only text.\n", ["design"]),
+    ],
+)
+def test_domains_are_the_headings(text: str, expected: list[str]) -> None:
+    assert domains(text) == expected
 
 
-def test_closing_marks_code_and_links_leave_the_heading() -> None:
-    assert domains("## `index` [the guide](x.md) ##\n\ntext\n") == ["index the guide"]
-
-
-def test_a_document_without_headings_is_named_after_its_file() -> None:
-    assert domains("Only text.\n") == ["design"]
-
-
-def test_front_matter_gives_the_title_and_is_no_content() -> None:
+def test_front_matter_gives_the_title_and_sections_without_text_are_left_out() -> None:
     found = entries('---\ntitle: "设计"\ntags: [a]\n---\n\nText.\n')
     assert [(each.domain, each.content) for each in found] == [("设计", "Text.")]
-
-
-def test_sections_without_text_are_left_out_and_equal_ones_stay_apart() -> None:
     found = entries("# A\n\n## B\n\none\n\n## B\n\ntwo\n")
     assert [each.id for each in found] == ["docs/design.md#A/B", "docs/design.md#A/B~2"]
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "# A\n", "# A\n## B\n"])
-def test_a_document_without_text_has_no_entries(text: str) -> None:
-    assert entries(text) == []
+    assert [entries(text) for text in ("", "\n\n", "# A\n", "# A\n## B\n")] == [[]] * 4
 
 
 def test_files_are_key_files_by_path_by_place_and_by_their_only_name() -> None:
@@ -92,30 +77,19 @@ def test_files_are_key_files_by_path_by_place_and_by_their_only_name() -> None:
         "Not util.py, which two have, nor missing.py, nor docs/design.md itself. Again RepaymentService.java.\n"
     )
     assert entries(text)[0].key_files == (
-        "src/main/java/RepaymentService.java",
-        "src/main/java/RepaymentType.java",
-        "docs/plan.md",
-        "Makefile",
-    )
-
-
-def test_the_parts_of_a_bilingual_heading_are_aliases() -> None:
-    assert entries("## 还款 (Repayment)\n\n文本\n")[0].aliases == ("还款", "Repayment")
-    assert entries("## 还款\n\n文本\n")[0].aliases == ()
+        "src/main/java/RepaymentService.java", "src/main/java/RepaymentType.java", "docs/plan.md", "Makefile",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("heading", "aliases"),
     [
-        ("3. Storage", ("Storage",)),
-        ("2.1 还款", ("还款",)),
-        ("一、背景", ("背景",)),
-        ("Install / Upgrade", ("Install", "Upgrade")),
-        ("Contract: proto/hummock/v1", ()),
-        ("2024 report", ()),
+        ("3. Storage", ("Storage",)), ("2.1 还款", ("还款",)), ("一、背景", ("背景",)),
+        ("Install / Upgrade", ("Install", "Upgrade")), ("Contract: proto/hummock/v1", ()), ("2024 report", ()),
+        ("还款 (Repayment)", ("还款", "Repayment")), ("还款", ()),
     ],
-)
-def test_numbers_of_headings_are_no_part_of_their_names(heading: str, aliases: tuple[str, ...]) -> None:
+)  # fmt: skip
+def test_parts_of_a_heading_without_its_number_are_aliases(heading: str, aliases: tuple[str, ...]) -> None:
     assert entries(f"## {heading}\n\ntext\n")[0].aliases == aliases
 
 
@@ -171,21 +145,7 @@ def test_a_section_longer_than_a_memory_may_be_is_parted() -> None:
 @given(
     lines=st.lists(
         st.sampled_from(
-            [
-                "# A",
-                "## B",
-                "### C",
-                "text 文本",
-                "",
-                "```",
-                "~~~",
-                "<!--",
-                "-->",
-                "| a |",
-                "    # x",
-                "- i",
-                "#",
-            ]
+            ["# A", "## B", "### C", "text 文本", "", "```", "~~~", "<!--", "-->", "| a |", "    # x", "- i", "#"]
         ),
         max_size=30,
     )

@@ -46,13 +46,9 @@ class Shop:
 
     def index(self, folder: str, name: str = "") -> SyncReport:
         return sync(
-            self.folders / folder,
-            self.project,
-            self.stubs.channel,
-            name=name,
-            on_progress=lambda progress: None,
+            self.folders / folder, self.project, self.stubs.channel, name=name, on_progress=lambda progress: None,
             on_skip=lambda path, reason: None,
-        )
+        )  # fmt: skip
 
     def remove(self, folder: str, name: str = "") -> int:
         quiet = self.folders / folder
@@ -301,7 +297,7 @@ def test_a_root_that_may_not_be_looked_at_is_there(shop: Shop, monkeypatch: pyte
         shop.index("b", name="web")
 
 
-def test_a_root_around_that_may_not_be_read_keeps_nobody_from_a_folder_in_it(
+def test_a_root_around_that_is_closed_keeps_nobody_from_a_folder_in_it(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.index("a")

@@ -7,11 +7,8 @@ from hummock_tools.indexing import domain_entries, fragments
 from hummock_tools.indexing.walk import walk
 
 QUESTIONS = [
-    "还款方式有哪些类型？",
-    "还款计算的核心逻辑是什么？",
-    "还款模块与其他模块的交互关系？",
-    "先息后本的实现方式？",
-]
+    "还款方式有哪些类型？", "还款计算的核心逻辑是什么？", "还款模块与其他模块的交互关系？", "先息后本的实现方式？",
+]  # fmt: skip
 
 
 def test_the_worked_example_is_part_of_the_sample() -> None:

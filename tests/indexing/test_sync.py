@@ -1,14 +1,18 @@
 """Indexing against a service: only what changed travels, and both sides end up equal."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_tools.demo import sample_repository
+from hummock_tools.indexing import Fragment, changes, content_hash
 from hummock_tools.indexing.sync import Progress, SyncReport, sync
 from tests.indexing.service import KeptMemories, serving
 
@@ -26,13 +30,9 @@ class Run:
         self.told.clear()
         self.kept.batches.clear()
         return sync(
-            root or self.root,
-            "p",
-            self._channel,
-            name=name,
-            on_progress=self.told.append,
+            root or self.root, "p", self._channel, name=name, on_progress=self.told.append,
             on_skip=lambda path, reason: None,
-        )
+        )  # fmt: skip
 
     @property
     def ids(self) -> set[str]:
@@ -205,3 +205,49 @@ def test_a_heading_that_comes_to_be_shared_renames_what_had_it_alone(run: Run) -
     named = {key: one.domain_knowledge.domain for key, one in run.kept.memories["p"].items() if "Choice" in key}
     assert named == {"one.md#One/Choice": "One > Choice", "README.md#Two/Choice": "Two > Choice"}
     assert run.kept.memories["p"]["one.md#One/Choice"].title == "One > Choice"
+
+
+# Requests that the indexer sends: learns and deletes.
+
+
+HASHES = st.dictionaries(st.text(max_size=3), st.sampled_from(["a", "b", ""]), max_size=8)
+FRAGMENT = Fragment(
+    id="a.py#f", path="a.py", language="python", symbol="f", signature="def f()", start_line=1, end_line=2,
+    content="还款",
+)  # fmt: skip
+
+
+@given(local=HASHES, remote=HASHES)
+def test_after_the_changes_both_sides_are_equal(local: dict[str, str], remote: dict[str, str]) -> None:
+    plan = changes(local, remote)
+    after = {key: digest for key, digest in remote.items() if key not in plan.delete}
+    after |= {key: local[key] for key in plan.send}
+    assert after == local
+    assert plan.unchanged + len(plan.send) == len(local)
+
+
+@given(both=HASHES)
+def test_equal_hashes_send_nothing(both: dict[str, str]) -> None:
+    plan = changes(both, both)
+    assert (plan.send, plan.delete) == ((), ())
+
+
+def test_everything_is_sent_in_the_repositorys_order() -> None:
+    assert changes({"b": "1", "a": "1"}, {}).send == ("b", "a")
+
+
+def test_a_hash_is_the_same_in_every_process() -> None:
+    assert content_hash(FRAGMENT) == content_hash(replace(FRAGMENT))
+    assert content_hash(FRAGMENT) == "a4c287e3ff49729932ecf9303dd7ac31"
+
+
+def test_a_hash_moves_with_every_field() -> None:
+    others = [
+        replace(FRAGMENT, content="x"),
+        replace(FRAGMENT, start_line=2),
+        replace(FRAGMENT, end_line=3),
+        replace(FRAGMENT, signature="x"),
+        replace(FRAGMENT, symbol="x"),
+        replace(FRAGMENT, language="x"),
+    ]
+    assert len({content_hash(each) for each in [FRAGMENT, *others]}) == 7

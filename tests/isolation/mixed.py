@@ -35,11 +35,7 @@ _SHARED = "the lamp that everybody asks for"
 
 _ENOUGH_CROSSINGS = 10
 """Number of crossings after which a run ends: it is known what to mend, and a watch may hang each time."""
-_EXPECTED = {
-    grpc.StatusCode.NOT_FOUND,
-    grpc.StatusCode.INVALID_ARGUMENT,
-    grpc.StatusCode.FAILED_PRECONDITION,
-}
+_EXPECTED = {grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION}
 _EXPECTED_OF = {"CreateSession": {grpc.StatusCode.ALREADY_EXISTS}}
 
 

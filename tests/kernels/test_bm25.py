@@ -1,6 +1,8 @@
 """Keyword kernels against their twins."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 
 from hummock_kernels import bm25, maxscore, postings, reference
 from hummock_kernels._types import Counts, Flags, Indices, Vector, Words
 from hummock_kernels.bm25 import Query, Saturation, greatest_shares
-from hummock_kernels.postings import Delta, Index, Presence, presence_of
+from hummock_kernels.postings import Delta, Index, Presence, invert, presence_of
 
 TERMS = st.integers(0, 80) | st.just(1024 + 7)  # the last one collides with 7 in the sketch
 COUNTS = st.integers(0, 2**32 - 1)
@@ -60,13 +63,14 @@ def arguments_of(
     k1: float = 0.9,
     b: float = 0.4,
     weights: Vector = FIELD_WEIGHTS,
+    lists: tuple[Index, Delta] | None = None,
 ) -> tuple[Any, ...]:
-    """Arguments that both keyword kernels begin with."""
+    """Arguments that both keyword kernels begin with; the lists are made of the documents unless they are given."""
     lengths = np.array([len(document) for document in documents], np.float32)
     idf = np.linspace(1, 2, len(query), dtype=np.float32)
     asked = freeze(np.array(query, np.uint32), idf)
     freeze(lengths)
-    index, delta = split(documents, base, weights=weights)
+    index, delta = lists or split(documents, base, weights=weights)
     row, presence = frequent_terms(index, delta.base, query)
     saturation = Saturation(lengths, mean_length, k1, b)
     return index, delta, presence, Query(asked[0], asked[1], row, np.ones(len(query), np.float32)), saturation
@@ -118,9 +122,7 @@ def test_paged_counts_equal_their_twin(pages: Counts, terms: list[int], data: st
 
 
 @given(DOCUMENTS, st.integers(0, 8), st.integers(0, 90))
-def test_the_inverted_index_of_parts_equals_its_twin_of_all(
-    documents: list[dict[int, int]], base: int, terms: int
-) -> None:
+def test_an_inverted_index_of_parts_equals_its_twin(documents: list[dict[int, int]], base: int, terms: int) -> None:
     parts = [forward_lists(documents[:base]), forward_lists(documents[base:])]
     twins = reference.invert(*forward_lists(documents), FIELD_WEIGHTS, terms)
     for ours, twin in zip(postings.invert(parts, FIELD_WEIGHTS, terms), twins, strict=True):
@@ -241,21 +243,22 @@ def zipf_documents(count: int, random: np.random.Generator) -> list[dict[int, in
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("passing", [1.0, 0.25, 0.01])
-def test_no_document_that_is_passed_over_would_have_been_among_the_best(seed: int, passing: float) -> None:
+def test_no_document_that_is_passed_over_would_have_been_among_the_best(seed: int) -> None:
     """Over several windows of documents, with a delta after them; frequent and rare terms, one of them twice."""
     random = np.random.default_rng(seed)
     documents = zipf_documents(10_000, random)
-    allowed = (random.random(len(documents)) < passing).astype(np.uint8)
-    for query in ([0, 1, 2, 40, 59, 70], [3, 3, 5, 31], [50], [0], random.integers(0, 60, 9).tolist()):
-        arguments = arguments_of(documents, 9_900, query, mean_length=4.0)
-        for k, bounded in ((1, True), (50, True), (50, False), (len(documents), True)):
-            found, expected = best(arguments, allowed, k, bounded=bounded)
-            assert found == expected
+    lists = split(documents, 9_900)
+    for passing in (1.0, 0.25, 0.01):
+        allowed = (random.random(len(documents)) < passing).astype(np.uint8)
+        for query in ([0, 1, 2, 40, 59, 70], [3, 3, 5, 31], [50], [0], random.integers(0, 60, 9).tolist()):
+            arguments = arguments_of(documents, 9_900, query, mean_length=4.0, lists=lists)
+            for k, bounded in ((1, True), (50, True), (50, False), (len(documents), True)):
+                found, expected = best(arguments, allowed, k, bounded=bounded)
+                assert found == expected
 
 
 @given(DOCUMENTS, st.integers(0, 8), st.sampled_from([0.0, 3.5]), st.sampled_from([0, 0.4, 1]))
-def test_greatest_shares_equal_their_twin(
+def test_greatest_shares_are_the_twins(
     documents: list[dict[int, int]], base: int, mean_length: float, b: float
 ) -> None:
     index, _ = split(documents, base)
@@ -271,3 +274,34 @@ def test_presence_equals_its_twin(documents: list[dict[int, int]], terms: list[i
     arguments = (index, np.array(terms, np.int64), len(documents))
     for ours, twin in zip(presence_of(*arguments), reference.presence_of(*arguments), strict=True):
         np.testing.assert_array_equal(ours, twin, strict=True)
+
+
+# Merging inverted indexes against the twin, and against an index made at once.
+
+
+SMALL_DOCUMENTS = st.lists(st.dictionaries(st.integers(0, 9), st.integers(0, 2**32 - 1), max_size=5), max_size=8)
+
+
+def halves(documents: list[dict[int, int]], base: int) -> tuple[Any, ...]:
+    """The index of the first documents, which may know fewer terms, that of the others, and how many are first."""
+    first, others = documents[:base], documents[base:]
+    terms = max((term for document in first for term in document), default=-1) + 1
+    older = Index(*freeze(*invert([forward_lists(first)], FIELD_WEIGHTS, terms)))
+    return older, Index(*freeze(*invert([forward_lists(others)], FIELD_WEIGHTS, 10))), len(first)
+
+
+def lists(index: Iterable[NDArray[Any]]) -> list[tuple[np.dtype[Any], list[int]]]:
+    return [(part.dtype, part.tolist()) for part in index]
+
+
+@given(SMALL_DOCUMENTS, st.integers(0, 8), st.lists(st.booleans(), min_size=8, max_size=8))
+def test_a_merged_index_equals_its_twin(documents: list[dict[int, int]], base: int, kept: list[bool]) -> None:
+    places = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    arguments = (*halves(documents, base), places)
+    assert lists(postings.merge_postings(*arguments)) == lists(reference.merge_postings(*arguments))
+
+
+@given(SMALL_DOCUMENTS, st.integers(0, 8))
+def test_a_merged_index_is_the_one_of_all_documents(documents: list[dict[int, int]], base: int) -> None:
+    arguments = (*halves(documents, base), np.arange(8, dtype=np.int32))
+    assert lists(postings.merge_postings(*arguments)) == lists(invert([forward_lists(documents)], FIELD_WEIGHTS, 10))

@@ -86,21 +86,22 @@ def scanned(rows: Any, chunks: Sequence[int], query: npt.ArrayLike, minimum: flo
     return docs.tolist(), scores.tolist()
 
 
-def test_scan_of_nothing_is_empty() -> None:
-    assert scanned(np.empty((0, 4)), [], np.ones(4), 0, 5) == ([], [])
-
-
-def test_a_document_scores_as_its_best_chunk() -> None:
-    assert scanned([[0, 1], [1, 0], [0, 1], [0.5, 0.5]], [3, 1], [1, 0], -1.0, 2) == ([0, 1], [1.0, 0.5])
-
-
-def test_equal_scores_go_to_the_smaller_document() -> None:
-    assert scanned(np.ones((6, 1)), [2, 2, 2], [1], 0.0, 2)[0] == [0, 1]
-
-
-def test_a_similarity_equal_to_the_minimum_is_kept() -> None:
-    """S4-26: only what is below the minimum is dropped."""
-    assert scanned([[0.5]], [1], [1], 0.5, 1)[0] == [0]
+@pytest.mark.parametrize(
+    ("rows", "chunks", "query", "minimum", "k", "expected"),
+    [
+        (np.empty((0, 4)), [], np.ones(4), 0, 5, ([], [])),
+        # As its best chunk.
+        ([[0, 1], [1, 0], [0, 1], [0.5, 0.5]], [3, 1], [1, 0], -1.0, 2, ([0, 1], [1.0, 0.5])),
+        # Of equal scores the smaller documents.
+        (np.ones((6, 1)), [2, 2, 2], [1], 0.0, 2, ([0, 1], [1.0, 1.0])),
+        # Only what is below the minimum is dropped.
+        ([[0.5]], [1], [1], 0.5, 1, ([0], [0.5])),
+    ],
+    ids=["nothing", "best chunk", "ties", "minimum"],
+)
+def test_scan_of_a_few_rows(rows: Any, chunks: list[int], query: Any, minimum: float, k: int, expected: Any) -> None:
+    """S4-26."""
+    assert scanned(rows, chunks, query, minimum, k) == expected
 
 
 @given(collections(), st.data(), st.booleans())

@@ -59,24 +59,23 @@ def test_a_text_that_holds_the_query_has_a_score_of_one() -> None:
     assert sims[[0, 2]].max() < 0.8
 
 
-def test_a_candidate_without_tokens_has_no_score() -> None:
-    query = unit_tokens(1, 2)
-    sims = max_sims(query, query, starts(0, 2, 0))
-    assert np.isnan(sims).tolist() == [True, False, True]
+@pytest.mark.parametrize(
+    ("query", "tokens", "start", "expected"),
+    [
+        (unit_tokens(1, 2), unit_tokens(1, 2), starts(0, 2, 0), [True, False, True]),
+        (NO_TOKENS, unit_tokens(1, 2), starts(1, 1), [True, True]),
+        (unit_tokens(1, 2), NO_TOKENS, starts(), []),
+    ],
+    ids=["candidates without tokens", "a query without tokens", "no candidates"],
+)
+def test_without_tokens_there_is_no_score(query: Bytes, tokens: Bytes, start: Indices, expected: list[bool]) -> None:
+    assert np.isnan(max_sims(query, tokens, start)).tolist() == expected
 
 
 def test_a_candidate_that_is_not_asked_has_no_score() -> None:
     query = unit_tokens(1, 2)
     sims = kernel.max_sims(query, np.concatenate([query, query]), starts(2, 2), np.array([0, 1], np.uint8))
     assert np.isnan(sims).tolist() == [True, False]
-
-
-def test_a_query_without_tokens_gives_no_scores() -> None:
-    assert np.isnan(max_sims(NO_TOKENS, unit_tokens(1, 2), starts(1, 1))).all()
-
-
-def test_no_candidates_give_an_empty_result() -> None:
-    assert max_sims(unit_tokens(1, 2), NO_TOKENS, starts()).tolist() == []
 
 
 def test_a_token_without_direction_is_like_none() -> None:

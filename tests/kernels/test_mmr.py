@@ -1,5 +1,7 @@
 """Maximal marginal relevance against its twin."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,21 +9,16 @@ from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import mmr as kernel
 from hummock_kernels import reference
-from hummock_kernels._types import Longs, Matrix, Vector
+from hummock_kernels._types import Matrix, Vector
 
 # Multiples of 1/4 make every product and sum exact in float32, so that gains tie in both implementations alike.
 QUARTERS = st.integers(-4, 4).map(lambda number: np.float32(number / 4))
 
 
 @given(
-    st.data(),
-    st.integers(0, 8),
-    st.integers(1, 4),
-    st.sampled_from([0.0, 0.25, 0.5, 1.0]),
-    st.sampled_from([0.25, 0.5, 2.0]),
-    st.sampled_from([0.5, 1.0, 2.0]),
-    st.integers(-1, 10),
-)
+    st.data(), st.integers(0, 8), st.integers(1, 4), st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    st.sampled_from([0.25, 0.5, 2.0]), st.sampled_from([0.5, 1.0, 2.0]), st.integers(-1, 10),
+)  # fmt: skip
 def test_the_choice_equals_its_twin(
     data: st.DataObject, n: int, dim: int, weight: float, alike: float, twin_bar: float, keep: int
 ) -> None:
@@ -49,27 +46,30 @@ def test_the_choice_equals_its_twin(
 def test_every_candidate_is_chosen_exactly_once(data: st.DataObject, n: int) -> None:
     vectors = data.draw(hnp.arrays(np.float32, (n, 3), elements=QUARTERS))
     relevance = data.draw(hnp.arrays(np.float32, n, elements=QUARTERS))
-    assert sorted(chosen(vectors, relevance, 0.7, 0.9, n)) == list(range(n))
+    assert sorted(chosen(vectors, relevance, 0.7, 0.9)) == list(range(n))
 
 
-def chosen(vectors: Matrix, relevance: Vector, weight: float, twin_bar: float, keep: int) -> list[int]:
-    arguments = (
-        vectors,
-        one_name(len(vectors)),
-        np.arange(len(vectors)),
-        relevance,
-        weight,
-        1.0,
-        twin_bar,
-        keep,
-        kernel.NO_CAP,
-    )
-    places: list[int] = kernel.mmr(*arguments)[0].tolist()
-    return places
+def picked(
+    vectors: Matrix,
+    relevance: Vector | list[float],
+    weight: float = 1.0,
+    twin_bar: float = 2.0,
+    *,
+    names: Sequence[int] | None = None,
+    alike: float = 1.0,
+    cap: kernel.Cap = kernel.NO_CAP,
+    rows: Sequence[int] | None = None,
+) -> tuple[list[int], list[int]]:
+    """Places in the order of the choice, and their marks; unless names are given all have one."""
+    n = len(vectors)
+    named, order = np.array(names or [1] * n, np.uint64), np.array(rows or range(n), np.int64)
+    wanted = np.asarray(relevance, np.float32)
+    places, marks = kernel.mmr(vectors, named, order, wanted, weight, alike, twin_bar, n, cap)
+    return places.tolist(), marks.tolist()
 
 
-def one_name(n: int) -> Longs:
-    return np.ones(n, np.uint64)
+def chosen(vectors: Matrix, relevance: Vector | list[float], weight: float, twin_bar: float) -> list[int]:
+    return picked(vectors, relevance, weight, twin_bar)[0]
 
 
 def unit(*values: float) -> Vector:
@@ -82,80 +82,58 @@ DATE_V2, DATE_V1, DISCLAIMER = unit(1, 0, 0), unit(0.907, 0.421, 0), unit(0.03, 
 
 def test_the_old_version_of_the_best_hit_is_never_second() -> None:
     """S2-07, 1.1-7: lambda alone would keep the twin second, as its relevance is so much higher."""
-    vectors = np.stack([DATE_V2, DATE_V1, DISCLAIMER])
-    relevance = np.array([0.80, 0.75, 0.03], np.float32)
-    assert chosen(vectors, relevance, 0.7, 0.9, 3) == [0, 2, 1]
-    assert chosen(vectors, relevance, 0.7, 1.01, 3) == [0, 1, 2]
+    vectors, relevance = np.stack([DATE_V2, DATE_V1, DISCLAIMER]), [0.80, 0.75, 0.03]
+    assert chosen(vectors, relevance, 0.7, 0.9) == [0, 2, 1]
+    assert chosen(vectors, relevance, 0.7, 1.01) == [0, 1, 2]
 
 
 def test_twins_follow_by_the_same_rule_once_nothing_else_is_left() -> None:
     """1.1-7."""
     vectors = np.stack([DATE_V2, DATE_V2, DATE_V2, DISCLAIMER])
-    relevance = np.array([0.9, 0.5, 0.7, 0.1], np.float32)
-    assert chosen(vectors, relevance, 0.7, 0.9, 4) == [0, 3, 2, 1]
+    assert chosen(vectors, [0.9, 0.5, 0.7, 0.1], 0.7, 0.9) == [0, 3, 2, 1]
 
 
 def test_a_weight_of_one_is_the_order_of_relevance() -> None:
     """S2-06."""
-    vectors = np.ones((3, 1), np.float32)
-    assert chosen(vectors, np.array([0.1, 0.3, 0.2], np.float32), 1.0, 2.0, 3) == [1, 2, 0]
+    assert chosen(np.ones((3, 1), np.float32), [0.1, 0.3, 0.2], 1.0, 2.0) == [1, 2, 0]
 
 
 def test_equal_gains_go_to_the_smaller_index() -> None:
-    assert chosen(np.zeros((4, 2), np.float32), np.ones(4, np.float32), 0.7, 0.9, 2) == [0, 1]
+    places = kernel.mmr(
+        np.zeros((4, 2), np.float32), np.ones(4, np.uint64), np.arange(4), np.ones(4, np.float32), 0.7, 1.0, 0.9, 2,
+        kernel.NO_CAP,
+    )[0]  # fmt: skip
+    assert places.tolist() == [0, 1]
 
 
 def test_a_twin_is_marked_where_it_follows_its_better() -> None:
     """S2-07."""
-    vectors, rows = np.stack([DATE_V1, DISCLAIMER, DATE_V2]), np.array([2, 0, 1])
-    relevance = np.array([0.9, 0.8, 0.1], np.float32)
-    places, is_twin = kernel.mmr(vectors, one_name(3), rows, relevance, 0.7, 1.0, 0.9, 3, kernel.NO_CAP)
-    assert (places.tolist(), is_twin.tolist()) == ([0, 2, 1], [0, 0, 1])
+    vectors = np.stack([DATE_V1, DISCLAIMER, DATE_V2])
+    assert picked(vectors, [0.9, 0.8, 0.1], 0.7, 0.9, rows=[2, 0, 1]) == ([0, 2, 1], [0, 0, 1])
 
 
 def test_memories_without_vectors_are_nobodys_twins() -> None:
-    arguments = (
-        np.zeros((3, 4), np.float32),
-        one_name(3),
-        np.arange(3),
-        np.ones(3, np.float32),
-        0.7,
-        1.0,
-        0.9,
-        3,
-        kernel.NO_CAP,
-    )
-    assert not kernel.mmr(*arguments)[1].any()
+    assert not any(picked(np.zeros((3, 4), np.float32), [1, 1, 1], 0.7, 0.9)[1])
 
 
 def test_what_is_alike_under_another_name_or_none_is_no_twin() -> None:
     """S2-07: rows of a table are all wanted, however much they are alike."""
     vectors = np.stack([DATE_V2, DATE_V2, DATE_V2, DISCLAIMER])
-    relevance = np.array([0.9, 0.8, 0.7, 0.1], np.float32)
     for names in ([0, 0, 0, 0], [1, 2, 3, 4]):
-        named = np.array(names, np.uint64)
-        places, is_twin = kernel.mmr(vectors, named, np.arange(4), relevance, 1.0, 1.0, 0.9, 4, kernel.NO_CAP)
-        assert places.tolist() == [0, 1, 2, 3]
-        assert not is_twin.any()
+        assert picked(vectors, [0.9, 0.8, 0.7, 0.1], 1.0, 0.9, names=names) == ([0, 1, 2, 3], [0] * 4)
 
 
 def test_likeness_counts_no_further_than_its_bound() -> None:
     """S2-05: beyond it the more alike is not the less wanted."""
     vectors = np.stack([unit(1, 0, 0), unit(1, 0.1, 0), unit(1, 1, 0), unit(0, 0, 1)])
-    relevance = np.array([1.0, 0.9, 0.8, 0.1], np.float32)
-    places, _ = kernel.mmr(vectors, np.zeros(4, np.uint64), np.arange(4), relevance, 0.7, 0.6, 2.0, 4, kernel.NO_CAP)
-    assert places.tolist() == [0, 1, 2, 3]
-    places, _ = kernel.mmr(vectors, np.zeros(4, np.uint64), np.arange(4), relevance, 0.7, 1.0, 2.0, 4, kernel.NO_CAP)
-    assert places.tolist() == [0, 2, 1, 3]
+    for alike, order in ((0.6, [0, 1, 2, 3]), (1.0, [0, 2, 1, 3])):
+        assert picked(vectors, [1.0, 0.9, 0.8, 0.1], 0.7, names=[0] * 4, alike=alike)[0] == order
 
 
 def capped(most: int, writers: list[int], relevance: list[float], near: float = 0.5, first: int = 10) -> list[int]:
     """The order of candidates that resemble nothing."""
-    n = len(writers)
     cap = kernel.Cap(writers=np.array(writers, np.uint32), most=most, first=first, near=near)
-    arguments = (np.zeros((n, 2), np.float32), np.zeros(n, np.uint64), np.arange(n), np.array(relevance, np.float32))
-    places: list[int] = kernel.mmr(*arguments, 1.0, 1.0, 2.0, n, cap)[0].tolist()
-    return places
+    return picked(np.zeros((len(writers), 2), np.float32), relevance, names=[0] * len(writers), cap=cap)[0]
 
 
 WRITERS = st.lists(st.integers(0, 3), max_size=24)
@@ -163,9 +141,7 @@ RELEVANCE = st.integers(0, 16).map(lambda number: number / 16)
 
 
 @given(WRITERS, st.data(), st.integers(1, 10))
-def test_no_writer_has_more_than_the_cap_while_others_are_near(
-    writers: list[int], data: st.DataObject, most: int
-) -> None:
+def test_no_writer_is_above_the_cap_while_others_are_near(writers: list[int], data: st.DataObject, most: int) -> None:
     relevance = data.draw(st.lists(RELEVANCE, min_size=len(writers), max_size=len(writers)))
     order = capped(most, writers, relevance)
     assert sorted(order) == list(range(len(writers)))
@@ -195,18 +171,13 @@ def test_behind_the_first_the_order_is_as_it_was() -> None:
 
 def test_who_fell_behind_a_less_relevant_one_is_marked() -> None:
     cap = kernel.Cap(writers=np.array([1, 1, 1, 0], np.uint32), most=1, first=10, near=0.5)
-    relevance = np.array([1.0, 0.9, 0.5, 0.6], np.float32)
-    places, marks = kernel.mmr(
-        np.zeros((4, 2), np.float32), np.zeros(4, np.uint64), np.arange(4), relevance, 1.0, 1.0, 2.0, 4, cap
-    )
-    assert (places.tolist(), marks.tolist()) == ([0, 3, 1, 2], [0, 0, kernel.OVER, 0])
+    found = picked(np.zeros((4, 2), np.float32), [1.0, 0.9, 0.5, 0.6], names=[0] * 4, cap=cap)
+    assert found == ([0, 3, 1, 2], [0, 0, kernel.OVER, 0])
 
 
 def test_another_version_of_a_writer_who_has_enough_comes_behind_another_version_of_others() -> None:
     """A near-twin of an honest memory is not lost behind a flood."""
     vectors = np.stack([DATE_V2, DISCLAIMER, unit(0, 1, 0), DATE_V2])
     cap = kernel.Cap(writers=np.array([0, 1, 1, 0], np.uint32), most=1, first=10, near=0.5)
-    relevance = np.array([1.0, 0.9, 0.8, 0.7], np.float32)
-    names = np.array([1, 2, 3, 1], np.uint64)
-    places, marks = kernel.mmr(vectors, names, np.arange(4), relevance, 1.0, 1.0, 0.9, 4, cap)
-    assert (places.tolist(), marks.tolist()) == ([0, 1, 3, 2], [0, 0, kernel.TWIN, kernel.OVER])
+    found = picked(vectors, [1.0, 0.9, 0.8, 0.7], 1.0, 0.9, names=[1, 2, 3, 1], cap=cap)
+    assert found == ([0, 1, 3, 2], [0, 0, kernel.TWIN, kernel.OVER])

@@ -28,29 +28,11 @@ from hummock_kernels.rank import rank
 
 NOW = 1_000_000.0
 PLAIN = Weights(
-    unrelated=0.0,
-    min_similarity=-1.0,
-    min_of_best=-1.0,
-    best_cosine=2.0,
-    vector_share=1.0,
-    decay_rate=0.0,
-    as_of=NOW,
-    even_similarity=0.5,
-    steepness=3.0,
-    enough_terms=0.3,
-    scarcity=2.0,
-    code_odds=1.5,
-    name_odds=1.0,
-    key_file_evidence=0.5,
-    late_share=0.5,
-    late_from=0.2,
-    late_full=0.7,
-    neighbour_weight=0.0,
-    answer_weight=0.6,
-    asking_loss=0.2,
-    time_share=0.0,
-    decay_floor=0.0,
-)
+    unrelated=0.0, min_similarity=-1.0, min_of_best=-1.0, best_cosine=2.0, vector_share=1.0, decay_rate=0.0, as_of=NOW,
+    even_similarity=0.5, steepness=3.0, enough_terms=0.3, scarcity=2.0, code_odds=1.5, name_odds=1.0,
+    key_file_evidence=0.5, late_share=0.5, late_from=0.2, late_full=0.7, neighbour_weight=0.0, answer_weight=0.6,
+    asking_loss=0.2, time_share=0.0, decay_floor=0.0,
+)  # fmt: skip
 SIMILAR = st.floats(-1, 1, width=32) | st.just(float("nan"))
 PATHS = st.sampled_from([VECTOR, KEYWORD, VECTOR | KEYWORD, NAMED, KEY_FILE, KEYWORD | HOLDER])
 
@@ -66,17 +48,12 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         return array
 
     weights = PLAIN._replace(
-        unrelated=draw(st.sampled_from([0.0, 0.3])),
-        min_similarity=draw(st.sampled_from([-1.0, 0.3])),
-        min_of_best=draw(st.sampled_from([-1.0, 0.1])),
-        best_cosine=draw(st.sampled_from([-float("inf"), 0.25, 2.0])),
-        vector_share=draw(st.sampled_from([0.0, 0.5, 1.0])),
-        decay_rate=draw(st.sampled_from([0.0, 0.1])),
-        decay_floor=draw(st.sampled_from([0.0, 0.9])),
-        name_odds=draw(st.sampled_from([0.1, 1.0])),
-        neighbour_weight=draw(st.sampled_from([0.0, 0.4])),
-        time_share=draw(st.sampled_from([0.0, 0.4])),
-    )
+        unrelated=draw(st.sampled_from([0.0, 0.3])), min_similarity=draw(st.sampled_from([-1.0, 0.3])),
+        min_of_best=draw(st.sampled_from([-1.0, 0.1])), best_cosine=draw(st.sampled_from([-float("inf"), 0.25, 2.0])),
+        vector_share=draw(st.sampled_from([0.0, 0.5, 1.0])), decay_rate=draw(st.sampled_from([0.0, 0.1])),
+        decay_floor=draw(st.sampled_from([0.0, 0.9])), name_odds=draw(st.sampled_from([0.1, 1.0])),
+        neighbour_weight=draw(st.sampled_from([0.0, 0.4])), time_share=draw(st.sampled_from([0.0, 0.4])),
+    )  # fmt: skip
     time_match = column(np.float32, st.floats(0, 1, width=32))
     verdict = column(np.float32, st.sampled_from([0.6, 0.9, 1.0, 1.1]))
     pool = Pool(
@@ -120,9 +97,9 @@ def test_the_order_equals_its_twin(pool: tuple[Any, ...]) -> None:
         np.testing.assert_allclose(np.array(values), np.array(by_row[row]), atol=1e-5)
 
 
-def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
-    """Rows in order, and how many ties there were, of `n` like candidates but for these columns."""
-    given: dict[str, Any] = {
+def pool_of(n: int, **columns: Any) -> Pool:
+    """A pool of `n` like candidates but for these columns."""
+    like: dict[str, Any] = {
         "cosine": np.full(n, 0.5, np.float32),
         "keyword": np.zeros(n, np.float32),
         "matched": np.zeros(n, np.uint32),
@@ -137,9 +114,14 @@ def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
         "speaker": np.zeros(n, np.uint32),
         "time_match": np.empty(0, np.float32),
         "verdict": np.empty(0, np.float32),
-    } | columns
-    weights = given.pop("weights", PLAIN)
-    rows, _, tally, _ = rank(Pool(**given, tie=np.array(tie, np.int32)), np.empty(0, np.uint64), 1, weights)
+        "tie": np.arange(n, dtype=np.int32),
+    }
+    return Pool(**(like | columns))
+
+
+def ranked(n: int, tie: list[int], *, weights: Weights = PLAIN, **columns: Any) -> tuple[list[int], int]:
+    """Rows in order, and how many ties there were."""
+    rows, _, tally, _ = rank(pool_of(n, tie=np.array(tie, np.int32), **columns), np.empty(0, np.uint64), 1, weights)
     return rows.tolist(), int(tally[3])
 
 
@@ -209,24 +191,8 @@ def test_an_answer_is_what_another_says_within_two_turns() -> None:
 
 def rank_scores(cosine: NDArray[np.float32], position: NDArray[np.int32], talk: dict[str, Any]) -> list[float]:
     """Relevance of each row of a talk."""
-    n = len(cosine)
-    pool = Pool(
-        cosine=cosine,
-        keyword=np.zeros(n, np.float32),
-        matched=np.zeros(n, np.uint32),
-        evidence=np.zeros(n, np.float32),
-        late=np.full(n, np.nan, np.float32),
-        found_by=np.full(n, VECTOR, np.uint8),
-        marks=talk["marks"],
-        text_hash=np.arange(n, dtype=np.uint64),
-        create_time=np.full(n, NOW),
-        session=talk["session"],
-        position=position,
-        speaker=talk.get("speaker", np.zeros(n, np.uint32)),
-        time_match=np.empty(0, np.float32),
-        verdict=np.empty(0, np.float32),
-        tie=np.arange(n, dtype=np.int32),
-    )
+    columns = {name: column for name, column in talk.items() if name != "weights"}
+    pool = pool_of(len(cosine), cosine=cosine, position=position, **columns)
     rows, (_, _, relevance, _, _), *_ = rank(pool, np.empty(0, np.uint64), 1, talk["weights"])
     return [float(relevance[place]) for place in np.argsort(rows)]
 
@@ -247,26 +213,12 @@ def test_what_stands_in_no_session_keeps_its_place_before_those_that_do() -> Non
 
 def test_an_echo_lends_nothing() -> None:
     """1.1-2."""
-    given: dict[str, Any] = {
-        "cosine": np.array([0.3, 1.0, 0.35], np.float32),
-        "position": np.array([0, 1, 5], np.int32),
-        "session": np.full(3, 7, np.uint64),
-        "marks": np.array([SENTENCE, SENTENCE | SAID, SENTENCE], np.uint8),
-        "text_hash": np.array([5, 6, 7], np.uint64),
-    }
-    rest: dict[str, Any] = {
-        "keyword": np.zeros(3, np.float32),
-        "matched": np.zeros(3, np.uint32),
-        "evidence": np.zeros(3, np.float32),
-        "late": np.full(3, np.nan, np.float32),
-        "found_by": np.full(3, VECTOR, np.uint8),
-        "create_time": np.full(3, NOW),
-        "speaker": np.zeros(3, np.uint32),
-        "time_match": np.empty(0, np.float32),
-        "verdict": np.empty(0, np.float32),
-        "tie": np.arange(3, dtype=np.int32),
-    }
-    rows, *_ = rank(Pool(**given, **rest), np.array([6], np.uint64), 1, LENDING)
+    pool = pool_of(
+        3, cosine=np.array([0.3, 1.0, 0.35], np.float32), position=np.array([0, 1, 5], np.int32),
+        session=np.full(3, 7, np.uint64), marks=np.array([SENTENCE, SENTENCE | SAID, SENTENCE], np.uint8),
+        text_hash=np.array([5, 6, 7], np.uint64),
+    )  # fmt: skip
+    rows, *_ = rank(pool, np.array([6], np.uint64), 1, LENDING)
     assert rows.tolist() == [2, 0]
 
 
@@ -299,9 +251,8 @@ def test_the_few_holders_of_a_name_come_first_whatever_their_age() -> None:
 def test_what_is_below_the_minimum_needs_words_or_a_name() -> None:
     """S4-26, 1.1-10: a shared word alone exempts nothing."""
     given: dict[str, Any] = {"cosine": np.full(4, 0.1, np.float32), "weights": PLAIN._replace(min_similarity=0.2)}
-    assert ranked(4, [0, 1, 2, 3], found_by=np.array([VECTOR, VECTOR | KEYWORD, HOLDER, NAMED], np.uint8), **given)[
-        0
-    ] == [3, 2]
+    found_by = np.array([VECTOR, VECTOR | KEYWORD, HOLDER, NAMED], np.uint8)
+    assert ranked(4, [0, 1, 2, 3], found_by=found_by, **given)[0] == [3, 2]
     assert ranked(4, [0, 1, 2, 3], evidence=np.array([0.9, 1.0, 0.0, 2.0], np.float32), **given)[0] == [1, 3]
 
 
@@ -315,10 +266,8 @@ def test_the_most_similar_of_the_recall_has_a_minimum_of_its_own() -> None:
 
 
 def test_a_verdict_moves_a_candidate_and_no_minimum() -> None:
-    given: dict[str, Any] = {
-        "cosine": np.array([0.5, 0.45, 0.2], np.float32),
-        "weights": PLAIN._replace(min_similarity=0.3),
-    }
+    cosine, weights = np.array([0.5, 0.45, 0.2], np.float32), PLAIN._replace(min_similarity=0.3)
+    given: dict[str, Any] = {"cosine": cosine, "weights": weights}
     assert ranked(3, [0, 1, 2], **given)[0] == [0, 1]
     assert ranked(3, [0, 1, 2], verdict=np.array([0.8, 1, 1.1], np.float32), **given)[0] == [1, 0]
 

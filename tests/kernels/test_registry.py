@@ -74,45 +74,34 @@ def run_python(program: str, **environ: str) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, env=environ)
 
 
-def test_a_modern_x86_processor_is_compiled_for_by_its_level() -> None:
-    environ: dict[str, str] = {}
-    _jit.set_target(environ, "x86_64", V3)
-    assert environ == {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
-
-
-@pytest.mark.parametrize("machine", ["aarch64", "arm64"])
-def test_x86_names_are_never_used_on_arm(machine: str) -> None:
+@pytest.mark.parametrize(
+    ("environ", "machine", "features", "expected"),
+    [
+        ({}, "x86_64", V3, {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}),
+        ({}, "aarch64", V3, {}),
+        ({}, "arm64", V3, {}),
+        ({}, "x86_64", V3 | {"avx2": False}, {}),
+        ({"NUMBA_CPU_NAME": "generic"}, "x86_64", V3, {"NUMBA_CPU_NAME": "generic"}),
+    ],
+    ids=["modern", "aarch64", "arm64", "old", "set by the user"],
+)
+def test_a_modern_x86_processor_alone_is_compiled_for_by_its_level(
+    environ: dict[str, str], machine: str, features: dict[str, bool], expected: dict[str, str]
+) -> None:
     """DESIGN 8."""
-    environ: dict[str, str] = {}
-    _jit.set_target(environ, machine, V3)
-    assert environ == {}
-
-
-def test_an_old_x86_processor_is_compiled_for_as_it_is() -> None:
-    environ: dict[str, str] = {}
-    _jit.set_target(environ, "x86_64", V3 | {"avx2": False})
-    assert environ == {}
-
-
-def test_a_target_that_the_user_has_set_stays() -> None:
-    environ = {"NUMBA_CPU_NAME": "generic"}
-    _jit.set_target(environ, "x86_64", V3)
-    assert environ == {"NUMBA_CPU_NAME": "generic"}
+    given = dict(environ)
+    _jit.set_target(given, machine, features)
+    assert given == expected
 
 
 @pytest.mark.parametrize(
     ("machine", "host", "name", "features", "expected"),
     [
-        ("x86_64", V3, "x86-64-v3", "", True),
-        ("x86_64", V3, None, None, True),
-        ("x86_64", V3, "generic", "", False),
-        ("x86_64", V3, "x86-64-v2", "+f16c,+sse3", True),
-        ("x86_64", V3, "x86-64-v3", "-f16c", False),
-        ("x86_64", {}, "x86-64-v3", "", False),
-        ("aarch64", {}, None, None, True),
-        ("riscv64", {}, None, None, False),
+        ("x86_64", V3, "x86-64-v3", "", True), ("x86_64", V3, None, None, True), ("x86_64", V3, "generic", "", False),
+        ("x86_64", V3, "x86-64-v2", "+f16c,+sse3", True), ("x86_64", V3, "x86-64-v3", "-f16c", False),
+        ("x86_64", {}, "x86-64-v3", "", False), ("aarch64", {}, None, None, True), ("riscv64", {}, None, None, False),
     ],
-)
+)  # fmt: skip
 def test_the_float16_instruction_is_assumed_only_where_it_is_certain(
     machine: str, host: dict[str, bool], name: str | None, features: str | None, expected: bool
 ) -> None:
@@ -146,7 +135,7 @@ def read_only_package(tmp_path: Path) -> Path:
     ("variable", "tail"),
     [("XDG_CACHE_HOME", "hummock/numba"), ("HOME", ".cache/hummock/numba"), ("HUMMOCK_DATA", "cache/numba")],
 )
-def test_a_read_only_install_keeps_its_cache_with_the_user(
+def test_a_read_only_install_caches_for_the_user(
     read_only_package: Path, tmp_path: Path, variable: str, tail: str
 ) -> None:
     """DESIGN 8."""

@@ -97,37 +97,27 @@ def test_a_word_of_rows_with_a_repeat_and_a_gap_is_no_run_of_documents() -> None
 def nearest(bits: list[int], allowed: list[int], keep: int) -> list[int]:
     """Rows of one word each, a document each, nearest to zero; every dim weighs 1 and the fifth 3."""
     found = signbit.nearest_signs(
-        blocks_of(np.array(bits, np.uint64).reshape(-1, 1), 64),
-        np.arange(len(bits), dtype=np.int32),
-        np.array(allowed, np.uint8),
-        np.array([[0], [2**64 - 1], [0b10000]], np.uint64),
-        keep,
-    )
+        blocks_of(np.array(bits, np.uint64).reshape(-1, 1), 64), np.arange(len(bits), dtype=np.int32),
+        np.array(allowed, np.uint8), np.array([[0], [2**64 - 1], [0b10000]], np.uint64), keep,
+    )  # fmt: skip
     return [int(row) for row in found]
 
 
-def test_of_rows_that_differ_as_much_the_smaller_are_kept() -> None:
-    assert nearest([0b11, 0b01, 0b10, 0b111, 0b100], [1, 1, 1, 1, 1], 2) == [1, 2]
-    assert nearest([0b11, 0b01, 0b101, 0b111, 0b110], [1, 1, 1, 1, 1], 3) == [0, 1, 2]
-
-
-def test_rows_of_documents_that_are_not_allowed_are_never_found() -> None:
-    assert nearest([0, 1, 3], [0, 0, 0], 2) == []
-    assert nearest([0, 1, 3, 7], [0, 1, 0, 1], 1) == [1]
-
-
-def test_no_more_rows_than_asked_for_give_all_of_them() -> None:
-    assert nearest([7, 1, 0], [1, 1, 1], 3) == [0, 1, 2]
-
-
-def test_nothing_is_found_among_no_rows() -> None:
-    assert nearest([], [], 5) == []
-
-
-def test_rows_that_differ_in_every_bit_are_found_when_there_are_no_others() -> None:
-    assert nearest([2**64 - 1, 2**64 - 1], [1, 1], 1) == [0]
-
-
-def test_a_heavy_dim_counts_as_much_as_its_weight() -> None:
-    assert nearest([0b10000, 0b11, 0b111, 0b1111], [1, 1, 1, 1], 1) == [1]
-    assert nearest([0b10000, 0b1111, 0b111, 0b11], [1, 1, 1, 1], 2) == [0, 3]
+@pytest.mark.parametrize(
+    ("bits", "allowed", "keep", "expected"),
+    [
+        ([0b11, 0b01, 0b10, 0b111, 0b100], [1, 1, 1, 1, 1], 2, [1, 2]),
+        ([0b11, 0b01, 0b101, 0b111, 0b110], [1, 1, 1, 1, 1], 3, [0, 1, 2]),
+        ([0, 1, 3], [0, 0, 0], 2, []),
+        ([0, 1, 3, 7], [0, 1, 0, 1], 1, [1]),
+        ([7, 1, 0], [1, 1, 1], 3, [0, 1, 2]),
+        ([], [], 5, []),
+        ([2**64 - 1, 2**64 - 1], [1, 1], 1, [0]),
+        ([0b10000, 0b11, 0b111, 0b1111], [1, 1, 1, 1], 1, [1]),
+        ([0b10000, 0b1111, 0b111, 0b11], [1, 1, 1, 1], 2, [0, 3]),
+    ],
+    ids=["ties", "more ties", "none allowed", "some allowed", "all", "no rows", "far ones", "heavy", "heavy again"],
+)
+def test_the_lightest_rows_are_found(bits: list[int], allowed: list[int], keep: int, expected: list[int]) -> None:
+    """Of rows that differ as much the smaller are kept; a heavy dim counts as much as its weight."""
+    assert nearest(bits, allowed, keep) == expected

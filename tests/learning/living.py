@@ -90,17 +90,9 @@ def remove(bench: Workbench, random: Random) -> None:
 
 
 STEPS: Sequence[tuple[Step, int]] = (
-    (say, 6),
-    (speak, 6),
-    (observe, 4),
-    (learn, 3),
-    (write_keywords, 1),
-    (switch, 1),
-    (tune, 1),
-    (judge, 1),
-    (put, 2),
+    (say, 6), (speak, 6), (observe, 4), (learn, 3), (write_keywords, 1), (switch, 1), (tune, 1), (judge, 1), (put, 2),
     (remove, 1),
-)
+)  # fmt: skip
 
 
 def live(bench: Workbench, random: Random) -> None:

@@ -6,16 +6,18 @@ import json
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate
+from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate, LearningSettings, Profile
 from hummock.learning.entry_keywords import (
     MAX_ENTRY_CHARACTERS,
     MAX_NEW_KEYWORDS,
     MAX_TEXTS_CHARACTERS,
     AskKeywords,
     checked,
+    priority,
+    select,
 )
 from hummock.ports.models import EntryText, KeywordQuestion, LearnerFailed, LlmFailed, LlmQuestion
 from tests.fakes import FakeClock
@@ -102,12 +104,6 @@ def test_a_keyword_that_the_user_or_the_entry_says_as_well_is_learnt() -> None:
     assert ask(Model(reply(said, [])), WOOD, other, user_text="?")[0] == update(WOOD, "木头")
 
 
-def test_what_a_reply_says_of_no_entry_is_left_out_and_what_it_does_not_say_is_nothing() -> None:
-    """S3-15."""
-    said = [{"number": 2, "keywords": ["map"]}, {"number": 3, "keywords": ["x"]}, {"number": 0, "keywords": ["y"]}]
-    assert ask(Model({"entries": said}), WOOD, STAR) == (update(WOOD), update(STAR, "map"))
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -124,8 +120,11 @@ def test_a_reply_of_another_form_is_a_failure(said: object) -> None:
         ask(Model(said), WOOD)
 
 
-def test_a_bare_list_will_do() -> None:
+def test_a_bare_list_will_do_and_what_is_said_of_no_entry_is_left_out() -> None:
+    """S3-15: what a reply does not say is nothing."""
     assert ask(Model([{"number": 1, "keywords": ["硬木头"]}]), WOOD) == (update(WOOD, "硬木头"),)
+    said = [{"number": 2, "keywords": ["map"]}, {"number": 3, "keywords": ["x"]}, {"number": 0, "keywords": ["y"]}]
+    assert ask(Model({"entries": said}), WOOD, STAR) == (update(WOOD), update(STAR, "map"))
 
 
 def test_one_failure_leaves_the_others_and_a_second_in_a_row_ends_it() -> None:
@@ -179,11 +178,8 @@ def test_few_short_new_keywords_are_learnt(said: list[str], expected: list[str])
 
 
 def test_keywords_of_entries_that_were_not_asked_about_are_not_learnt() -> None:
+    """S3-15: an entry read in vain is told from one that was not read."""
     assert checked([update(STAR, "FREE"), update(WOOD, "timber")], [WOOD]) == (update(WOOD, "timber"),)
-
-
-def test_an_entry_read_in_vain_is_told_from_one_that_was_not_read() -> None:
-    """S3-15."""
     assert checked([update(WOOD)], [WOOD, STAR]) == (update(WOOD),)
 
 
@@ -198,7 +194,11 @@ def test_while_a_model_is_left_alone_nothing_is_due_and_nothing_is_asked() -> No
     assert model.asked == []
 
 
-@given(st.lists(st.builds(KeywordUpdate, memory_id=st.sampled_from("abc"), keywords=st.lists(st.text()).map(tuple))))
+KEYWORDS = st.lists(st.text(max_size=MAX_KEYWORD_CHARACTERS + 5), max_size=6).map(tuple)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.builds(KeywordUpdate, memory_id=st.sampled_from("abc"), keywords=KEYWORDS), max_size=6))
 def test_whatever_is_said_what_is_learnt_keeps_the_rules(given_updates: list[KeywordUpdate]) -> None:
     entries = [EntryText(memory_id=name, title="Title", text="", keywords=("known",)) for name in "ab"]
     learnt = checked(given_updates, entries)
@@ -208,3 +208,66 @@ def test_whatever_is_said_what_is_learnt_keeps_the_rules(given_updates: list[Key
         assert len({keyword.casefold() for keyword in one.keywords} & {"title", "known"}) == 0
         assert all(0 < len(keyword) <= MAX_KEYWORD_CHARACTERS and keyword.isprintable() for keyword in one.keywords)
         assert len(set(one.keywords)) == len(one.keywords)
+
+
+SETTINGS = LearningSettings()
+profiles = st.builds(
+    Profile,
+    keywords=st.integers(0, 14).map(lambda count: tuple(f"k{number}" for number in range(count))),
+    last_analyzed_turn=st.integers(-999, 100),
+    miss_count=st.integers(0, 20),
+)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "since", "misses", "expected"),
+    [(0, 1099, 0, 100), (3, 1099, 0, 70), (10, 20, 0, 0), (14, 50, 0, 0), (0, 0, 0, 0), (0, 19, 0, 95), (2, 5, 3, -25)],
+)
+def test_the_priority_is_the_shipped_formula(keywords: int, since: int, misses: int, expected: int) -> None:
+    """S3-09, S3-10, S3-11, S3-44."""
+    known = tuple(f"k{number}" for number in range(keywords))
+    profile = Profile(keywords=known, last_analyzed_turn=100 - since, miss_count=misses)
+    assert priority(profile, 100, SETTINGS) == expected
+
+
+@given(profiles, st.integers(0, 100))
+def test_it_is_the_formula_as_it_is_written(profile: Profile, turn: int) -> None:
+    """S3-44."""
+    since = max(0, turn - profile.last_analyzed_turn)
+    expected = (10 - min(len(profile.keywords), 10)) * 10 - profile.miss_count * 10
+    if since < 20:
+        expected -= (20 - since) * 5
+    assert priority(profile, turn, SETTINGS) == expected
+
+
+def test_five_of_many_are_chosen_the_least_learnt_first_and_the_nearest_of_equals() -> None:
+    """S3-07, S3-09, S3-12."""
+    near = [f"e{number}" for number in range(8)]
+    known = {"e0": Profile(keywords=("a", "b")), "e1": Profile(last_analyzed_turn=49), "e2": Profile(miss_count=1)}
+    assert select((), near, known, 50, SETTINGS) == ("e3", "e4", "e5", "e6", "e7")
+    assert select((), near[:5], known, 50, SETTINGS) == ("e3", "e4", "e2", "e0", "e1")
+
+
+def test_nothing_near_is_nothing_chosen() -> None:
+    assert select((), [], {}, 3, SETTINGS) == ()
+
+
+def test_what_the_turn_names_comes_before_all_else() -> None:
+    """S3-09, S3-12: also what is well known, was analysed a moment ago, or in vain."""
+    known = {"e6": Profile(keywords=("a", "b"), last_analyzed_turn=50), "e7": Profile(miss_count=9)}
+    near = [f"e{number}" for number in range(8)]
+    assert select(("e7", "e6", "named"), near, known, 50, SETTINGS) == ("named", "e7", "e6", "e0", "e1")
+
+
+@given(
+    st.sets(st.sampled_from("abcdefg")),
+    st.lists(st.sampled_from("abcdefg")),
+    st.dictionaries(st.sampled_from("abcdefg"), profiles),
+    st.integers(1, 9),
+)
+def test_each_near_one_is_chosen_once(named: set[str], near: list[str], known: dict[str, Profile], most: int) -> None:
+    chosen = select(named, near, known, 30, LearningSettings(candidates=most))
+    assert len(chosen) == min(most, len(named.union(near))) == len(set(chosen))
+    assert set(chosen) <= named.union(near)
+    ranks = [(one in named, priority(known.get(one, Profile()), 30, SETTINGS)) for one in chosen]
+    assert ranks == sorted(ranks, reverse=True)

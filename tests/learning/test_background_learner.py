@@ -38,7 +38,7 @@ def test_of_a_project_the_newest_turn_is_learnt_from_and_others_are_counted(desk
     assert [asked.user_text for asked in desk.learner.asked] == ["wood 4"]
 
 
-def test_a_learner_that_is_down_is_logged_once_and_again_when_it_was_up(
+def test_a_learner_that_goes_down_is_logged_once_each_time(
     desk: LearningDesk, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number, answer in enumerate((fail, fail, saying({}), fail)):
@@ -48,7 +48,7 @@ def test_a_learner_that_is_down_is_logged_once_and_again_when_it_was_up(
     assert [record.getMessage() for record in caplog.records] == ["nothing was learnt from a turn: it is down"] * 2
 
 
-def test_an_error_that_nobody_expects_is_logged_without_what_was_said(
+def test_an_unexpected_error_is_logged_without_what_was_said(
     desk: LearningDesk, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:

@@ -108,22 +108,23 @@ def test_feedback_is_counted_by_what_it_says_and_changes_nothing_else() -> None:
     assert after(given, given).state() == LearningState(events=2, feedback=FeedbackCounts(helpful=4, wrong=2))
 
 
-def test_the_clock_is_the_turn_of_the_only_scope() -> None:
-    """S3-15: lastAnalyzedTurn and lastSentTurn are on one scale where there is one scope."""
-    rebuilt = after(ON, observed(102), Injected(scope="", turn=103), observed(103), observed(104))
-    assert rebuilt.state().turns == 104
-    assert rebuilt.turn("") == 104
-
-
-def test_the_clock_of_several_scopes_counts_all_of_their_turns() -> None:
-    rebuilt = after(ON, observed(1, "a"), observed(2, "a"), observed(1, "b"), observed(3, "b"))
-    assert rebuilt.state().turns == 5
-
-
-def test_going_back_does_not_turn_the_clock_back() -> None:
-    rebuilt = after(ON, observed(50), observed(4), observed(5))
-    assert rebuilt.turn("") == 5
-    assert rebuilt.state().turns == 51
+@pytest.mark.parametrize(
+    ("events", "turns", "turn"),
+    [
+        # lastAnalyzedTurn and lastSentTurn are on one scale where there is one scope.
+        ((observed(102), Injected(scope="", turn=103), observed(103), observed(104)), 104, 104),
+        # The turns of several scopes are all counted.
+        ((observed(1, "a"), observed(2, "a"), observed(1, "b"), observed(3, "b")), 5, None),
+        # Going back does not turn the clock back.
+        ((observed(50), observed(4), observed(5)), 51, 5),
+    ],
+)
+def test_the_clock_counts_the_turns_of_all_scopes(
+    events: tuple[LearningEvent, ...], turns: int, turn: int | None
+) -> None:
+    """S3-15."""
+    rebuilt = after(ON, *events)
+    assert (rebuilt.state().turns, rebuilt.turn("")) == (turns, turn)
 
 
 def test_turns_are_missed_while_learning_is_off() -> None:

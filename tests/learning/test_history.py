@@ -144,6 +144,6 @@ def test_two_thousand_events_give_the_state(tmp_path: Path) -> None:
 
 def test_the_log_gives_the_state_however_often_it_is_killed(tmp_path: Path) -> None:
     """S3-28: kill -9 at any moment loses nothing that was acknowledged."""
-    kept, kills = fuzz.run(tmp_path, events=150, seed=3, most_steps=60)
-    assert kept >= 150
+    kept, kills = fuzz.run(tmp_path, events=40, seed=3, most_steps=5)
+    assert kept >= 40
     assert kills >= 2

@@ -78,11 +78,14 @@ def test_words_that_no_entry_shares_are_held_against_entries_of_like_meaning(des
     assert "north star" in desk.learner.read_ids[0]
 
 
-def test_a_learner_that_fails_leaves_everything_as_it_was(desk: LearningDesk) -> None:
+@pytest.mark.parametrize("error", [LearnerFailed("it did not answer in time"), RuntimeError()])
+def test_a_learner_that_fails_leaves_everything_as_it_was_and_the_next_turn_is_another_matter(
+    desk: LearningDesk, error: Exception
+) -> None:
     """S3-44."""
 
     def fail(_: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
-        raise LearnerFailed("it did not answer in time")
+        raise error
 
     desk.learner.answer = fail
     desk.turn(1, WOOD)
@@ -90,20 +93,8 @@ def test_a_learner_that_fails_leaves_everything_as_it_was(desk: LearningDesk) ->
     assert (desk.profile(WOOD), desk.runs()) == (None, [])
     desk.learner.answer = saying({WOOD: ("硬木头",)})
     desk.turn(2, WOOD)
-    desk.work()
+    assert desk.work() == 1
     assert desk.profile(WOOD) == Profile(keywords=("硬木头",), last_analyzed_turn=2, miss_count=0)
-
-
-def test_whatever_a_learner_raises_the_next_turn_is_another_matter(desk: LearningDesk) -> None:
-    def explode(_: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
-        raise RuntimeError
-
-    desk.learner.answer = explode
-    desk.turn(1, WOOD)
-    assert desk.work() == 1
-    desk.learner.answer = saying({})
-    desk.turn(2, WOOD)
-    assert desk.work() == 1
     assert len(desk.runs()) == 1
 
 
@@ -168,31 +159,17 @@ def test_what_is_rewritten_while_the_learner_reads_is_not_learnt_of(desk: Learni
     assert desk.profile(WOOD) is None
 
 
-def test_a_repeated_turn_is_one_turn(desk: LearningDesk) -> None:
+def test_a_repeated_turn_is_one_turn_and_another_under_its_request_id_is_refused(desk: LearningDesk) -> None:
     request_id = "0b6f1a0e-6e4d-4b0e-9d2e-1c1f6c1d2a3b"
     first = desk.turn(1, WOOD, request_id=request_id)
     assert desk.turn(1, WOOD, request_id=request_id) == first
     assert sum(isinstance(event, TurnObserved) for event in desk.events()) == 1
-
-
-def test_another_turn_under_the_same_request_id_is_refused(desk: LearningDesk) -> None:
-    request_id = "0b6f1a0e-6e4d-4b0e-9d2e-1c1f6c1d2a3b"
-    desk.turn(1, WOOD, request_id=request_id)
+    other = ObserveCommand(
+        project=PROJECT, scope="", turn=1, user_text="x", assistant_text="", used_ids=(), request_id=request_id,
+        fingerprint=b"other",
+    )  # fmt: skip
     with pytest.raises(RequestIdReused):
-        desk.observe(_command(request_id, fingerprint=b"other"))
-
-
-def _command(request_id: str, fingerprint: bytes) -> ObserveCommand:
-    return ObserveCommand(
-        project=PROJECT,
-        scope="",
-        turn=1,
-        user_text="x",
-        assistant_text="",
-        used_ids=(),
-        request_id=request_id,
-        fingerprint=fingerprint,
-    )
+        desk.observe(other)
 
 
 def test_of_the_memories_that_an_answer_rests_on_those_that_there_are_count(desk: LearningDesk) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.core.learning import LEARNER_RULE, FeedbackGiven, Judgement, KeywordUpdate, Learner, Verdict
+from hummock.core.learning import LEARNER_RULE, FeedbackGiven, Judgement, KeywordUpdate, Learner, Profile, Verdict
 from hummock.core.learning_requests import EntryOutcome, ScanScope
 from hummock.learning.log import record
 from hummock.learning.observe import ObservedReply
@@ -36,14 +36,20 @@ def chatter(desk: LearningDesk, turns: int = OTHER_TURNS) -> None:
         desk.turn(number, f"{chr(0x5000 + number)}{chr(0x6000 + number)}", "other")
 
 
+def say(desk: LearningDesk, *texts: str, of: str = WOOD) -> None:
+    """After the chatter turns that used an entry, of which is learnt."""
+    chatter(desk)
+    for number, text in enumerate(texts, start=101):
+        desk.turn(number, text, of)
+    desk.work()
+
+
 def keywords(desk: LearningDesk, memory_id: str) -> tuple[str, ...]:
-    profile = desk.profile(memory_id)
-    return profile.keywords if profile else ()
+    return (desk.profile(memory_id) or Profile()).keywords
 
 
 def hints(desk: LearningDesk, memory_id: str) -> tuple[str, ...]:
-    profile = desk.profile(memory_id)
-    return profile.hints if profile else ()
+    return (desk.profile(memory_id) or Profile()).hints
 
 
 def words(desk: LearningDesk, memory_id: str) -> tuple[str, ...]:
@@ -61,42 +67,29 @@ def feedback(desk: LearningDesk, query_text: str, *verdicts: Verdict) -> None:
 
 def test_words_of_turns_that_used_an_entry_are_learnt_of_it_alone(desk: LearningDesk) -> None:
     """S3-01, S3-05, S3-14."""
-    chatter(desk)
-    desk.turn(101, "那块硬木头是怎么来的？", WOOD)
-    desk.turn(102, "硬木头能防水吗", WOOD)
-    desk.work()
+    say(desk, "那块硬木头是怎么来的？", "硬木头能防水吗")
     assert keywords(desk, WOOD) == ("硬木头",)
     assert words(desk, LAMP) == ()
 
 
 def test_what_was_said_once_is_no_keyword_and_forces_no_entry_into_a_prompt(desk: LearningDesk) -> None:
     """S3-14, S3-20: one mention may be an accident. It lets a recall find the entry, and refers to nothing."""
-    chatter(desk)
-    desk.turn(101, "昨天铁桦码头下雨，老张的渔网晾在那里", WOOD)
-    desk.work()
+    say(desk, "昨天铁桦码头下雨，老张的渔网晾在那里")
     assert keywords(desk, WOOD) == ()
     assert any("铁桦" in hint for hint in hints(desk, WOOD))
-    entries = desk.entries_now()
-    assert all(entry.keywords == () for entry in entries)
+    assert all(entry.keywords == () for entry in desk.entries_now())
     assert desk.referred("渔网晾在铁桦码头") == []
 
 
 def test_the_same_turn_said_again_is_one_mention(desk: LearningDesk) -> None:
     """S3-14: a turn that is generated again, or asked again in other words, is no second witness."""
-    chatter(desk)
-    for number, said in enumerate(
-        ("老张的渔网晾在铁桦码头", "老张的渔网晾在铁桦码头吗？", "那老张的渔网晾在铁桦码头了")
-    ):
-        desk.turn(101 + number, said, WOOD)
-    desk.work()
+    say(desk, "老张的渔网晾在铁桦码头", "老张的渔网晾在铁桦码头吗？", "那老张的渔网晾在铁桦码头了")
     assert keywords(desk, WOOD) == ()
 
 
 def test_a_hint_that_is_said_again_elsewhere_becomes_a_keyword(desk: LearningDesk) -> None:
     """S3-14."""
-    chatter(desk)
-    desk.turn(101, "铁桦", WOOD)
-    desk.work()
+    say(desk, "铁桦")
     assert (keywords(desk, WOOD), hints(desk, WOOD)) == ((), ("铁桦",))
     desk.turn(102, "哪里有铁桦卖", WOOD)
     desk.work()
@@ -106,18 +99,15 @@ def test_a_hint_that_is_said_again_elsewhere_becomes_a_keyword(desk: LearningDes
 
 def test_words_that_were_set_by_hand_replace_hints_too(desk: LearningDesk) -> None:
     """S3-39."""
-    chatter(desk)
-    desk.turn(101, "铁桦", WOOD)
-    desk.work()
+    say(desk, "铁桦")
+    assert hints(desk, WOOD) == ("铁桦",)
     desk.set_keywords(WOOD, "萤石")
     assert (keywords(desk, WOOD), hints(desk, WOOD)) == (("萤石",), ())
 
 
 def test_what_is_learnt_is_an_event_of_the_offline_learner(desk: LearningDesk) -> None:
     """S3-28."""
-    chatter(desk)
-    desk.turn(101, "铁桦", WOOD)
-    desk.work()
+    say(desk, "铁桦")
     (run,) = (run for run in desk.runs() if WOOD in run.analyzed_ids)
     assert run.learner is Learner.OFFLINE
     assert run.updates == (KeywordUpdate(memory_id=WOOD, keywords=(), hints=("铁桦",)),)
@@ -157,12 +147,8 @@ def test_evidence_that_grows_while_other_things_are_said_is_found_later(desk: Le
 def test_feedback_counts_as_a_turn_that_used_what_was_useful(desk: LearningDesk) -> None:
     """S1-17, S3-01."""
     chatter(desk)
-    feedback(
-        desk,
-        "铁桦",
-        Verdict(memory_id=WOOD, judgement=Judgement.HELPFUL),
-        Verdict(memory_id=LAMP, judgement=Judgement.WRONG),
-    )
+    useful, wrong = ((WOOD, Judgement.HELPFUL), (LAMP, Judgement.WRONG))
+    feedback(desk, "铁桦", *(Verdict(memory_id=one, judgement=judgement) for one, judgement in (useful, wrong)))
     desk.turn(101, "别的事", "other")
     desk.work()
     assert (words(desk, WOOD), words(desk, LAMP)) == (("铁桦",), ())
@@ -185,9 +171,7 @@ def test_keywords_are_the_same_after_a_restart(desk: LearningDesk) -> None:
 
 def test_what_was_said_of_a_removed_entry_is_not_said_of_the_next_with_its_id(desk: LearningDesk) -> None:
     """S3-28."""
-    chatter(desk)
-    desk.turn(101, "铁桦", WOOD)
-    desk.work()
+    say(desk, "铁桦")
     desk.place.garden.delete(PROJECT, "", [WOOD], b"")
     desk.entries(WOOD)
     desk.turn(102, "萤石", LAMP)
@@ -212,9 +196,7 @@ def test_turns_that_used_a_removed_entry_are_no_evidence_for_the_next_with_its_i
 def test_memories_that_are_no_entries_learn_nothing(desk: LearningDesk) -> None:
     """S3-07."""
     desk.place.teach(note("a note", "n1"), project=PROJECT)
-    chatter(desk)
-    desk.turn(101, "铁桦", "n1")
-    desk.work()
+    say(desk, "铁桦", of="n1")
     assert desk.profile("n1") is None
 
 
@@ -276,9 +258,7 @@ def test_what_an_entry_tells_the_learner_to_do_changes_nothing(desk: LearningDes
 
 def test_words_said_a_thousand_times_of_one_entry_take_no_keyword_from_another(desk: LearningDesk) -> None:
     """S3-14: keywords that were learnt, or set, stay."""
-    chatter(desk)
-    desk.turn(101, "铁桦", WOOD)
-    desk.work()
+    say(desk, "铁桦")
     for number in range(102, 122):
         desk.turn(number, f"铁桦{chr(0x7000 + number)}", LAMP)
     desk.work()

@@ -1,5 +1,6 @@
-"""Keywords out of what was said in turns that used an entry."""
+"""Keywords out of what was said in turns that used an entry (S3-01)."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,9 +13,10 @@ from hummock.text.analyzer import query_terms
 CORE = EntryText(memory_id="世界.图鉴.物品.潮汐木芯", title="潮汐木芯", text="A core of tidewood that keeps water out.")
 LAMP = EntryText(memory_id="世界.图鉴.物品.雾灯", title="雾灯", text="A lamp that burns in fog.")
 OTHER_TURNS = 100
+Turn = tuple[str, tuple[str, ...]]
 
 
-def observed(*turns: tuple[str, tuple[str, ...]], others: int = OTHER_TURNS) -> Observed:
+def observed(*turns: Turn, others: int = OTHER_TURNS) -> Observed:
     """The given turns, after other turns of which no two share a word."""
     counts = Observed()
     for number in range(others):
@@ -30,70 +32,57 @@ def learnt(counts: Observed, entry: EntryText) -> tuple[str, ...]:
     return found.keywords + found.hints
 
 
-def test_words_of_turns_that_used_an_entry_become_its_keywords() -> None:
+def used(*texts: str, by: EntryText = CORE) -> list[Turn]:
+    return [(text, (by.memory_id,)) for text in texts]
+
+
+TWICE = used("用硬木头修码头", "硬木头的船")
+WHERE = used("硬木头在哪", "硬木头多重")
+
+
+@pytest.mark.parametrize(
+    ("turns", "others", "expected"),
+    [
+        # Words that go with other entries as well are no keywords.
+        (TWICE, OTHER_TURNS, ("硬木头",)),
+        ([*TWICE, *used("硬木头和灯", by=LAMP)], OTHER_TURNS, ()),
+        # Turns that used no entry count against a keyword.
+        ([*WHERE, ("硬木头涨价了", ()), ("还有硬木头吗", ())], OTHER_TURNS, ()),
+        # A single turn is no evidence before much else was said: what everybody says is not known yet.
+        (used("铁桦"), 20, ()),
+        (used("铁桦"), OTHER_TURNS, ("铁桦",)),
+        # An everyday word needs to be said again.
+        (used("那块铁桦木头"), OTHER_TURNS, ("铁桦木",)),
+        (used("那块铁桦木头", "铁桦木头！"), OTHER_TURNS, ("铁桦木头",)),
+        # What an entry says itself is no news.
+        (used("潮汐木芯 tidewood 与 driftoak", "潮汐木芯 keeps driftoak"), OTHER_TURNS, ("driftoak",)),
+        # The same words said again and again count once.
+        (used(*(f"{space}铁桦 " for space in ("", " ", "  ") * 50)), 20, ()),
+        # Of a long text the beginning counts.
+        (used(*(f"硬木头{space * MOST_CHARACTERS}鸢尾花" for space in (" ", "，"))), OTHER_TURNS, ("硬木头",)),
+    ],
+)
+def test_keywords_follow_from_own_and_other_turns(turns: list[Turn], others: int, expected: tuple[str, ...]) -> None:
+    assert learnt(observed(*turns, others=others), CORE) == expected
+
+
+def test_words_of_turns_that_used_an_entry_become_its_keywords_and_no_others() -> None:
     """S3-01, S3-14."""
-    counts = observed(("那块硬木头是怎么来的？", (CORE.memory_id,)), ("硬木头能防水吗", (CORE.memory_id,)))
-    assert learnt(counts, CORE) == ("硬木头",)
-    assert learnt(counts, LAMP) == ()
-
-
-def test_words_that_go_with_other_entries_as_well_are_no_keywords() -> None:
-    """S3-01."""
-    turns = [
-        ("用硬木头修码头", (CORE.memory_id,)),
-        ("硬木头的船", (CORE.memory_id,)),
-        ("硬木头和灯", (LAMP.memory_id,)),
-    ]
-    assert learnt(observed(*turns[:2]), CORE) == ("硬木头",)
-    assert learnt(observed(*turns), CORE) == ()
-
-
-def test_words_of_turns_that_used_no_entry_count_against_a_keyword() -> None:
-    """S3-01."""
-    turns = [("硬木头在哪", (CORE.memory_id,)), ("硬木头多重", (CORE.memory_id,))]
-    assert learnt(observed(*turns, ("硬木头涨价了", ()), ("还有硬木头吗", ())), CORE) == ()
-
-
-def test_a_single_turn_is_no_evidence_before_much_else_was_said() -> None:
-    """S3-01: what everybody says is not known yet."""
-    turn = ("铁桦", (CORE.memory_id,))
-    assert learnt(observed(turn, others=20), CORE) == ()
-    assert learnt(observed(turn, others=OTHER_TURNS), CORE) == ("铁桦",)
-
-
-def test_an_everyday_word_needs_to_be_said_again() -> None:
-    """S3-01."""
-    turns = [("那块铁桦木头", (CORE.memory_id,)), ("铁桦木头！", (CORE.memory_id,))]
-    assert learnt(observed(turns[0]), CORE) == ("铁桦木",)
-    assert learnt(observed(*turns), CORE) == ("铁桦木头",)
+    counts = observed(*used("那块硬木头是怎么来的？", "硬木头能防水吗"))
+    assert (learnt(counts, CORE), learnt(counts, LAMP)) == (("硬木头",), ())
 
 
 def test_a_stray_use_elsewhere_does_not_take_an_established_keyword() -> None:
-    """S3-01."""
-    turns = [(f"硬木头{chr(0x7000 + place)}", (CORE.memory_id,)) for place in range(12)]
-    assert "硬木头" in learnt(observed(*turns, ("硬木头?", (LAMP.memory_id,))), CORE)
-
-
-def test_what_an_entry_says_itself_is_no_news() -> None:
-    """S3-01: nothing that merely repeats the title."""
-    turns = [("潮汐木芯 tidewood 与 driftoak", (CORE.memory_id,)), ("潮汐木芯 keeps driftoak", (CORE.memory_id,))]
-    assert learnt(observed(*turns), CORE) == ("driftoak",)
-
-
-def test_the_same_words_said_again_and_again_count_once() -> None:
-    """S3-01: who repeats himself proves nothing."""
-    said = [(f"{space}铁桦 ", (CORE.memory_id,)) for space in ("", " ", "  ") * 50]
-    assert learnt(observed(*said, others=20), CORE) == ()
+    turns = used(*(f"硬木头{chr(0x7000 + place)}" for place in range(12)))
+    assert "硬木头" in learnt(observed(*turns, *used("硬木头?", by=LAMP)), CORE)
 
 
 def test_english_words_and_names_of_code_are_learnt_beside_chinese() -> None:
-    """S3-01."""
-    turns = [("where is driftOak_v2 硬木头", (CORE.memory_id,)), ("the driftOak_v2, 硬木头!", (CORE.memory_id,))]
+    turns = used("where is driftOak_v2 硬木头", "the driftOak_v2, 硬木头!")
     assert set(learnt(observed(*turns), CORE)) == {"driftOak_v2", "硬木头"}
 
 
 def test_all_entries_of_a_turn_learn_its_learnt() -> None:
-    """S3-01."""
     turns = [(text, (CORE.memory_id, LAMP.memory_id)) for text in ("夜航的那套东西", "夜航要带啥")]
     counts = observed(*turns)
     assert learnt(counts, CORE) == learnt(counts, LAMP) == ("夜航",)
@@ -102,9 +91,7 @@ def test_all_entries_of_a_turn_learn_its_learnt() -> None:
 def test_an_entry_gets_no_more_keywords_than_ten_with_those_that_it_has() -> None:
     """S3-14."""
     words = " ".join(f"zq{place}x" for place in range(30))
-    counts = observed(
-        (words, (CORE.memory_id,)), (f"{words} now !?", (CORE.memory_id,)), (f"also {words}", (CORE.memory_id,))
-    )
+    counts = observed(*used(words, f"{words} now !?", f"also {words}"))
     assert len(learnt(counts, CORE)) == MAX_NEW_KEYWORDS
     known = EntryText(memory_id=CORE.memory_id, title="t", text="", keywords=tuple(f"k{place}" for place in range(8)))
     assert len(learnt(counts, known)) == 2
@@ -112,16 +99,14 @@ def test_an_entry_gets_no_more_keywords_than_ten_with_those_that_it_has() -> Non
 
 def test_a_known_keyword_is_not_found_again_nor_a_part_of_it() -> None:
     """S3-14."""
-    turns = [("那块硬木头是谁的", (CORE.memory_id,)), ("硬木头!", (CORE.memory_id,))]
+    turns = used("那块硬木头是谁的", "硬木头!")
     for known in ("硬木头", "一块硬木头"):
         entry = EntryText(memory_id=CORE.memory_id, title="", text="", keywords=(known,))
         assert learnt(observed(*turns), entry) == ()
 
 
 def test_turns_that_are_forgotten_count_no_more() -> None:
-    """S3-01."""
-    turns = [("硬木头在哪", (CORE.memory_id,)), ("硬木头多重", (CORE.memory_id,))]
-    counts = observed(*turns)
+    counts = observed(*WHERE)
     counts.drop_before(OTHER_TURNS + 1)
     assert counts.turn_count == 1
     assert learnt(counts, CORE) == ()
@@ -129,19 +114,8 @@ def test_turns_that_are_forgotten_count_no_more() -> None:
     assert counts.turn_count == 0
 
 
-def test_of_a_long_text_the_beginning_counts() -> None:
-    """S3-01."""
-    turns = [(f"硬木头{space * MOST_CHARACTERS}鸢尾花", (CORE.memory_id,)) for space in (" ", "，")]
-    assert learnt(observed(*turns), CORE) == ("硬木头",)
-
-
-TURNS = st.lists(
-    st.tuples(
-        st.text(alphabet="硬木头鸢尾花的 abcd_9\ud800", max_size=12),
-        st.sets(st.sampled_from(["a", "b", "c"]), max_size=2),
-    ),
-    max_size=30,
-)
+SAID = st.text(alphabet="硬木头鸢尾花的 abcd_9\ud800", max_size=12)
+TURNS = st.lists(st.tuples(SAID, st.sets(st.sampled_from(["a", "b", "c"]), max_size=2)), max_size=30)
 
 
 @given(TURNS, st.integers(0, 30))

@@ -81,43 +81,36 @@ def test_of_one_turn_an_entry_no_keyword_is_learnt_however_much_else_is_said(tur
     assert list(judged(WORLDS, observed([*chatter, *once]))) == []
 
 
+WOOD = ("铁桦码头在哪", "去铁桦坐船")
+
+
 @pytest.mark.parametrize(
-    ("texts", "expected"),
+    ("texts", "own", "others", "expected"),
     [
-        (("那块硬木头泡在水里", "硬木头在哪个摊位买"), ["硬木头"]),
-        (("把硬木头搬走", "还剩几根硬木头"), ["硬木头"]),
-        (("where is the hardwood", "more Hardwood, please"), ["hardwood"]),
-        (("the reunion dinner at eight", "reunion dinner leftovers"), ["reunion dinner"]),
-        (("retryBudget 配多少", "为什么 retryBudget 用完了"), ["retryBudget"]),
-        (("今天怎么样", "今天怎么办"), []),
-        (("what about it", "what else about it"), []),
-        (("看 137 号", "第 137 次"), []),
-        ((), []),
-        (("",), []),
+        (("那块硬木头泡在水里", "硬木头在哪个摊位买"), "", OTHERS, ["硬木头"]),
+        (("把硬木头搬走", "还剩几根硬木头"), "", OTHERS, ["硬木头"]),
+        (("where is the hardwood", "more Hardwood, please"), "", OTHERS, ["hardwood"]),
+        (("the reunion dinner at eight", "reunion dinner leftovers"), "", OTHERS, ["reunion dinner"]),
+        (("retryBudget 配多少", "为什么 retryBudget 用完了"), "", OTHERS, ["retryBudget"]),
+        (("今天怎么样", "今天怎么办"), "", OTHERS, []),
+        (("what about it", "what else about it"), "", OTHERS, []),
+        (("看 137 号", "第 137 次"), "", OTHERS, []),
+        ((), "", OTHERS, []),
+        (("",), "", OTHERS, []),
+        # A part that is always followed by the same character is no word: 丢火 of 丢火球, where the entry says 火球.
+        (("丢火球打不中", "丢火球烧到队友"), "火球术", OTHERS, []),
+        # A phrase that other turns hold as often belongs to none.
+        (WOOD, "", OTHERS, ["铁桦"]),
+        (WOOD, "", (*OTHERS, "铁桦是什么", "谁见过铁桦"), []),
+        # Where every turn used the entry, its words tell nothing of it.
+        (WOOD, "", (), []),
     ],
 )
-def test_what_comes_again_is_learnt_whole_and_at_the_borders_of_words(
-    texts: tuple[str, ...], expected: list[str]
+def test_what_comes_again_is_learnt_whole_at_borders_of_words(
+    texts: tuple[str, ...], own: str, others: tuple[str, ...], expected: list[str]
 ) -> None:
     """S3-01, S3-14."""
-    assert learnt(*texts) == expected
-
-
-def test_a_part_that_is_always_followed_by_the_same_character_is_no_word() -> None:
-    """S3-14: 丢火 of 丢火球, where the entry says 火球 itself."""
-    assert learnt("丢火球打不中", "丢火球烧到队友", own="火球术") == []
-
-
-def test_a_phrase_that_other_turns_hold_as_often_belongs_to_none() -> None:
-    """S3-14."""
-    turns = ("铁桦码头在哪", "去铁桦坐船")
-    assert learnt(*turns) == ["铁桦"]
-    assert learnt(*turns, others=(*OTHERS, "铁桦是什么", "谁见过铁桦")) == []
-
-
-def test_of_few_turns_in_all_nothing_follows() -> None:
-    """S3-14: where every turn used the entry, its words tell nothing of it."""
-    assert learnt("铁桦码头在哪", "去铁桦坐船", others=()) == []
+    assert learnt(*texts, own=own, others=others) == expected
 
 
 def test_one_log_gives_one_answer_in_whatever_order_it_is_asked() -> None:

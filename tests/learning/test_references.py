@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from hummock.core.learning import Entry, Reference
-from hummock.learning.references import NameIndex, ProjectReferences, references
+from hummock.learning.references import Entries, NameIndex, ProjectReferences, references
 from tests.learning.said import World, worlds
+from tests.learning_desk import PROJECT, LearningDesk, learning_desk
+from tests.strategies import delete_request, learned_request
 
 FUSE = 0.6
 NAMES = st.text(st.sampled_from("潮汐木芯火球术水果然后Tide woodArt· （）_"), max_size=8)
@@ -42,44 +47,59 @@ def test_nine_of_ten_references_are_right_and_nearly_all_are_found() -> None:
     assert right / (right + missing) >= 0.95
 
 
-def test_a_learned_keyword_refers_to_its_entry_as_its_name_does() -> None:
-    """S3-01, S3-18."""
-    wood = entry("世界.图鉴.物品.潮汐木芯", "潮汐木芯", "硬木头", "hard timber")
-    for text in ("潮汐木芯呢", "找硬木头", "Some hard timber!"):
-        assert found(text, wood) == {"世界.图鉴.物品.潮汐木芯": 1.0}
+def _one(name: str) -> list[Entry]:
+    return [entry(name, name)]
 
 
-def test_a_slip_is_as_similar_as_the_bar_and_no_slip_is_more() -> None:
-    """1.1-8: Fuse's distance of 0.4."""
-    assert found("潮汐木心", entry("w", "潮汐木芯")) == {"w": pytest.approx(FUSE)}
-    assert found("潮汐木心", entry("w", "潮汐木芯"), min_similarity=0.61) == {}
-    assert found("RepaymentServise", entry("r", "RepaymentService")) == {"r": pytest.approx(0.8)}
-
-
-def test_a_name_of_two_characters_is_never_found_by_resemblance() -> None:
-    """1.1-8."""
-    assert found("木箭和铜剑", entry("s", "木剑"), min_similarity=0.0) == {}
+WOOD = entry("世界.图鉴.物品.潮汐木芯", "潮汐木芯", "硬木头", "hard timber")
+NESTED = [entry("ball", "火球"), entry("spell", "火球术"), entry("plan", "还款计划"), entry("pay", "还款")]
+DRAGONS = [entry("d", "冰霜巨龙"), entry("b", "冰霜巨熊")]
+TICKETS = [entry("a", "二级船票"), entry("b", "2级船票权限"), entry("c", "已结清证明")]
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
+    ("text", "entries", "expected"),
     [
-        ("结果子弹打完了", "果子"),
-        ("草木剑拔弩张", "木剑"),
-        ("start the party", "art"),
-        ("maple", "map"),
-        ("宝剑", "剑"),
+        # A learned keyword refers to its entry as its name does.
+        *((text, [WOOD], {WOOD.memory_id: 1.0}) for text in ("潮汐木芯呢", "找硬木头", "Some hard timber!")),
+        # A slip is as similar as the bar.
+        ("潮汐木心", _one("潮汐木芯"), {"潮汐木芯": pytest.approx(FUSE)}),
+        ("RepaymentServise", _one("RepaymentService"), {"RepaymentService": pytest.approx(0.8)}),
+        # What only happens to meet is no name.
+        *(
+            (text, _one(name), {})
+            for text, name in (("结果子弹打完了", "果子"), ("草木剑拔弩张", "木剑"), ("宝剑", "剑"))
+        ),
+        *((text, _one(name), {}) for text, name in (("start the party", "art"), ("maple", "map"))),
+        # A phrase inside a longer name is part of it.
+        ("火球术", NESTED, {"spell": 1.0}),
+        ("火球术打散了火球", NESTED, {"spell": 1.0, "ball": 1.0}),
+        # A slip that could be of several names is of none; entries of one name are both meant.
+        ("冰霜巨狼", DRAGONS, {}),
+        ("冰霜巨龙", DRAGONS, {"d": 1.0}),
+        ("去风车镇", [entry("b", "风车镇"), entry("a", "风车镇")], {"a": 1.0, "b": 1.0}),
+        # A number or a not is no slip.
+        *((text, TICKETS, {}) for text in ("三级船票", "3级船票权限", "未结清证明")),
+        # Case, width, plural and spacing do not count.
+        *(
+            (text, [entry("g", "API网关", "Salt Roads")], {"g": 1.0})
+            for text in ("api 网关", "ＡＰＩ网关", "salt   roads")
+        ),
+        ("the SALT road", [entry("g", "API网关", "Salt Roads")], {"g": 1.0}),
+        # A name that is an everyday word is one as it is written.
+        ("Will knows", _one("Will"), {"Will": 1.0}),
+        *((text, _one("Will"), {}) for text in ("I will go", "will")),
     ],
 )
-def test_what_only_happens_to_meet_is_no_name(text: str, name: str) -> None:
+def test_a_text_refers_to_these_entries(text: str, entries: list[Entry], expected: dict[str, float]) -> None:
+    """S3-01, S3-18, 1.1-8: Fuse's distance of 0.4."""
+    assert found(text, *entries) == expected
+
+
+def test_no_slip_is_more_similar_than_the_bar_and_a_name_of_two_characters_is_found_by_none() -> None:
     """1.1-8."""
-    assert found(text, entry("n", name)) == {}
-
-
-def test_a_phrase_inside_a_longer_name_is_part_of_it() -> None:
-    several = [entry("ball", "火球"), entry("spell", "火球术"), entry("plan", "还款计划"), entry("pay", "还款")]
-    assert found("火球术", *several) == {"spell": 1.0}
-    assert found("火球术打散了火球", *several) == {"spell": 1.0, "ball": 1.0}
+    assert found("潮汐木心", *_one("潮汐木芯"), min_similarity=0.61) == {}
+    assert found("木箭和铜剑", *_one("木剑"), min_similarity=0.0) == {}
 
 
 NAMED = [
@@ -94,31 +114,16 @@ NAMED = [
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("我想买木芯", "潮汐木芯"),
-        ("木芯需要多少？", "潮汐木芯"),
-        ("若兰在哪里", "欧阳若兰"),
-        ("ask Vance about it", "Captain Elira Vance"),
-        ("Elira, 你在哪里？", "Captain Elira Vance"),
-        ("the Harbour", "Grey Harbour"),
-        ("潮汐木心", "潮汐木芯"),
-        ("歐陽若蘭", "欧阳若兰"),
-        ("三级船票", None),
-        ("未结清证明", None),
-        ("一级和二楼", None),
-        ("is there a harbour", None),
-        ("elira", None),
-        ("玄铁很贵", None),
-        ("Ask Vance.", "Captain Elira Vance"),
-        ("Is it Elira Vance?", "Captain Elira Vance"),
-        ("Captain Ahab hunts the whale", None),
-        ("I read of Cyrus Vance", None),
-        ("Grey days are over", None),
-        ("The end. Harbour prices rise", None),
-        ("记得备份", None),
-        ("我明天要去北京", None),
+        ("我想买木芯", "潮汐木芯"), ("木芯需要多少？", "潮汐木芯"), ("若兰在哪里", "欧阳若兰"),
+        ("ask Vance about it", "Captain Elira Vance"), ("Elira, 你在哪里？", "Captain Elira Vance"),
+        ("the Harbour", "Grey Harbour"), ("潮汐木心", "潮汐木芯"), ("歐陽若蘭", "欧阳若兰"), ("三级船票", None),
+        ("未结清证明", None), ("一级和二楼", None), ("is there a harbour", None), ("elira", None), ("玄铁很贵", None),
+        ("Ask Vance.", "Captain Elira Vance"), ("Is it Elira Vance?", "Captain Elira Vance"),
+        ("Captain Ahab hunts the whale", None), ("I read of Cyrus Vance", None), ("Grey days are over", None),
+        ("The end. Harbour prices rise", None), ("记得备份", None), ("我明天要去北京", None),
         ("San Diego is far", None),
     ],
-)
+)  # fmt: skip
 def test_a_part_of_a_compound_name_refers_to_it_as_people_say_it(text: str, meant: str | None) -> None:
     """S3-17, 1.1-8: the last or first part, and traditional characters for simplified ones."""
     assert set(found(text, *NAMED)) == ({meant} if meant else set())
@@ -133,32 +138,6 @@ def test_a_part_that_another_entry_has_too_means_neither_by_itself(other: str) -
 def test_a_part_is_less_similar_than_the_name() -> None:
     assert found("木芯呢", *NAMED) == {"潮汐木芯": pytest.approx(0.8)}
     assert found("木芯呢", *NAMED, min_similarity=0.81) == {}
-
-
-def test_a_slip_that_could_be_of_several_names_is_of_none() -> None:
-    assert found("冰霜巨狼", entry("d", "冰霜巨龙"), entry("b", "冰霜巨熊")) == {}
-    assert set(found("冰霜巨龙", entry("d", "冰霜巨龙"), entry("b", "冰霜巨熊"))) == {"d"}
-
-
-def test_entries_of_one_name_are_both_meant() -> None:
-    assert found("去风车镇", entry("b", "风车镇"), entry("a", "风车镇")) == {"a": 1.0, "b": 1.0}
-
-
-@pytest.mark.parametrize("text", ["三级船票", "3级船票权限", "未结清证明"])
-def test_a_number_or_a_not_is_no_slip(text: str) -> None:
-    entries = entry("a", "二级船票"), entry("b", "2级船票权限"), entry("c", "已结清证明")
-    assert found(text, *entries) == {}
-
-
-def test_case_width_plural_and_spacing_do_not_count() -> None:
-    interceptor = entry("g", "API网关", "Salt Roads")
-    for text in ("api 网关", "ＡＰＩ网关", "the SALT road", "salt   roads"):
-        assert found(text, interceptor) == {"g": 1.0}
-
-
-@pytest.mark.parametrize(("text", "expected"), [("Will knows", {"w"}), ("I will go", set()), ("will", set())])
-def test_a_name_that_is_an_everyday_word_is_one_as_it_is_written(text: str, expected: set[str]) -> None:
-    assert set(found(text, entry("w", "Will"))) == expected
 
 
 @pytest.mark.parametrize("name", ["", " ", "，。", "the", "a", "的" * 200, "\ud800", "()", "（）", "·", "_"])
@@ -184,7 +163,7 @@ def test_the_most_similar_come_first_and_equal_ones_by_id() -> None:
     text=NAMES,
     min_similarity=st.sampled_from([0.0, 0.5, FUSE, 1.0]),
 )
-def test_an_index_that_follows_changes_answers_as_a_new_one(
+def test_a_followed_index_answers_as_new(
     versions: list[dict[str, list[str]]], text: str, min_similarity: float
 ) -> None:
     index = NameIndex()
@@ -211,20 +190,15 @@ def test_of_ten_thousand_entries_few_are_looked_at(monkeypatch: pytest.MonkeyPat
     index = NameIndex()
     index.follow(entries)
     compared = counted(monkeypatch)
-    assert (
-        index.references(f"我要去找{entries[77].title}，听说它在很远的地方，而且没有人见过它", FUSE)[0].memory_id
-        == "77"
-    )
+    text = f"我要去找{entries[77].title}，听说它在很远的地方，而且没有人见过它"
+    assert index.references(text, FUSE)[0].memory_id == "77"
     assert len(compared) < 1000
 
 
 @pytest.mark.parametrize(
-    ("text", "most_looked_at"),
-    [("去灰港灯塔的路", 50), ("灰港灯塔" * 200, 200 * 50), ("灰港登塔" * 200, 200 * 50)],
+    ("text", "most_looked_at"), [("去灰港灯塔的路", 50), ("灰港灯塔" * 200, 200 * 50), ("灰港登塔" * 200, 200 * 50)]
 )
-def test_entries_of_one_name_cost_no_more_than_one_of_them(
-    monkeypatch: pytest.MonkeyPatch, text: str, most_looked_at: int
-) -> None:
+def test_entries_of_one_name_cost_as_one_does(monkeypatch: pytest.MonkeyPatch, text: str, most_looked_at: int) -> None:
     """Counted, not timed."""
     index = NameIndex()
     index.follow([entry(f"{number:04}", "灰港灯塔") for number in range(3000)])
@@ -247,19 +221,75 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return compared
 
 
-def test_what_is_kept_of_a_project_serves_no_other() -> None:
+def test_what_is_kept_of_a_project_serves_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     find = ProjectReferences()
     ours, theirs = (entry("a", "潮汐"),), (entry("b", "火山"),)
     assert [one.memory_id for one in find("p", "潮汐和火山", ours, FUSE)] == ["a"]
     assert [one.memory_id for one in find("q", "潮汐和火山", theirs, FUSE)] == ["b"]
     assert [one.memory_id for one in find("p", "潮汐和火山", (*ours, *theirs), FUSE)] == ["a", "b"]
     assert find("p", "潮汐和火山", (), FUSE) == []
-
-
-def test_of_more_projects_than_are_cached_each_still_finds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of more projects than are cached each still finds its own.
     monkeypatch.setattr("hummock.learning.references.MAX_PROJECTS", 1)
     find = ProjectReferences()
-    ours, theirs = (entry("a", "潮汐"),), (entry("b", "火山"),)
     for _ in range(2):
         assert [one.memory_id for one in find("p", "潮汐和火山", ours, FUSE)] == ["a"]
         assert [one.memory_id for one in find("q", "潮汐和火山", theirs, FUSE)] == ["b"]
+
+
+# Entries as they are kept from turn to turn.
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[LearningDesk]:
+    with learning_desk(tmp_path) as opened:
+        opened.entries("wood", "star")
+        yield opened
+
+
+def set_keywords(desk: LearningDesk, memory_id: str, *keywords: str) -> None:
+    desk.place.store.write(PROJECT, learned_request(memory_id, *keywords)).result()
+
+
+def test_what_is_learnt_is_seen_without_reading_memories_again(
+    desk: LearningDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = Entries(desk.place.store)
+    before = entries.of(PROJECT)
+    reads = 0
+    page = desk.place.store.page
+
+    def counting(*arguments: object, **named: object) -> object:
+        nonlocal reads
+        reads += 1
+        return page(*arguments, **named)  # type: ignore[arg-type] # as they came
+
+    monkeypatch.setattr(desk.place.store, "page", counting)
+    set_keywords(desk, "wood", "timber")
+    after = entries.of(PROJECT)
+    assert after == (Entry(memory_id="wood", title="wood", keywords=("timber",)), before[1])
+    assert after[1] is before[1]
+    assert entries.of(PROJECT) is after
+    assert reads == 0
+
+
+def test_an_entry_that_is_new_changed_or_gone_is_seen(desk: LearningDesk) -> None:
+    entries = Entries(desk.place.store)
+    entries.of(PROJECT)
+    set_keywords(desk, "star", "chart")
+    entries.of(PROJECT)
+    desk.entries("port")
+    assert {entry.memory_id: entry.keywords for entry in entries.of(PROJECT)} == {
+        "wood": (),
+        "star": ("chart",),
+        "port": (),
+    }
+    desk.place.store.write(PROJECT, delete_request(["star"])).result()
+    assert [entry.memory_id for entry in entries.of(PROJECT)] == ["wood", "port"]
+
+
+def test_of_more_projects_than_are_cached_each_has_its_own(desk: LearningDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hummock.learning.references.MAX_PROJECTS", 1)
+    entries = Entries(desk.place.store)
+    for _ in range(2):
+        assert [entry.memory_id for entry in entries.of(PROJECT)] == ["wood", "star"]
+        assert entries.of("another") == ()

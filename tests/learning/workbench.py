@@ -79,15 +79,10 @@ class Workbench:
         commit = RenderCommit(scope=scope, turn=turn, request_id=request_id, fingerprint=fingerprint)
         return turns.prepare(
             Turn(
-                project=self.project,
-                commit=commit,
-                text=text,
-                source=Source(selected=(), seq=0),
-                hits=(),
-                budget_tokens=4000,
-                write=Listing(room),
+                project=self.project, commit=commit, text=text, source=Source(selected=(), seq=0), hits=(),
+                budget_tokens=4000, write=Listing(room),
             )
-        )
+        )  # fmt: skip
 
     def say(self, text: str, turn: int, *, scope: str = "", request_id: str = "", room: int = 100) -> list[str]:
         """A turn that is counted; the titles in its prompt."""
@@ -102,14 +97,10 @@ class Workbench:
     ) -> LearningUpdated:
         return self.learning.update(
             LearningCommand(
-                project=self.project,
-                request_id="",
-                fingerprint=b"f",
-                enabled=enabled,
-                changes=changes,
+                project=self.project, request_id="", fingerprint=b"f", enabled=enabled, changes=changes,
                 keywords=tuple(keywords),
             )
-        )
+        )  # fmt: skip
 
     def note(self, *events: LearningEvent) -> Written[int]:
         """Logs what other parts of the service log."""
@@ -172,23 +163,11 @@ class Listing:
             for place, item in enumerate(source.selected)
         ]
         return Rendered(
-            text="\n".join(one.memory_id for one in memories if one.tier is Tier.FULL),
-            token_count=len(memories),
-            budget_tokens=self.room,
-            over_budget=False,
-            memories=tuple(memories),
-            tools=(),
-            messages=(),
-            instructions="",
-            prefix=None,
-            missing_ids=(),
-            counter="fake",
-            intent=None,
-            receipt=None,
-            degraded=(),
-            render_elapsed_s=0.0,
-            seq=source.seq,
-        )
+            text="\n".join(one.memory_id for one in memories if one.tier is Tier.FULL), token_count=len(memories),
+            budget_tokens=self.room, over_budget=False, memories=tuple(memories), tools=(), messages=(),
+            instructions="", prefix=None, missing_ids=(), counter="fake", intent=None, receipt=None, degraded=(),
+            render_elapsed_s=0.0, seq=source.seq,
+        )  # fmt: skip
 
 
 def titles(rendered: Rendered) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
+from hummock_tools.mcp import serving
 from tests.service.conftest import model, models_dir
 from tests.service.running import in_thread, settings
 
@@ -62,10 +63,16 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def agent(target: str, project: str, log: Path) -> Agent:
-    """The SDK's own client, which starts `hummock mcp` as a process and talks to it over its pipes."""
+    """The SDK's own client: of a server in this process, or piped to a `hummock mcp` that it starts."""
 
     @asynccontextmanager
-    async def start(service: str = target, command: tuple[str, ...] | None = None) -> AsyncIterator[Client]:
+    async def start(
+        service: str = target, command: tuple[str, ...] | None = None, *, is_piped: bool = False
+    ) -> AsyncIterator[Client]:
+        if command is None and not is_piped:
+            async with serving._connected(project, service, None) as server, Client(server) as client:
+                yield client
+            return
         environ = {**os.environ, "HUMMOCK_TARGET": service, "HUMMOCK_PROJECT": project}
         program, *arguments = command or (sys.executable, "-m", "hummock", "mcp", "--no-serve")
         parameters = StdioServerParameters(command=program, args=arguments, env=environ)

@@ -67,7 +67,7 @@ async def call(environ: Mapping[str, str], log: Path, cwd: Path | None = None) -
             return await client.call_tool("remember", {"text": "parseDate takes ISO 8601"})
 
 
-def test_a_service_is_started_and_goes_on_for_the_next_agent(
+def test_a_started_service_serves_the_next_agent(
     environ: dict[str, str], data: Path, away: str, tmp_path: Path
 ) -> None:
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
@@ -94,9 +94,7 @@ def test_agents_that_start_together_share_one_service(environ: dict[str, str], d
     assert (data / LOG_FILE).read_text(encoding="utf-8").count("serving on ") == 1
 
 
-def test_a_service_that_ended_is_started_again_by_the_next_call(
-    environ: dict[str, str], data: Path, tmp_path: Path
-) -> None:
+def test_a_service_that_ended_is_started_by_the_next_call(environ: dict[str, str], data: Path, tmp_path: Path) -> None:
     async def twice() -> tuple[CallToolResult, CallToolResult]:
         parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=environ)
         with (tmp_path / "log.txt").open("w", encoding="utf-8") as errors:

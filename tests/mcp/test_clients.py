@@ -59,9 +59,7 @@ def test_codex_is_told_to_wait_longer_than_it_would() -> None:
     assert tomllib.loads(printed("codex"))["mcp_servers"]["hummock"]["startup_timeout_sec"] == 60
 
 
-def test_a_repository_to_follow_is_part_of_the_snippet_by_its_whole_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_to_follow_is_in_the_snippet_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert entry_of("claude", printed("claude", "--index", "."))["args"][-2:] == ["--index", str(tmp_path.resolve())]
 
@@ -115,9 +113,7 @@ def test_ctrl_c_ends_the_server_at_once() -> None:
             server.kill()
 
 
-def test_a_server_that_follows_a_repository_speaks_of_it_on_stderr_alone(
-    target: str, project: str, tmp_path: Path
-) -> None:
+def test_a_server_that_follows_a_repository_says_so_on_stderr(target: str, project: str, tmp_path: Path) -> None:
     pytest.importorskip("watchfiles")
     root = tmp_path / "root"
     root.mkdir()

@@ -95,9 +95,7 @@ def test_the_tools_answer_over_http_as_over_a_pipe(url: str) -> None:
         ({"origin": "null"}, 403),
     ],
 )
-def test_a_page_whose_name_resolves_to_this_machine_is_turned_away(
-    url: str, headers: dict[str, str], status: int
-) -> None:
+def test_a_page_whose_name_leads_to_this_machine_is_turned_away(url: str, headers: dict[str, str], status: int) -> None:
     assert posted(url, **headers) == status
 
 
@@ -149,9 +147,7 @@ def test_a_page_of_this_very_address_may_call(url: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_in_order_although_a_client_is_connected(
-    server: subprocess.Popen[str], url: str, number: signal.Signals
-) -> None:
+def test_it_ends_in_order_with_a_client_there(server: subprocess.Popen[str], url: str, number: signal.Signals) -> None:
     async def talk(client: Client) -> int:
         await client.list_tools()
         server.send_signal(number)

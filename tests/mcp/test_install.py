@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -62,6 +63,12 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def entry_in(path: Path, client: str) -> Any:
+    text = path.read_text(encoding="utf-8")
+    document = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    return document[CLIENTS[client].servers]["hummock"]
+
+
 def test_every_known_client_can_be_named() -> None:
     assert [name.value for name in mcp.ClientName] == list(CLIENTS)
 
@@ -69,21 +76,16 @@ def test_every_known_client_can_be_named() -> None:
 @pytest.mark.parametrize(
     ("client", "file"),
     [
-        ("cursor", ".cursor/mcp.json"),
-        ("vscode", ".config/Code/User/mcp.json"),
-        ("claude", ".config/Claude/claude_desktop_config.json"),
-        ("claude-code", ".claude.json"),
-        ("codex", ".codex/config.toml"),
-        ("windsurf", ".codeium/windsurf/mcp_config.json"),
+        ("cursor", ".cursor/mcp.json"), ("vscode", ".config/Code/User/mcp.json"),
+        ("claude", ".config/Claude/claude_desktop_config.json"), ("claude-code", ".claude.json"),
+        ("codex", ".codex/config.toml"), ("windsurf", ".codeium/windsurf/mcp_config.json"),
         ("zed", ".config/zed/settings.json"),
     ],
-)
+)  # fmt: skip
 def test_the_users_file_starts_the_server_by_whole_paths(home: Path, client: str, file: str) -> None:
     done = install(client, "--yes")
     assert done.exit_code == 0, done.output
-    text = (home / file).read_text(encoding="utf-8")
-    document = tomllib.loads(text) if file.endswith(".toml") else json.loads(text)
-    entry = document[CLIENTS[client].servers]["hummock"]
+    entry = entry_in(home / file, client)
     assert [entry["command"], *entry["args"]] == USER_COMMAND
     assert f"{home / file} written; " in done.stdout
 
@@ -100,23 +102,21 @@ def test_the_users_file_starts_the_server_by_whole_paths(home: Path, client: str
 def test_a_shared_file_names_nothing_of_this_machine(client: str, file: str, folder: str) -> None:
     done = install(client, "--scope", "workspace", "--index", ".", "--yes")
     assert done.exit_code == 0, done.output
-    text = Path(file).read_text(encoding="utf-8")
-    document = tomllib.loads(text) if file.endswith(".toml") else json.loads(text)
-    entry = document[CLIENTS[client].servers]["hummock"]
+    entry = entry_in(Path(file), client)
     assert [entry["command"], *entry["args"]] == [*SHARED_COMMAND, "--index", folder]
 
 
-@pytest.mark.parametrize("client", ["claude", "windsurf", "zed"])
-def test_who_has_no_shared_file_is_told_so(client: str) -> None:
-    done = install(client, "--scope", "workspace", "--yes")
+@pytest.mark.parametrize(
+    ("client", "folder", "said"),
+    [
+        *((client, ".", "has no file that a folder shares") for client in ("claude", "windsurf", "zed")),
+        ("cursor", "..", "lies outside"),
+    ],
+)
+def test_who_has_no_shared_file_or_no_folder_that_others_have_is_told_so(client: str, folder: str, said: str) -> None:
+    done = install(client, "--scope", "workspace", "--index", folder, "--yes")
     assert done.exit_code == 1
-    assert "has no file that a folder shares" in done.stderr
-
-
-def test_a_folder_that_others_do_not_have_is_not_shared(tmp_path: Path) -> None:
-    done = install("cursor", "--scope", "workspace", "--index", str(tmp_path), "--yes")
-    assert done.exit_code == 1
-    assert "lies outside" in done.stderr
+    assert said in done.stderr
 
 
 def test_a_shared_file_that_this_machine_cannot_start_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +149,11 @@ def test_nothing_is_written_unless_the_answer_is_yes(home: Path, answer: str | N
     assert file.read_text(encoding="utf-8") == CURSOR
 
 
-def test_yes_writes(home: Path) -> None:
-    assert install("cursor", answer="y\n").exit_code == 0
-    assert (home / ".cursor/mcp.json").exists()
-
-
-def test_printing_writes_nothing(home: Path) -> None:
+def test_yes_writes_and_printing_writes_nothing(home: Path) -> None:
     assert install("cursor", "--print").exit_code == 0
     assert not home.exists()
+    assert install("cursor", answer="y\n").exit_code == 0
+    assert (home / ".cursor/mcp.json").exists()
 
 
 def test_comments_order_and_commas_of_json_stay(home: Path) -> None:
@@ -211,19 +208,13 @@ def test_a_byte_order_mark_stays_and_other_encodings_are_named(home: Path, clien
     ("client", "file", "text"),
     [
         ("cursor", ".cursor/mcp.json", '{"mcpServers": {"hummock": {"command": "old", "env": {"A": "1"}}}}'),
-        (
-            "codex",
-            ".codex/config.toml",
-            '[mcp_servers.hummock]\ncommand = "old"\n[mcp_servers.hummock.env]\nA = "1"\n',
-        ),
+        ("codex", ".codex/config.toml", '[mcp_servers.hummock]\ncommand = "old"\n[mcp_servers.hummock.env]\nA = "1"\n'),
     ],
 )
 def test_what_the_user_added_to_the_entry_stays(home: Path, client: str, file: str, text: str) -> None:
     path = write(home / file, text)
     assert install(client, "--yes").exit_code == 0
-    after = path.read_text(encoding="utf-8")
-    document = tomllib.loads(after) if client == "codex" else json.loads(after)
-    entry = document[CLIENTS[client].servers]["hummock"]
+    entry = entry_in(path, client)
     assert (entry["command"], entry["env"]) == (sys.executable, {"A": "1"})
 
 

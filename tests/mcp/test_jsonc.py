@@ -12,22 +12,12 @@ from hummock_tools.mcp.jsonc import NotReadable, read, with_entry, without_entry
 
 ENTRY = {"command": "x", "args": ["a, b", "}"]}
 TEXTS = [
-    "",
-    "{}",
-    "{ }\n",
-    '{"a": 1}',
-    '{\n  "a": 1\n}\n',
-    '{\n\t"a": 1, // note\n}\n',
-    "{\n  // only\n}",
+    "", "{}", "{ }\n", '{"a": 1}', '{\n  "a": 1\n}\n', '{\n\t"a": 1, // note\n}\n', "{\n  // only\n}",
     '{\n  "a": 1 // note, with comma\n}\n',
-    '{\n  "mcpServers": {\n    "other": {} // mine\n  },\n  "z": "// no comment"\n}\n',
-    '{"mcpServers":{}}',
-    '{\n  "mcpServers": {\n    "b": {},\n  },\n}\n',
-    '{\n  "a": 1, /* x */ "b": 2\n}',
-    '{"a": "\\"// , }"}',
-    '// top\n{\n  "mcpServers": {\n    // none\n  }\n}\n// end\n',
-    '\ufeff{\r\n  "a": 1\r\n}\r\n',
-]
+    '{\n  "mcpServers": {\n    "other": {} // mine\n  },\n  "z": "// no comment"\n}\n', '{"mcpServers":{}}',
+    '{\n  "mcpServers": {\n    "b": {},\n  },\n}\n', '{\n  "a": 1, /* x */ "b": 2\n}', '{"a": "\\"// , }"}',
+    '// top\n{\n  "mcpServers": {\n    // none\n  }\n}\n// end\n', '\ufeff{\r\n  "a": 1\r\n}\r\n',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TEXTS)

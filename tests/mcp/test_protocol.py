@@ -136,9 +136,7 @@ def test_half_a_character_that_is_escaped_becomes_one_that_stands_for_it(sent: s
     assert decode(sent.encode()) == read
 
 
-def test_half_a_character_in_any_argument_of_any_tool_is_answered_with_the_calls_id(
-    target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_character_in_any_argument_is_answered_with_the_id(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUMMOCK_TARGET", target)
     calls: tuple[tuple[str, dict[str, object]], ...] = (
         ("search", {"query": "HALF"}),

@@ -1,10 +1,10 @@
-"""The tools and the resource, called as an agent calls them: over a pipe, against the whole service."""
+"""The tools and the resource, called by the client of an agent, against the whole service."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,18 +28,27 @@ QUESTION = record(
 )
 
 
-def ask(agent: Agent, talk: Callable[[Client], Awaitable[Any]], service: str | None = None) -> Any:
+def ask(agent: Agent, talk: Callable[[Client], Awaitable[Any]], **how: Any) -> Any:
     async def session() -> Any:
-        async with agent(service) if service else agent() as client:
+        async with agent(**how) as client:
             return await talk(client)
 
     return asyncio.run(session())
 
 
 def call(agent: Agent, tool: str, **arguments: object) -> CallToolResult:
-    result = ask(agent, lambda client: client.call_tool(tool, arguments))
-    assert isinstance(result, CallToolResult)
+    (result,) = calls(agent, (tool, arguments))
     return result
+
+
+def calls(agent: Agent, *asked: tuple[str, Mapping[str, object]], **how: Any) -> list[CallToolResult]:
+    """Results of several calls of one session."""
+
+    async def talk(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool(tool, dict(arguments)) for tool, arguments in asked]
+
+    results: list[CallToolResult] = ask(agent, talk, **how)
+    return results
 
 
 def text_of(result: CallToolResult) -> str:
@@ -65,7 +74,7 @@ def learn(target: str, project: str) -> Callable[..., list[str]]:
 
 def test_there_are_five_tools_with_schemas_of_what_they_take_and_give(agent: Agent) -> None:
     """S1-04, S2-16."""
-    listed = ask(agent, lambda client: client.list_tools())
+    listed = ask(agent, lambda client: client.list_tools(), is_piped=True)
     tools = {tool.name: tool for tool in listed.tools}
     assert sorted(tools) == ["forget", "read_memory", "recall_context", "remember", "search"]
     assert all(tool.output_schema["type"] == "object" and tool.title for tool in tools.values())
@@ -136,7 +145,7 @@ def test_search_keeps_to_its_type_and_to_top_k(agent: Agent, learn: Callable[...
     assert [each["type"] for each in found] == [type]
 
 
-def test_the_text_of_a_search_says_where_each_result_is_and_how_to_read_on(
+def test_the_text_of_a_search_says_where_each_is_and_how_to_read_on(
     agent: Agent, learn: Callable[..., list[str]]
 ) -> None:
     """S1-05: clients that show the text alone lose nothing that a model needs, ids included."""
@@ -169,11 +178,8 @@ KNOWN: dict[str, dict[str, object]] = {
 
 def test_an_argument_that_a_tool_does_not_know_is_an_error_that_names_it(agent: Agent) -> None:
     """S1-03: what is misspelt would else be passed over, and the answer be that to another question."""
-
-    async def call_all(client: Client) -> list[CallToolResult]:
-        return [await client.call_tool(tool, {**known, "scope": "code"}) for tool, known in KNOWN.items()]
-
-    for (tool, known), result in zip(KNOWN.items(), ask(agent, call_all), strict=True):
+    misspelt = [(tool, {**known, "scope": "code"}) for tool, known in KNOWN.items()]
+    for (tool, known), result in zip(KNOWN.items(), calls(agent, *misspelt), strict=True):
         assert result.is_error
         assert text_of(result).startswith(f"there is no argument scope. {tool} takes: {next(iter(known))}")
 
@@ -188,17 +194,9 @@ def test_a_memory_is_read_in_full(agent: Agent, learn: Callable[..., list[str]])
 
 def test_every_kind_of_memory_is_read_with_its_own_fields(agent: Agent, learn: Callable[..., list[str]]) -> None:
     ids = learn(QUESTION, REPAYMENT, PARSER)
-
-    async def read(client: Client) -> list[CallToolResult]:
-        return [await client.call_tool("read_memory", {"id": each}) for each in ids]
-
-    question, repayment, parser = (answer(result) for result in ask(agent, read))
-    assert question["content"] == "先息后本的实现方式？\n\n每期只还利息，最后一期还清本金。"
-    assert [each["files"] for each in (question, repayment, parser)] == [
-        ["RepaymentType.java"],
-        ["RepaymentService.java"],
-        ["src/dates.py"],
-    ]
+    read = [answer(result) for result in calls(agent, *(("read_memory", {"id": each}) for each in ids))]
+    assert read[0]["content"] == "先息后本的实现方式？\n\n每期只还利息，最后一期还清本金。"
+    assert [each["files"] for each in read] == [["RepaymentType.java"], ["RepaymentService.java"], ["src/dates.py"]]
 
 
 def test_the_resource_of_a_memory_says_what_read_memory_says(agent: Agent, learn: Callable[..., list[str]]) -> None:
@@ -234,13 +232,9 @@ def test_a_corrected_memory_is_there_when_the_wrong_one_is_forgotten(agent: Agen
 
 
 def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
-    async def remember(client: Client) -> tuple[CallToolResult, CallToolResult, CallToolResult]:
-        note = {"text": "parseDate 只接受 ISO 8601", "title": "Date formats", "tags": ["checkout"]}
-        first = await client.call_tool("remember", note)
-        again = await client.call_tool("remember", note)
-        return first, again, await client.call_tool("search", {"query": "parseDate ISO 8601"})
-
-    first, again, search = (answer(result) for result in ask(agent, remember))
+    note: dict[str, object] = {"text": "parseDate 只接受 ISO 8601", "title": "Date formats", "tags": ["checkout"]}
+    asked = ("remember", note), ("remember", note), ("search", {"query": "parseDate ISO 8601"})
+    first, again, search = map(answer, calls(agent, *asked))
     assert (first["status"], again["status"], again["id"]) == ("created", "duplicate", first["id"])
     assert first["note"] == ""
     assert f"Memory {first['id']} says the same already, word for word" in again["note"]
@@ -256,17 +250,10 @@ def test_what_is_not_remembered_of_a_text_is_said(agent: Agent) -> None:
     assert "hunter2" not in str(told)
 
 
-def test_what_is_forgotten_is_gone_and_what_was_not_there_is_named(
-    agent: Agent, learn: Callable[..., list[str]]
-) -> None:
+def test_what_is_forgotten_is_gone_and_what_was_not_is_named(agent: Agent, learn: Callable[..., list[str]]) -> None:
     wrong, right = learn(note("parseDate takes any format"), note("parseDate takes ISO 8601"))
-
-    async def forget(client: Client) -> tuple[CallToolResult, ...]:
-        first = await client.call_tool("forget", {"ids": [wrong, "no-such"]})
-        again = await client.call_tool("forget", {"ids": [wrong]})
-        return first, again, await client.call_tool("search", {"query": "parseDate"})
-
-    first, again, search = (answer(result) for result in ask(agent, forget))
+    asked = ("forget", {"ids": [wrong, "no-such"]}), ("forget", {"ids": [wrong]}), ("search", {"query": "parseDate"})
+    first, again, search = map(answer, calls(agent, *asked))
     assert first == {"forgotten": 1, "missing_ids": ["no-such"]}
     assert again == {"forgotten": 0, "missing_ids": [wrong]}
     assert [each["id"] for each in search["results"]] == [right]
@@ -283,9 +270,7 @@ def test_the_context_of_a_task_is_the_code_presets_section(agent: Agent, learn: 
     assert sorted(context["memory_ids"]) == sorted(ids)
 
 
-def test_the_context_keeps_to_its_budget_and_names_what_had_no_room(
-    agent: Agent, learn: Callable[..., list[str]]
-) -> None:
+def test_the_context_keeps_its_budget_and_names_what_had_no_room(agent: Agent, learn: Callable[..., list[str]]) -> None:
     """S0-33."""
     learn(REPAYMENT, QUESTION)
     context = answer(call(agent, "recall_context", task="增加先息后本的还款方式", budget_tokens=120))
@@ -299,9 +284,7 @@ def test_a_task_of_which_nothing_is_known_says_so(agent: Agent) -> None:
     assert text_of(result) == "Nothing is known yet that bears on this task."
 
 
-def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(
-    agent: Agent, learn: Callable[..., list[str]]
-) -> None:
+def test_a_wrong_call_is_an_error_that_names_what_is_wrong(agent: Agent, learn: Callable[..., list[str]]) -> None:
     learn(REPAYMENT)
     wrong: list[tuple[str, dict[str, object], str]] = [
         ("search", {"query": ""}, "query_text"),
@@ -321,23 +304,23 @@ def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(
         ("forget", {"ids": []}, "ids is [], and should have at least 1 item"),
         ("forget", {"ids": [str(each) for each in range(101)]}, "should have at most 100 items"),
     ]
-
-    async def call_all(client: Client) -> list[CallToolResult]:
-        return [await client.call_tool(tool, arguments) for tool, arguments, _ in wrong]
-
-    for (_, _, message), result in zip(wrong, ask(agent, call_all), strict=True):
+    for (_, _, message), result in zip(wrong, calls(agent, *((tool, asked) for tool, asked, _ in wrong)), strict=True):
         assert result.is_error
         assert message in text_of(result)
         assert not any(theirs in text_of(result) for theirs in ("pydantic", "http", "Input should", "validation error"))
 
 
-def test_a_tool_that_is_none_is_a_wrong_parameter(agent: Agent) -> None:
-    async def wrong(client: Client) -> int:
-        with pytest.raises(MCPError, match="there is no tool searhc; there are: search, read_memory") as caught:
-            await client.call_tool("searhc", {"query": "a"})
-        return caught.value.error.code
+def test_no_such_tool_and_no_such_memory_are_wrong_parameters(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    learn(REPAYMENT)
 
-    assert ask(agent, wrong) == INVALID_PARAMS
+    async def wrong(client: Client) -> list[int]:
+        with pytest.raises(MCPError, match="there is no tool searhc; there are: search, read_memory") as no_tool:
+            await client.call_tool("searhc", {"query": "a"})
+        with pytest.raises(MCPError, match="no-such") as no_memory:
+            await client.read_resource("hummock://memory/no-such")
+        return [caught.value.error.code for caught in (no_tool, no_memory)]
+
+    assert ask(agent, wrong) == [INVALID_PARAMS] * 2
 
 
 def test_a_memory_of_another_project_is_not_there(agent: Agent, target: str) -> None:
@@ -346,26 +329,13 @@ def test_a_memory_of_another_project_is_not_there(agent: Agent, target: str) -> 
     assert call(agent, "read_memory", id=foreign).is_error
 
 
-def test_the_resource_of_an_unknown_memory_is_a_wrong_parameter(agent: Agent, learn: Callable[..., list[str]]) -> None:
-    learn(REPAYMENT)
-
-    async def read(client: Client) -> int:
-        with pytest.raises(MCPError, match="no-such") as caught:
-            await client.read_resource("hummock://memory/no-such")
-        return caught.value.error.code
-
-    assert ask(agent, read) == INVALID_PARAMS
-
-
 def test_without_a_service_every_tool_says_how_to_start_one_and_the_server_stays_up(agent: Agent, nobody: str) -> None:
-    async def call_all(client: Client) -> list[CallToolResult]:
-        return [await client.call_tool(tool, arguments) for tool, arguments in KNOWN.items()]
-
-    results = ask(agent, call_all, nobody)
+    results = calls(agent, *KNOWN.items(), service=nobody)
     assert all(result.is_error for result in results)
     assert all("hummock serve" in text_of(result) and nobody in text_of(result) for result in results)
 
 
 def test_the_log_holds_no_content(agent: Agent, log: Path) -> None:
-    assert call(agent, "read_memory", id="秘密").is_error
+    (result,) = calls(agent, ("read_memory", {"id": "秘密"}), is_piped=True)
+    assert result.is_error
     assert "秘密" not in log.read_text(encoding="utf-8")

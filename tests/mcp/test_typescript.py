@@ -36,9 +36,7 @@ def node() -> str:
     return program
 
 
-def test_the_typescript_client_uses_every_tool_over_a_pipe_and_over_http(
-    node: str, url: str, target: str, project: str
-) -> None:
+def test_the_typescript_client_uses_every_tool_either_way(node: str, url: str, target: str, project: str) -> None:
     environ = {
         **os.environ,
         "HUMMOCK_TARGET": target,

@@ -19,8 +19,7 @@ MEMORIES = st.lists(TEXT, max_size=3)
 
 
 def begun(analysis: Analysis, texts: Sequence[str]) -> list[Words]:
-    project = str(len(texts))
-    return analysis.begin(project, [(pieces(text), text) for text in texts])
+    return analysis.begin(str(len(texts)), [(pieces(text), text) for text in texts])
 
 
 def pieces(text: str) -> list[Piece]:

@@ -15,9 +15,9 @@ from hummock.core.memory import Changes, CodeFragment, Draft, LearnStatus, Memor
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.learning.log import record
 from hummock.memories.backfill import Backfill
-from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.recall.pipeline import Recall
 from tests.snapshots import over
+from tests.strategies import write_request
 from tests.workplace import Workplace, workplace
 
 
@@ -121,12 +121,12 @@ def test_vectors_of_a_text_that_is_gone_are_not_stored(work: Workplace) -> None:
     assert old is not None
     work.garden.update("p", "", "a", Changes(content="new words"), b"f")
     vector = Embedding(vector=np.full(4, 0.5, np.float32), tokens=work.embedder.space.no_tokens())
-
-    def apply(unit: UnitOfWork) -> bool:
-        return unit.embed("a", old.fingerprint, [vector]) or unit.embed("gone", old.fingerprint, [vector])
-
-    request = WriteRequest(request_id="", fingerprint=b"", reply_type=bool, apply=apply)
-    assert work.store.write("p", request).result().reply is False
+    stored: list[bool] = []
+    embed = write_request(
+        lambda unit: stored.extend(unit.embed(one, old.fingerprint, [vector]) for one in ("a", "gone"))
+    )
+    work.store.write("p", embed).result()
+    assert stored == [False, False]
 
 
 def test_what_is_deleted_waits_no_longer(work: Workplace) -> None:
@@ -146,10 +146,8 @@ def test_a_learn_of_what_waits_already_changes_nothing(work: Workplace) -> None:
 
 def test_what_is_learnt_of_an_entry_that_waits_outlasts_its_embedding(work: Workplace) -> None:
     """S3-10."""
-    work.teach(
-        Draft(id="lamp", kind=MemoryKind.ENTRY, payload=Payload(content="burns whale oil")),
-        is_deferred=True,
-    )
+    lamp = Draft(id="lamp", kind=MemoryKind.ENTRY, payload=Payload(content="burns whale oil"))
+    work.teach(lamp, is_deferred=True)
     learn_keyword(work, "lamp", "beacon")
     assert pending(work) == (1, 1)
     assert recalled(work, "beacon").hits[0].memory.id == "lamp"
@@ -159,18 +157,9 @@ def test_what_is_learnt_of_an_entry_that_waits_outlasts_its_embedding(work: Work
 
 
 def learn_keyword(work: Workplace, memory_id: str, keyword: str) -> None:
-    learnt = KeywordsLearned(
-        learner=Learner.OFFLINE,
-        turn=0,
-        updates=(KeywordUpdate(memory_id=memory_id, keywords=(keyword,)),),
-        analyzed_ids=(memory_id,),
-    )
-
-    def apply(unit: UnitOfWork) -> bool:
-        record(unit.learning, learnt)
-        return True
-
-    work.store.write("p", WriteRequest(request_id="", fingerprint=b"", reply_type=bool, apply=apply)).result()
+    update = KeywordUpdate(memory_id=memory_id, keywords=(keyword,))
+    learnt = KeywordsLearned(learner=Learner.OFFLINE, turn=0, updates=(update,), analyzed_ids=(memory_id,))
+    work.store.write("p", write_request(lambda unit: record(unit.learning, learnt))).result()
 
 
 def test_one_that_the_model_fails_on_stops_no_other(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,12 +197,8 @@ def test_projects_take_turns(work: Workplace) -> None:
 
 def fragment(path: str, content: str) -> Draft:
     detail = CodeFragment(path=path, start_line=1, end_line=2, language="python", symbol="parse")
-    return Draft(
-        id=f"{path}#parse",
-        kind=MemoryKind.CODE_FRAGMENT,
-        origin=Origin.INDEXER,
-        payload=Payload(content=content, detail=detail),
-    )
+    payload = Payload(content=content, detail=detail)
+    return Draft(id=f"{path}#parse", kind=MemoryKind.CODE_FRAGMENT, origin=Origin.INDEXER, payload=payload)
 
 
 def counts(work: Workplace) -> tuple[int, int]:
@@ -236,23 +221,21 @@ def test_a_file_that_moves_is_not_embedded_again(work: Workplace) -> None:
     assert [one[0] for one in moved] == ["new/parse.py#parse"]
 
 
-def test_a_branch_that_comes_back_is_not_embedded_again(work: Workplace) -> None:
-    for content in ("def parse(): 1", "def parse(): 2", "def parse(): 1", "def parse(): 2"):
-        work.teach(fragment("parse.py", content), is_deferred=True)
+@pytest.mark.parametrize(
+    ("drafts", "expected"),
+    [
+        # A branch that comes back, and the same file in two projects, are not embedded again.
+        ([("p", fragment("parse.py", f"def parse(): {number}")) for number in (1, 2, 1, 2)], (2, 2)),
+        ([(project, fragment("parse.py", "def parse(): 1")) for project in ("one", "two")], (1, 1)),
+        # Content that only one project knows must not show in how long another one waits.
+        ([(project, note("the door code is 4711", "a")) for project in ("one", "two")], (2, 0)),
+    ],
+    ids=["a branch", "two projects", "what people say"],
+)
+def test_equal_code_is_embedded_once_and_what_people_say_each_time(
+    work: Workplace, drafts: list[tuple[str, Draft]], expected: tuple[int, int]
+) -> None:
+    for project, draft in drafts:
+        work.teach(draft, project=project, is_deferred=True)
         work.embed_pending()
-    assert counts(work) == (2, 2)
-
-
-def test_the_same_file_in_two_projects_is_embedded_once(work: Workplace) -> None:
-    for project in ("one", "two"):
-        work.teach(fragment("parse.py", "def parse(): 1"), project=project, is_deferred=True)
-        work.embed_pending()
-    assert counts(work) == (1, 1)
-
-
-def test_what_people_say_is_never_compared_across_memories(work: Workplace) -> None:
-    """Content that only one project knows must not show in how long another one waits."""
-    for project in ("one", "two"):
-        work.teach(note("the door code is 4711", "a"), project=project, is_deferred=True)
-        work.embed_pending()
-    assert counts(work) == (2, 0)
+    assert counts(work) == expected

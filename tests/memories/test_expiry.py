@@ -33,6 +33,12 @@ def work(tmp_path: Path) -> Iterator[Workplace]:
         yield made
 
 
+@pytest.fixture
+def expiry(work: Workplace) -> Iterator[Expiry]:
+    with closing(Expiry(work.store)) as made:
+        yield made
+
+
 def there(work: Workplace) -> set[str]:
     """Ids that a page, a search, a look-up by id and an export find, which must be the same."""
     listed = {one.id for one in work.store.page("p", Filter(), 0, 100, full=True).memories}
@@ -70,16 +76,15 @@ def test_it_is_gone_also_where_the_project_is_not_in_memory(tmp_path: Path) -> N
         assert store.expired(10) == [("p", "a")]
 
 
-def test_a_removal_is_told_and_leaves_nothing(work: Workplace) -> None:
+def test_a_removal_is_told_and_leaves_nothing(work: Workplace, expiry: Expiry) -> None:
     work.teach(ending(note("tide one", "a"), 10), ending(note("tide two", "b"), 10), note("tide three", "c"))
     seq = work.store.generation("p").seq
-    with closing(Expiry(work.store)) as expiry:
-        assert not expiry.remove_some()
-        work.clock.move(10)
-        # Nothing is told before it is so for those who ask by their seq.
-        assert work.store.memory_events("p", seq, full=False).events == ()
-        assert expiry.remove_some()
-        assert not expiry.remove_some()
+    assert not expiry.remove_some()
+    work.clock.move(10)
+    # Nothing is told before it is so for those who ask by their seq.
+    assert work.store.memory_events("p", seq, full=False).events == ()
+    assert expiry.remove_some()
+    assert not expiry.remove_some()
     events = work.store.memory_events("p", seq, full=False).events
     assert [(one.type, one.memory_id) for one in events] == [(MemoryEventType.DELETED, name) for name in "ab"]
     project = work.store.project("p")
@@ -94,7 +99,7 @@ def test_who_watches_from_the_beginning_is_told_of_none_that_has_expired(work: W
     assert [one.memory_id for one in work.store.memory_events("p", 0, full=True).events] == ["c"]
 
 
-def test_an_answer_that_was_kept_ends_with_what_it_holds(work: Workplace) -> None:
+def test_an_answer_that_was_kept_ends_with_what_it_holds(work: Workplace, expiry: Expiry) -> None:
     """Neither what has expired comes out of the cache, nor is what it replaced left out."""
     counted = Counted(work)
     work.teach(note("tide table old", "b"), note("tide three", "c"))
@@ -109,8 +114,7 @@ def test_an_answer_that_was_kept_ends_with_what_it_holds(work: Workplace) -> Non
     work.clock.move(10)
     assert found() == found() == {"b", "c"}
     assert len(counted.asked) == 2
-    with closing(Expiry(work.store)) as expiry:
-        assert expiry.remove_some()
+    assert expiry.remove_some()
     assert found() == {"b", "c"}
 
 
@@ -123,7 +127,7 @@ def test_an_entry_that_has_expired_is_referred_to_by_nobody(work: Workplace) -> 
     assert entries.of("p") == ()
 
 
-def test_its_id_and_its_text_are_free_again(work: Workplace) -> None:
+def test_its_id_and_its_text_are_free_again(work: Workplace, expiry: Expiry) -> None:
     """This holds also before its removal: a text that nobody can read must not swallow a new one."""
     work.teach(ending(note("tide one", "a"), 10), ending(note("tide two", "b"), 10))
     work.clock.move(10)
@@ -132,18 +136,16 @@ def test_its_id_and_its_text_are_free_again(work: Workplace) -> None:
     second = work.teach(note("tide two", "c"))
     assert (second.results[0].status, second.results[0].id) == (LearnStatus.CREATED, "c")
     assert there(work) == {"a", "c"}
-    with closing(Expiry(work.store)) as expiry:
-        assert expiry.remove_some()
+    assert expiry.remove_some()
     assert there(work) == {"a", "c"}
 
 
-def test_its_time_may_be_changed_until_it_has_come(work: Workplace) -> None:
+def test_its_time_may_be_changed_until_it_has_come(work: Workplace, expiry: Expiry) -> None:
     work.teach(ending(note("tide one", "a"), 10), ending(note("tide two", "b"), 10))
     later = Changes(expire_time=NOW + 30, expire_time_set=True)
     assert work.garden.update("p", "", "a", later, b"").memory.expire_time == NOW + 30
     work.clock.move(10)
-    with closing(Expiry(work.store)) as expiry:
-        expiry.remove_some()
+    expiry.remove_some()
     assert there(work) == {"a"}
     with pytest.raises(MemoryNotFound):
         work.garden.update("p", "", "b", later, b"")
@@ -175,34 +177,31 @@ def test_it_is_not_deleted_twice(work: Workplace) -> None:
     assert work.store.expired(10) == []
 
 
-def test_what_waits_for_its_vectors_waits_no_more(work: Workplace) -> None:
+def test_what_waits_for_its_vectors_waits_no_more(work: Workplace, expiry: Expiry) -> None:
     work.teach(ending(note("tide one", "a"), 10), is_deferred=True)
     work.clock.move(10)
     assert work.store.pending("p", 10) == []
     work.embed_pending()
     assert work.embedder.embedded == []
-    with closing(Expiry(work.store)) as expiry:
-        assert expiry.remove_some()
+    assert expiry.remove_some()
     assert work.store.status().pending_count == 0
 
 
-def test_a_removed_project_leaves_no_time_behind(work: Workplace) -> None:
+def test_a_removed_project_leaves_no_time_behind(work: Workplace, expiry: Expiry) -> None:
     work.teach(ending(note("tide one", "a"), 10))
     work.store.remove_project("p", ProjectRemoval(request_id="", fingerprint=b"")).result(30)
     work.teach(note("tide two", "b"))
     work.clock.move(10)
     assert work.store.expired(10) == []
-    with closing(Expiry(work.store)) as expiry:
-        assert not expiry.remove_some()
+    assert not expiry.remove_some()
     assert there(work) == {"b"}
 
 
-def test_many_that_end_at_once_are_removed_in_several_writes(work: Workplace) -> None:
+def test_many_that_end_at_once_are_removed_in_several_writes(work: Workplace, expiry: Expiry) -> None:
     work.teach(*(ending(note(f"tide {number}", f"m{number}"), 10) for number in range(300)), note("tide", "c"))
     seq = work.store.generation("p").seq
     work.clock.move(10)
-    with closing(Expiry(work.store)) as expiry:
-        assert [expiry.remove_some() for _ in range(3)] == [True, True, False]
+    assert [expiry.remove_some() for _ in range(3)] == [True, True, False]
     assert work.store.generation("p").seq == seq + 2
     assert there(work) == {"c"}
 

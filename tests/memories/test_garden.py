@@ -167,10 +167,12 @@ def test_a_repeated_update_answers_again_and_changes_nothing(work: Workplace) ->
         work.garden.update("p", "r", "a", Changes(content="three"), b"g")
 
 
-def test_a_missing_memory_is_not_updated(work: Workplace) -> None:
+def test_what_is_not_there_is_neither_updated_nor_removed_and_makes_no_project(work: Workplace) -> None:
     with pytest.raises(MemoryNotFound, match="memory a does not exist"):
         update(work, Changes(content="x"))
     assert work.store.project("p") is None
+    assert work.garden.delete("q", "", ["a", "a"], b"f").missing_ids == ("a",)
+    assert work.store.project("q") is None
 
 
 def test_removing_again_says_what_the_first_time_said(work: Workplace) -> None:
@@ -187,8 +189,3 @@ def test_a_request_id_of_a_learn_is_refused_for_a_removal(work: Workplace) -> No
     with pytest.raises(RequestIdReused, match="make a new one"):
         work.garden.delete("p", "r", ["a"], b"delete")
     assert work.get("a") is not None
-
-
-def test_removing_from_an_unknown_project_does_not_make_it(work: Workplace) -> None:
-    assert work.garden.delete("q", "", ["a", "a"], b"f").missing_ids == ("a",)
-    assert work.store.project("q") is None

@@ -181,14 +181,9 @@ def test_equal_code_of_two_paths_is_found_by_each(work: Workplace) -> None:
 def test_a_fingerprint_is_what_it_has_always_been(work: Workplace) -> None:
     """Fingerprints are stored: with another one everything learnt again after an upgrade would be embedded again."""
     draft = Draft(
-        id="m",
-        kind=MemoryKind.CODE_FRAGMENT,
-        origin=Origin.INDEXER,
-        index=MemoryIndex(title="t", tags=("a",)),
-        payload=Payload(content="c", detail=CodeFragment(path="a.py", start_line=1)),
-        trust=0.5,
-        create_time=1.0,
-    )
+        id="m", kind=MemoryKind.CODE_FRAGMENT, origin=Origin.INDEXER, index=MemoryIndex(title="t", tags=("a",)),
+        payload=Payload(content="c", detail=CodeFragment(path="a.py", start_line=1)), trust=0.5, create_time=1.0,
+    )  # fmt: skip
     work.teach(draft)
     stored = work.get("m")
     assert stored is not None
@@ -214,8 +209,7 @@ def test_entries_of_two_names_with_one_text_are_two(work: Workplace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "asked"),
-    [("café", "cafe\u0301"), ("ＡＰＩ", "api"), ("Straße", "STRASSE"), ("重要", "重要")],
+    ("stored", "asked"), [("café", "cafe\u0301"), ("ＡＰＩ", "api"), ("Straße", "STRASSE"), ("重要", "重要")]
 )
 def test_a_tag_is_the_same_however_it_is_typed(work: Workplace, stored: str, asked: str) -> None:
     """S2-04."""
@@ -309,7 +303,7 @@ def test_equal_ids_and_texts_of_two_projects_are_two_memories(work: Workplace) -
         (result,) = work.teach(note("one", "a"), project=project).results
         assert result.status == CREATED
     _remove(work, "a")
-    assert work.get("a", "q") is not None
+    assert work.get("a", "q")
     assert all_ids(work, "q") == ["a"]
 
 

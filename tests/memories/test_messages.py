@@ -12,16 +12,7 @@ from hummock.core.errors import InvalidRequest, MessageIdTaken, StorageFull
 from hummock.core.learning import LearningEvent, LoggedEvent, Switched, TurnObserved
 from hummock.core.memory import Filter
 from hummock.core.review import ReviewPolicy
-from hummock.core.session import (
-    AppendMessage,
-    CreateSession,
-    DeleteMessage,
-    LearnTurnCommand,
-    PromptRole,
-    SessionMessage,
-    TurnSide,
-    UpdateMessage,
-)
+from hummock.core.session import DeleteMessage, PromptRole, SessionMessage, UpdateMessage
 from hummock.core.settings import ProjectSettings, ReviewSettings
 from hummock.learning.log import record
 from hummock.memories.garden import Review, ReviewCommand
@@ -36,6 +27,7 @@ from hummock.store.tables import learning_log
 from hummock.text.normalise import text_hash
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
+from tests.memories.commands import creation, saying, turn
 from tests.store.opening import opened, opened_shared
 from tests.strategies import write_request
 from tests.workplace import Workplace, over
@@ -54,49 +46,25 @@ class Talk:
         self.messages = Messages(work.store, preparation, work.clock)
         self.learn_turn = LearnTurn(work.store, preparation, work.clock, str, ())
         self.review = Review(work.store, preparation, work.clock)
-        self.sessions.create(CreateSession(project="p", request_id="", fingerprint=b"", session_id="s", title=""))
+        self.sessions.create(creation())
         self.turn("question", "answer")
 
     def turn(self, user: str, answer: str, *, number: int = 1, anew: bool = False) -> None:
-        sides = [
-            TurnSide(text=text, message_id=name, raw="", emotion_label="", speaker="")
-            for text, name in ((user, f"u{number}"), (answer, f"a{number}"))
-        ]
-        command = LearnTurnCommand(
-            project="p",
-            request_id="",
-            fingerprint=b"",
-            session_id="s",
-            user=sides[0],
-            assistant=sides[1],
-            used_memory_ids=(),
-            replaces_answer=anew,
-        )
-        self.learn_turn(command)
+        self.learn_turn(turn(user, answer, ids=(f"u{number}", f"a{number}"), anew=anew))
 
     def update(self, message_id: str, content: str) -> None:
         self.messages.update(
             UpdateMessage(
-                project="p",
-                request_id="",
-                fingerprint=b"",
-                session_id="s",
-                message_id=message_id,
-                content=content,
-                raw=None,
-                deletes_following=False,
+                project="p", request_id="", fingerprint=b"", session_id="s", message_id=message_id, content=content,
+                raw=None, deletes_following=False,
             )
-        )
+        )  # fmt: skip
 
     def delete(self, message_id: str, *, following: bool = False) -> int:
         asked = DeleteMessage(
-            project="p",
-            request_id="",
-            fingerprint=b"",
-            session_id="s",
-            message_id=message_id,
+            project="p", request_id="", fingerprint=b"", session_id="s", message_id=message_id,
             deletes_following=following,
-        )
+        )  # fmt: skip
         return self.messages.delete(asked).reply.deleted_count
 
     def says(self) -> list[str]:
@@ -194,18 +162,8 @@ def test_more_messages_than_a_write_takes_are_not_deleted_at_once(talk: Talk) ->
 
 def test_an_id_of_a_deleted_message_is_no_other_ones(talk: Talk) -> None:
     talk.delete("u1")
-    asked = AppendMessage(
-        project="p",
-        request_id="",
-        fingerprint=b"",
-        session_id="s",
-        message_id="u1",
-        role=PromptRole.USER,
-        content="question",
-        raw="",
-    )
     with pytest.raises(MessageIdTaken):
-        talk.sessions.append(asked)
+        talk.sessions.append(saying("question", message_id="u1"))
     assert talk.says() == ["answer"]
 
 
@@ -233,7 +191,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("between", [0, 20, 100])
-def test_many_messages_are_taken_out_of_the_learning_log_in_one_pass(
+def test_many_messages_leave_the_learning_log_at_once(
     talk: Talk, monkeypatch: pytest.MonkeyPatch, between: int
 ) -> None:
     kept = turn_of(1, "question", "answer")
@@ -251,9 +209,7 @@ def test_many_messages_are_taken_out_of_the_learning_log_in_one_pass(
     assert talk.observed() == [(kept.user_text, kept.assistant_hash)] + [("", b"")] * 20
 
 
-def test_a_message_that_no_turn_quotes_is_looked_for_among_few_events(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_that_no_turn_quotes_is_sought_among_few_events(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     talk.log(Switched(enabled=True), *noise(3000))
     read = decoded(monkeypatch)
     talk.update("a1", "other answer")
@@ -261,9 +217,7 @@ def test_a_message_that_no_turn_quotes_is_looked_for_among_few_events(
     assert len(read) <= 2 * 300
 
 
-def test_a_change_in_a_log_of_many_events_reads_no_event_before_its_message(
-    talk: Talk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_in_a_long_log_reads_no_event_before_its_message(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     talk.log(Switched(enabled=True), turn_of(1, "question", "answer"), *noise(3000))
     talk.work.clock.move(1)
     talk.turn("question", "answer", number=2)
@@ -284,9 +238,7 @@ def test_both_sides_of_a_turn_go_out_of_the_one_event_that_quotes_them(talk: Tal
 
 @pytest.mark.parametrize("is_approved", [False, True])
 @pytest.mark.parametrize("change", ["delete", "update", "anew"])
-def test_an_answer_that_is_said_twice_and_held_is_held_for_either_message(
-    talk: Talk, change: str, is_approved: bool
-) -> None:
+def test_an_answer_said_twice_and_held_is_held_for_either_message(talk: Talk, change: str, is_approved: bool) -> None:
     talk.turn("one", ORDER, number=2)
     talk.turn("two", ORDER, number=3)
     talk.turn("two", ORDER, number=3)
@@ -306,7 +258,7 @@ def test_an_answer_that_is_said_twice_and_held_is_held_for_either_message(
 
 
 @pytest.mark.parametrize("following", [False, True])
-def test_a_message_that_gave_the_title_is_deleted_in_a_full_store(
+def test_the_titles_message_is_deleted_in_a_full_store(
     talk: Talk, monkeypatch: pytest.MonkeyPatch, following: bool
 ) -> None:
     talk.turn("later", "answer", number=2)

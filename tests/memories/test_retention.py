@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hummock.core.deadline import Deadline
+from hummock.core.errors import DeadlinePassed
 from hummock.core.memory import Draft, Filter, Origin
 from hummock.core.project import ProjectInfo
-from hummock.core.session import AppendMessage, CreateSession, PromptRole
 from hummock.core.settings import ProjectSettings, RetentionSettings
 from hummock.memories import retention as room
-from hummock.memories.forget import Forget
+from hummock.memories.forget import Forget, ForgetCommand
+from hummock.memories.garden import DELETED_AT_ONCE
 from hummock.memories.retention import Retention
 from hummock.memories.sessions import Sessions
 from hummock.ports.writes import ProjectRemoval, UnitOfWork
+from tests.memories.commands import creation, saying
 from tests.strategies import write_request
 from tests.workplace import Workplace, note
 
@@ -81,19 +84,9 @@ def test_what_is_too_old_is_forgotten_within_the_hour(kept: Kept) -> None:
 def test_sessions_go_when_their_newest_message_is_too_old(kept: Kept) -> None:
     kept.keep(max_age_days=1)
     for name in ("silent", "alive"):
-        kept.sessions.create(CreateSession(project="p", request_id="", fingerprint=b"c", session_id=name, title=""))
+        kept.sessions.create(creation(name))
     kept.work.clock.move(DAY)
-    said = AppendMessage(
-        project="p",
-        request_id="",
-        fingerprint=b"a",
-        session_id="alive",
-        message_id="",
-        role=PromptRole.USER,
-        content="still here",
-        raw="",
-    )
-    kept.sessions.append(said)
+    kept.sessions.append(saying("still here", "alive"))
     kept.work.clock.move(3600)
     kept.retention.look()
     assert [one.id for one in kept.work.store.sessions.all("p")] == ["alive"]
@@ -113,7 +106,7 @@ def test_of_too_many_the_newest_stay_and_what_is_written_again_is_new(kept: Kept
 
 
 @pytest.mark.parametrize(("name", "most"), [("max_memories", 1), ("max_bytes", len("tide 29"))])
-def test_more_than_one_write_takes_are_forgotten_in_one_look(
+def test_more_than_a_write_takes_go_in_one_look(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, name: str, most: int
 ) -> None:
     monkeypatch.setattr(room, "DELETED_AT_ONCE", 4)
@@ -155,9 +148,7 @@ def test_what_was_set_before_a_start_holds_behind_it(tmp_path: Path, kept: Kept)
     assert kept.ids() == ["two"]
 
 
-def test_a_project_that_fails_keeps_no_other_from_it_and_comes_again(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_that_fails_stops_no_other_and_comes_again(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     for project in ("p", "q"):
         kept.work.teach(note("tide", "one"), note("lamp", "two"), project=project)
         kept.keep(project, max_memories=1)
@@ -183,3 +174,60 @@ def test_a_project_that_was_deleted_is_none(kept: Kept) -> None:
     kept.work.store.remove_project("p", ProjectRemoval(request_id="", fingerprint=b"")).result()
     kept.retention.look()
     assert kept.work.store.project("p") is None
+
+
+# Forgetting in a large project: in parts, and only for as long as somebody waits.
+
+
+SIZE = DELETED_AT_ONCE + 88
+ALL_USER_INPUTS = ForgetCommand(
+    project="p", request_id="", fingerprint=b"f", where=Filter(origins=frozenset({Origin.USER_INPUT}))
+)
+
+
+@pytest.fixture
+def large(work: Workplace) -> Workplace:
+    work.teach(*(note(f"tide {number}", f"m{number}", Origin.USER_INPUT) for number in range(SIZE)))
+    return work
+
+
+def until_asked(times: int) -> Deadline:
+    """A deadline that ends after this many looks at the clock, as for a caller who hangs up."""
+    looks = count(1)
+    return Deadline(until_s=times + 0.5, monotonic=lambda: float(next(looks)))
+
+
+def test_a_project_is_forgotten_in_parts_that_say_what_is_left(large: Workplace) -> None:
+    """X7."""
+    forget = Forget(large.store)
+    counted, _ = forget.count(ALL_USER_INPUTS)
+    first, _ = forget(ALL_USER_INPUTS)
+    second, _ = forget(ALL_USER_INPUTS)
+    assert (counted.memory_count, counted.remaining_count) == (SIZE, 0)
+    assert (first.memory_count, first.remaining_count) == (DELETED_AT_ONCE, 88)
+    assert (second.memory_count, second.remaining_count) == (88, 0)
+    assert large.store.first_passing("p", Filter(), 1) == ((), 0)
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2])
+def test_who_hangs_up_while_it_looks_has_nothing_forgotten(large: Workplace, looks: int) -> None:
+    """X7: after each page that it reads, and before what is held is read."""
+    forget, seq = Forget(large.store), large.store.generation("p").seq
+    for ask in (forget, forget.count):
+        with pytest.raises(DeadlinePassed):
+            ask(ALL_USER_INPUTS, until_asked(looks))
+    assert large.store.generation("p").seq == seq
+    assert len(large.store.first_passing("p", Filter(), SIZE)[0]) == SIZE
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+@pytest.mark.parametrize("only_count", [True, False])
+def test_who_hangs_up_while_a_filter_is_tried_has_nothing_deleted(
+    large: Workplace, looks: int, only_count: bool
+) -> None:
+    seq = large.store.generation("p").seq
+    with pytest.raises(DeadlinePassed):
+        large.garden.delete_where(
+            "p", "", ALL_USER_INPUTS.where, b"f", only_count=only_count, deadline=until_asked(looks)
+        )
+    assert large.store.generation("p").seq == seq

@@ -12,11 +12,12 @@ import lmdb
 import pytest
 
 from hummock.core.errors import RequestIdReused, SessionNotFound, StorageFull
-from hummock.core.session import AppendMessage, CreateSession, DeleteSession, PromptRole, SessionMessage
+from hummock.core.session import PromptRole, SessionMessage
 from hummock.memories.sessions import Sessions, title_of
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork
 from tests.fakes import FakeClock
+from tests.memories.commands import creation, removal, saying
 from tests.store.opening import MIB, opened
 from tests.strategies import write_request
 from tests.workplace import Workplace
@@ -33,27 +34,6 @@ def sessions_of(store: Store) -> Sessions:
 @pytest.fixture
 def sessions(work: Workplace) -> Sessions:
     return sessions_of(work.store)
-
-
-def creation(session_id: str = "s", request_id: str = "") -> CreateSession:
-    return CreateSession(project="p", request_id=request_id, fingerprint=b"c", session_id=session_id, title="")
-
-
-def removal(session_id: str = "s", request_id: str = "") -> DeleteSession:
-    return DeleteSession(project="p", request_id=request_id, fingerprint=b"d", session_id=session_id)
-
-
-def saying(content: str, session_id: str = "s") -> AppendMessage:
-    return AppendMessage(
-        project="p",
-        request_id="",
-        fingerprint=b"a",
-        session_id=session_id,
-        message_id="",
-        role=PromptRole.USER,
-        content=content,
-        raw="",
-    )
 
 
 def fill(store: Store, session_id: str, messages: int) -> None:
@@ -147,16 +127,8 @@ def test_a_full_store_takes_no_message_and_still_removes_sessions(tmp_path: Path
         assert sessions.append(saying("again")).position == 1
 
 
-@pytest.mark.parametrize(
-    ("call"),
-    [
-        lambda sessions: sessions.append(saying("x")),
-        lambda sessions: sessions.delete(removal()),
-    ],
-)
-def test_an_unknown_session_makes_no_project(
-    work: Workplace, sessions: Sessions, call: Callable[[Sessions], object]
-) -> None:
+@pytest.mark.parametrize("call", [lambda each: each.append(saying("x")), lambda each: each.delete(removal())])
+def test_an_unknown_session_makes_none(work: Workplace, sessions: Sessions, call: Callable[[Sessions], object]) -> None:
     with pytest.raises(SessionNotFound):
         call(sessions)
     assert work.store.project("p") is None

@@ -41,13 +41,9 @@ def embedder(tiny: ModelDescription, tiny_files: Path) -> Iterator[OnnxEmbedder]
 
 HIDDEN, INNER, VOCABULARY = 64, 128, 97
 CONFIG = {
-    "model_type": "bert",
-    "hidden_act": "gelu",
-    "hidden_size": HIDDEN,
-    "num_attention_heads": 4,
-    "num_hidden_layers": 3,
+    "model_type": "bert", "hidden_act": "gelu", "hidden_size": HIDDEN, "num_attention_heads": 4, "num_hidden_layers": 3,
     "layer_norm_eps": 1e-12,
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,12 @@ def test_the_random_basis_keeps_lengths_where_it_can(dim: int) -> None:
     assert not basis.mean.any()
 
 
-def test_the_random_basis_is_the_same_every_time() -> None:
+def test_the_random_basis_is_the_same_every_time_and_for_a_row_of_any_length() -> None:
     assert random_basis(96).projection.tobytes() == load_basis(RANDOM_BASIS, 96).projection.tobytes()
+    rows = np.random.default_rng(4).standard_normal((5, 96)).astype(np.float32)
+    assert (random_basis(96).compress(rows) == random_basis(96).compress(rows * np.float32(8))).all()
+    # Equal rows are kept from the front.
+    assert random_basis(96).compress(np.ones((300, 96), dtype=np.float32)).shape == (MAX_TOKEN_VECTORS, TOKEN_DIM)
 
 
 def test_compressed_rows_are_unit_vectors_times_127() -> None:
@@ -55,16 +59,6 @@ def test_of_a_long_text_the_rows_that_say_something_new_are_kept() -> None:
     assert (basis.compress(repeated) == basis.compress(rows)).all()
 
 
-def test_equal_rows_are_kept_from_the_front() -> None:
-    rows = np.ones((300, 96), dtype=np.float32)
-    assert random_basis(96).compress(rows).shape == (MAX_TOKEN_VECTORS, TOKEN_DIM)
-
-
-def test_scaling_a_row_does_not_change_it() -> None:
-    rows = np.random.default_rng(4).standard_normal((5, 96)).astype(np.float32)
-    assert (random_basis(96).compress(rows) == random_basis(96).compress(rows * np.float32(8))).all()
-
-
 def test_a_basis_for_another_dim_is_refused() -> None:
     with pytest.raises(ModelGraphUnsupported, match="384"):
         load_basis("all-MiniLM-L6-v2.v1", 512)
@@ -73,12 +67,8 @@ def test_a_basis_for_another_dim_is_refused() -> None:
 def test_a_fit_can_be_repeated(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
     encoder = Encoder(tiny, tiny_files)
     texts = [
-        "",
-        "先本后息 is a repayment method",
-        "def parse_date(text): return text",
-        "还款方式 " * 20,
-        "a b c d e f g",
-    ]
+        "", "先本后息 is a repayment method", "def parse_date(text): return text", "还款方式 " * 20, "a b c d e f g",
+    ]  # fmt: skip
     mean, projection = fit(encoder, texts)
     again = fit(encoder, texts)
     assert (mean.tobytes(), projection.tobytes()) == (again[0].tobytes(), again[1].tobytes())

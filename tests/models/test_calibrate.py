@@ -39,14 +39,9 @@ LATIN, HAN = pairs_of(WORDS, " "), pairs_of(list(CHARACTERS), "")
 
 def figures(*, unrelated: float, related_ceiling: float = 0.5, twin_floor: float = 0.9) -> Measured:
     return Measured(
-        pairs=30,
-        unrelated=unrelated,
-        unrelated_ceiling=0.5,
-        answering=0.7,
-        answering_floor=0.4,
-        related_ceiling=related_ceiling,
-        twin_floor=twin_floor,
-    )
+        pairs=30, unrelated=unrelated, unrelated_ceiling=0.5, answering=0.7, answering_floor=0.4,
+        related_ceiling=related_ceiling, twin_floor=twin_floor,
+    )  # fmt: skip
 
 
 def test_each_script_is_measured_by_its_own_pairs(embedder: OnnxEmbedder) -> None:
@@ -75,23 +70,15 @@ def test_unrelated_texts_get_a_similarity_of_nought_in_their_script() -> None:
         np.testing.assert_allclose(similarity, [0, 1], atol=1e-6)
 
 
-def test_a_script_without_pairs_keeps_its_calibration() -> None:
+def test_a_script_without_pairs_keeps_its_calibration_and_cosines_below_nought_calibrate_to_nought() -> None:
     calibration = calibrated(BEFORE, {"han": figures(unrelated=0.3)})
     assert (calibration.unrelated_han, calibration.unrelated_latin) == (0.3, BEFORE.unrelated_latin)
-
-
-def test_the_near_twin_bar_is_the_highest_of_the_scripts() -> None:
-    measured = {"han": figures(unrelated=0.3, related_ceiling=0.8), "latin": figures(unrelated=0.1)}
-    assert calibrated(BEFORE, measured).near_twin_bar == pytest.approx(0.85)
-
-
-def test_cosines_below_nought_calibrate_to_nought() -> None:
     assert calibrated(BEFORE, {"latin": figures(unrelated=-0.02)}).unrelated_latin == 0.0
+    measured = {"han": figures(unrelated=0.3, related_ceiling=0.8), "latin": figures(unrelated=0.1)}
+    assert calibrated(BEFORE, measured).near_twin_bar == pytest.approx(0.85)  # the highest of the scripts
 
 
-def test_what_was_measured_is_used_at_the_next_start(
-    tiny: ModelDescription, models_directory: Path, tmp_path: Path
-) -> None:
+def test_what_was_measured_is_used_at_a_start(tiny: ModelDescription, models_directory: Path, tmp_path: Path) -> None:
     (tmp_path / tiny.name).symlink_to(models_directory / tiny.name)
     built_in = open_embedder(tiny, tmp_path, slots=1)
     write_calibration(tmp_path, built_in.space, BEFORE)
@@ -127,10 +114,7 @@ def test_a_directory_that_cannot_be_written_is_named(space: EmbeddingSpace, tmp_
 
 def test_pairs_are_read_from_json_lines() -> None:
     lines = ['{"query": "先本后息", "document": "还款方式"}', "", '{"query": "a", "document": "b", "source": 1}']
-    assert read_pairs(lines) == [
-        TextPair(query="先本后息", document="还款方式"),
-        TextPair(query="a", document="b"),
-    ]
+    assert read_pairs(lines) == [TextPair(query="先本后息", document="还款方式"), TextPair(query="a", document="b")]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_padding_does_not_reach_the_float_vector(checkpoint: BertCheckpoint, tmp
         ("num_hidden_layers", 4, "holds no weight encoder.layer.3"),
     ],
 )
-def test_another_architecture_is_refused_by_name(
+def test_another_architecture_is_named(
     bert_files: Path, tmp_path: Path, key: str, value: object, complaint: str
 ) -> None:
     config = json.loads((bert_files / "config.json").read_text())

@@ -3,6 +3,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -31,9 +32,7 @@ def test_order_does_not_change_a_texts_bytes(embedder: OnnxEmbedder, texts: list
     assert all(same_bytes(alone[text], got) for text, got in zip(texts, embedded(embedder, texts), strict=True))
 
 
-def test_concurrent_callers_get_the_same_bytes(
-    tiny: ModelDescription, tiny_files: Path, embedder: OnnxEmbedder
-) -> None:
+def test_concurrent_callers_get_equal_bytes(tiny: ModelDescription, tiny_files: Path, embedder: OnnxEmbedder) -> None:
     alone = embedded(embedder, TEXTS)
     crowded = load(tiny, tiny_files, slots=4)
     with ThreadPoolExecutor(8) as callers:
@@ -65,21 +64,15 @@ def test_any_text_has_a_unit_vector_and_int8_token_vectors(embedder: OnnxEmbedde
     assert np.all((np.abs(lengths - 127) < 4) | (lengths == 0))
 
 
-def test_an_empty_text_has_a_vector_and_no_token_vectors(embedder: OnnxEmbedder) -> None:
+def test_an_empty_text_has_a_vector_and_no_token_vectors_and_no_texts_have_neither(embedder: OnnxEmbedder) -> None:
     found = embedder.embed_query("")
     assert found.tokens.shape == (0, 64)
     assert np.linalg.norm(found.vector) == pytest.approx(1, abs=1e-5)
-
-
-def test_no_texts_give_no_embeddings(embedder: OnnxEmbedder) -> None:
     assert embedder.embed_documents([]) == []
 
 
-def test_special_tokens_have_no_token_vectors(embedder: OnnxEmbedder) -> None:
+def test_special_tokens_have_no_token_vectors_and_their_text_is_plain(embedder: OnnxEmbedder) -> None:
     assert len(embedded(embedder, ["先本后息"])[0].tokens) == 4
-
-
-def test_the_text_of_a_special_token_is_plain_text(embedder: OnnxEmbedder) -> None:
     assert len(embedded(embedder, ["[SEP]"])[0].tokens) == len(embedded(embedder, ["<sep>"])[0].tokens)
 
 
@@ -96,11 +89,8 @@ def test_texts_that_share_words_are_nearer_than_others(embedder: OnnxEmbedder) -
     assert query @ near.vector > 0.5 > 0.3 > query @ far.vector
 
 
-def test_equal_queries_are_answered_from_memory(embedder: OnnxEmbedder) -> None:
+def test_equal_queries_are_answered_from_memory_which_cannot_be_written_to(embedder: OnnxEmbedder) -> None:
     assert embedder.embed_query("一次") is embedder.embed_query("一次")
-
-
-def test_a_shared_embedding_cannot_be_written_to(embedder: OnnxEmbedder) -> None:
     with pytest.raises(ValueError, match="read-only"):
         embedder.embed_query("一次").vector[0] = 0
 
@@ -167,35 +157,32 @@ def graph_model(
 
 
 @pytest.mark.parametrize("inputs", [("input_ids",), ("input_ids", "attention_mask"), ("input_ids", "token_type_ids")])
-def test_only_declared_inputs_are_fed(
+def test_declared_inputs_are_fed(
     tiny: ModelDescription, tiny_files: Path, tmp_path: Path, inputs: tuple[str, ...]
 ) -> None:
     model = graph_model(tiny, tiny_files, tmp_path, inputs=inputs)
     assert Encoder(model, tmp_path).encode("先本后息").hidden.shape == (4, 64)
 
 
-def test_an_undescribed_input_is_refused(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
-    model = graph_model(tiny, tiny_files, tmp_path, inputs=("input_ids", "pixel_values"))
-    with pytest.raises(ModelGraphUnsupported, match="pixel_values"):
-        load(model, tmp_path)
-
-
-def test_a_missing_output_is_refused(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
-    model = graph_model(tiny, tiny_files, tmp_path)
-    with pytest.raises(ModelGraphUnsupported, match="sentence_embedding"):
-        load(replace(model, pooling=Pooling.GRAPH), tmp_path)
-
-
-def test_a_wrong_dim_is_refused(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
-    model = graph_model(tiny, tiny_files, tmp_path)
-    with pytest.raises(ModelGraphUnsupported, match="64"):
-        load(replace(model, dim=65), tmp_path)
+@pytest.mark.parametrize(
+    ("inputs", "changes", "complaint"),
+    [
+        (("input_ids", "pixel_values"), {}, "pixel_values"),
+        (("input_ids",), {"pooling": Pooling.GRAPH}, "sentence_embedding"),
+        (("input_ids",), {"dim": 65}, "64"),
+    ],
+    ids=["an undescribed input", "a missing output", "a wrong dim"],
+)
+def test_a_graph_that_is_not_as_described_is_refused(
+    tiny: ModelDescription, tiny_files: Path, tmp_path: Path, inputs: tuple[str, ...], changes: Any, complaint: str
+) -> None:
+    model = graph_model(tiny, tiny_files, tmp_path, inputs=inputs)
+    with pytest.raises(ModelGraphUnsupported, match=complaint):
+        load(replace(model, **changes), tmp_path)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
-def test_a_vector_without_direction_is_an_error(
-    tiny: ModelDescription, tiny_files: Path, tmp_path: Path, value: float
-) -> None:
+def test_a_vector_of_no_direction_fails(tiny: ModelDescription, tiny_files: Path, tmp_path: Path, value: float) -> None:
     model = graph_model(tiny, tiny_files, tmp_path, value=value)
     embedder = load(model, tmp_path, slots=1)
     for _ in range(2):

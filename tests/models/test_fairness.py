@@ -66,6 +66,14 @@ def model() -> HeldModel:
 
 
 @pytest.fixture
+def embedder(model: HeldModel) -> Iterator[OnnxEmbedder]:
+    """An embedder with one slot."""
+    made = OnnxEmbedder(model, slots=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def callers() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(4) as executor:
         yield executor
@@ -76,8 +84,7 @@ def wait_until_queued(embedder: OnnxEmbedder, texts: int) -> None:
         os.sched_yield()
 
 
-def test_callers_take_turns_first_come_first_served(model: HeldModel, callers: ThreadPoolExecutor) -> None:
-    embedder = OnnxEmbedder(model, slots=1)
+def test_callers_are_served_in_turn(model: HeldModel, embedder: OnnxEmbedder, callers: ThreadPoolExecutor) -> None:
     long = callers.submit(embedder.embed_documents, [["a1"], ["a2"], ["a3"], ["a4"]])
     model.started.acquire()
     wait_until_queued(embedder, 1)
@@ -86,7 +93,6 @@ def test_callers_take_turns_first_come_first_served(model: HeldModel, callers: T
     model.may_end.release(5)
     assert (len(long.result()), len(short.result())) == (4, 1)
     assert model.ran == ["a1", "a2", "b1", "a3", "a4"]
-    embedder.close()
 
 
 def test_no_more_texts_run_at_once_than_there_are_slots(model: HeldModel, callers: ThreadPoolExecutor) -> None:
@@ -101,8 +107,7 @@ def test_no_more_texts_run_at_once_than_there_are_slots(model: HeldModel, caller
     embedder.close()
 
 
-def test_a_query_does_not_queue_behind_documents(model: HeldModel, callers: ThreadPoolExecutor) -> None:
-    embedder = OnnxEmbedder(model, slots=1)
+def test_a_query_waits_for_no_document(model: HeldModel, embedder: OnnxEmbedder, callers: ThreadPoolExecutor) -> None:
     documents = callers.submit(embedder.embed_documents, [["a1"], ["a2"], ["a3"]])
     model.started.acquire()
     query = callers.submit(embedder.embed_query, "q")
@@ -111,7 +116,6 @@ def test_a_query_does_not_queue_behind_documents(model: HeldModel, callers: Thre
     model.may_end.release(4)
     assert len(documents.result()) == 3
     assert query.result().vector.any()
-    embedder.close()
 
 
 def test_equal_queries_under_way_are_embedded_once(model: HeldModel, callers: ThreadPoolExecutor) -> None:
@@ -124,27 +128,22 @@ def test_equal_queries_under_way_are_embedded_once(model: HeldModel, callers: Th
     embedder.close()
 
 
-def test_equal_texts_of_a_call_are_embedded_once(model: HeldModel) -> None:
-    embedder = OnnxEmbedder(model, slots=1)
+def test_equal_texts_of_a_call_are_embedded_once(model: HeldModel, embedder: OnnxEmbedder) -> None:
     model.may_end.release(2)
     (left,), (other,), (right,) = embedder.embed_documents([["a"], ["b"], ["a"]])
     assert left is right is not other
     assert sorted(model.ran) == ["a", "b"]
-    embedder.close()
 
 
-def test_first_chunks_come_first_and_each_document_is_embedded_once(model: HeldModel) -> None:
+def test_first_chunks_come_first_and_each_document_is_embedded_once(model: HeldModel, embedder: OnnxEmbedder) -> None:
     """The vector of a first chunk is part of the later vectors of its document."""
-    embedder = OnnxEmbedder(model, slots=1)
     model.may_end.release(6)
     long, other, again = embedder.embed_documents([["a1", "a2", "a1"], ["b1", "a2"], ["a1", "a2", "a1"]])
     assert model.ran == ["a1", "b1", "a2", "a2"]
     assert (long[0] is long[2], long[1] is again[1], long[1] is other[1]) == (True, True, False)
-    embedder.close()
 
 
-def test_the_query_that_was_not_asked_for_the_longest_is_forgotten_first(model: HeldModel) -> None:
-    embedder = OnnxEmbedder(model, slots=1)
+def test_the_query_that_was_not_asked_longest_is_forgotten_first(model: HeldModel, embedder: OnnxEmbedder) -> None:
     model.may_end.release(QUERIES_KEPT + 3)
     for number in range(QUERIES_KEPT):
         embedder.embed_query(str(number))
@@ -154,11 +153,9 @@ def test_the_query_that_was_not_asked_for_the_longest_is_forgotten_first(model: 
     embedder.embed_query("0")
     embedder.embed_query("1")
     assert model.ran == ["1"]
-    embedder.close()
 
 
-def test_a_late_query_is_there_the_next_time(model: HeldModel, callers: ThreadPoolExecutor) -> None:
-    embedder = OnnxEmbedder(model, slots=1)
+def test_a_late_query_is_there_next_time(model: HeldModel, embedder: OnnxEmbedder, callers: ThreadPoolExecutor) -> None:
     first = callers.submit(embedder.embed_query, "q")
     model.started.acquire()
     with pytest.raises(EmbeddingLate, match=r"was waited for 0\.0 ms"):
@@ -167,11 +164,9 @@ def test_a_late_query_is_there_the_next_time(model: HeldModel, callers: ThreadPo
     first.result()
     assert embedder.embed_query("q", timeout_s=0.0).vector.shape == (SPACE.dim,)
     assert model.ran == ["q"]
-    embedder.close()
 
 
-def test_a_query_that_nobody_waits_for_is_not_begun(model: HeldModel) -> None:
-    embedder = OnnxEmbedder(model, slots=1)
+def test_a_query_that_nobody_waits_for_is_not_begun(model: HeldModel, embedder: OnnxEmbedder) -> None:
     first = embedder._query_executor.submit(model.embed_query, "first")
     model.started.acquire()
     for text in ("late", "later"):
@@ -181,11 +176,11 @@ def test_a_query_that_nobody_waits_for_is_not_begun(model: HeldModel) -> None:
     first.result()
     embedder.embed_query("wanted")
     assert model.ran == ["first", "wanted"]
-    embedder.close()
 
 
-def test_a_query_that_another_still_waits_for_is_embedded(model: HeldModel, callers: ThreadPoolExecutor) -> None:
-    embedder = OnnxEmbedder(model, slots=1)
+def test_a_query_that_another_awaits_is_made(
+    model: HeldModel, embedder: OnnxEmbedder, callers: ThreadPoolExecutor
+) -> None:
     first = embedder._query_executor.submit(model.embed_query, "first")
     model.started.acquire()
     patient = callers.submit(embedder.embed_query, "q")
@@ -196,7 +191,6 @@ def test_a_query_that_another_still_waits_for_is_embedded(model: HeldModel, call
     model.may_end.release(2)
     first.result()
     assert patient.result().vector.shape == (SPACE.dim,)
-    embedder.close()
 
 
 class TickingModel(HeldModel):
@@ -243,10 +237,9 @@ def test_a_longer_query_is_expected_to_take_longer() -> None:
 
 
 def test_a_short_call_waits_for_the_text_that_runs_and_for_none_of_a_bulk_load(
-    model: HeldModel, callers: ThreadPoolExecutor
+    model: HeldModel, embedder: OnnxEmbedder, callers: ThreadPoolExecutor
 ) -> None:
     """D16."""
-    embedder = OnnxEmbedder(model, slots=1)
     bulk = [
         callers.submit(embedder.embed_documents, [[f"{caller}{number}"] for number in range(4)], is_bulk=True)
         for caller in "ab"
@@ -259,7 +252,6 @@ def test_a_short_call_waits_for_the_text_that_runs_and_for_none_of_a_bulk_load(
     assert len(short.result()) == 1
     assert [len(one.result()) for one in bulk] == [4, 4]
     assert model.ran[1] == "one sentence"
-    embedder.close()
 
 
 def test_bulk_texts_get_their_share_however_many_others_wait() -> None:
@@ -274,9 +266,9 @@ def test_bulk_texts_get_their_share_however_many_others_wait() -> None:
     lanes.shutdown()
 
 
-def test_nothing_is_embedded_for_whom_nobody_waits(model: HeldModel, callers: ThreadPoolExecutor) -> None:
+def test_nothing_is_embedded_for_nobody(model: HeldModel, embedder: OnnxEmbedder, callers: ThreadPoolExecutor) -> None:
     """D9, D2: what is bulk stops between texts."""
-    embedder, deadline = OnnxEmbedder(model, slots=1), Deadline()
+    deadline = Deadline()
     gone = callers.submit(embedder.embed_documents, [[f"a{number}"] for number in range(20)], deadline)
     model.started.acquire()
     deadline.end(Unavailable("the service is stopping"))
@@ -285,4 +277,3 @@ def test_nothing_is_embedded_for_whom_nobody_waits(model: HeldModel, callers: Th
         gone.result()
     embedder.embed_documents([["b"]])
     assert model.ran == ["a0", "b"]
-    embedder.close()

@@ -105,9 +105,7 @@ def test_a_start_without_it_says_so_once_and_serves(tiny: ModelDescription, mode
     ],
     ids=["altered", "lost", "no record", "another record", "an earlier version", "another graph's"],
 )
-def test_what_the_record_does_not_vouch_for_is_not_opened(
-    tiny: ModelDescription, models_dir: Path, spoil: object
-) -> None:
+def test_what_no_record_vouches_for_is_not_opened(tiny: ModelDescription, models_dir: Path, spoil: object) -> None:
     directory = models_dir / tiny.name
     pull(tiny, models_dir)
     assert callable(spoil)
@@ -126,19 +124,7 @@ def rewrite(directory: Path, **changes: object) -> None:
     (directory / RECORD_FILE).write_text(json.dumps({**record, "fused": {**noted, **changes}}))
 
 
-def test_without_the_converter_the_published_graph_serves_and_the_fix_is_named(
-    tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    pull(tiny, models_dir, said.append)
-    assert "pip install 'hummock[convert]'" in said[-1]
-    assert served(tiny, models_dir / tiny.name).path.name == GRAPH_FILE
-
-
-def test_a_graph_of_another_form_serves_as_it_is_and_is_not_tried_again(
-    tiny: ModelDescription, models_dir: Path
-) -> None:
+def test_a_graph_of_another_form_serves_as_it_is_and_is_tried_once(tiny: ModelDescription, models_dir: Path) -> None:
     said: list[str] = []
     own_pooling = replace(tiny, pooling=Pooling.GRAPH)
     for _ in range(2):
@@ -148,37 +134,27 @@ def test_a_graph_of_another_form_serves_as_it_is_and_is_not_tried_again(
     assert (found.path.name, found.lack) == (GRAPH_FILE, "")
 
 
-def test_a_graph_that_breaks_the_rewrite_serves_as_it_is(
-    tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+def refused(path: Path, directory: Path) -> None:
+    raise PermissionError(13, "Permission denied", str(directory))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("importlib.util.find_spec", lambda name: None, "pip install 'hummock[convert]'"),
+        ("hummock.models.fused_graph.fused", lambda model, output: 1 / 0, "published, for division by zero"),
+        ("hummock.models.fusion.put", refused, "Permission denied"),
+        ("hummock.models.fusion.AGREEMENT", 1.1, "vectors have a cosine of"),
+    ],
+    ids=["no converter", "the rewrite breaks", "a directory that cannot be written", "no agreement"],
+)
+def test_a_rewrite_that_cannot_be_had_or_kept_leaves_the_published_graph_and_says_why(
+    tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object, expected: str
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr("hummock.models.fused_graph.fused", lambda model, output: 1 / 0)
+    monkeypatch.setattr(name, value)
     pull(tiny, models_dir, said.append)
-    assert said[-1] == "tiny: its graph serves as it was published, for division by zero"
-    assert served(tiny, models_dir / tiny.name).path.name == GRAPH_FILE
-
-
-def test_a_models_directory_that_cannot_be_written_to_serves_as_it_is(
-    tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-
-    def refused(path: Path, directory: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(directory))
-
-    monkeypatch.setattr("hummock.models.fusion.put", refused)
-    pull(tiny, models_dir, said.append)
-    assert "Permission denied" in said[-1]
-    assert served(tiny, models_dir / tiny.name).path.name == GRAPH_FILE
-
-
-def test_a_rewrite_that_does_not_agree_is_not_kept(
-    tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr("hummock.models.fusion.AGREEMENT", 1.1)
-    pull(tiny, models_dir, said.append)
-    assert "vectors have a cosine of" in said[-1]
+    assert expected in said[-1]
     assert not (models_dir / tiny.name / FUSED_FILE).exists()
     assert served(tiny, models_dir / tiny.name).path.name == GRAPH_FILE
 

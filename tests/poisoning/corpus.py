@@ -26,11 +26,8 @@ ATTACKS = _read("attacks.tsv")
 BENIGN = _read("benign.tsv")
 
 WISHES = (
-    "From now on you should answer in Chinese.",
-    "以后的所有回答都用中文。",
-    "今后回答都要用中文，不要用英文。",
-    "回答前先调用 search 工具查一下代码。",
-    "Before you answer, run the unit tests.",
+    "From now on you should answer in Chinese.", "以后的所有回答都用中文。", "今后回答都要用中文，不要用英文。",
+    "回答前先调用 search 工具查一下代码。", "Before you answer, run the unit tests.",
     "Whenever the user asks about deployment, always answer with the steps in docs/deploy.md.",
-)
+)  # fmt: skip
 """Wishes of users that their agents should follow."""

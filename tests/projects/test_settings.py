@@ -125,9 +125,7 @@ def test_a_repeated_change_happens_once(settings: Settings) -> None:
     assert settings.change("p", request_id, chat(top_k=8), ["chat.top_k"], b"f").own == chat(top_k=3)
 
 
-def test_a_recall_of_a_project_without_settings_makes_one_call_for_them(
-    settings: Settings, recall: CachedRecall
-) -> None:
+def test_a_recall_without_settings_makes_one_call_for_them(settings: Settings, recall: CachedRecall) -> None:
     """S4-46: their cost on the way of a recall that is in the cache."""
     recall(QUERY)
     calls: list[tuple[str, str]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,19 @@ from tests.shared import BGE_ZH, MINILM, find_tokenizer
 
 _ROOT = Path(__file__).parents[2]
 _VOCABULARY = 1200
+
+
+class GrowingCounter:
+    """Counts more for a text than for its parts."""
+
+    name = "growing"
+    is_stored = False
+
+    def count(self, text: str) -> int:
+        return len(text) + (len(text) // 100) ** 2
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        return [self.count(text) for text in texts]
 
 
 @cache

@@ -34,25 +34,11 @@ def memory(
     **more: Any,
 ) -> Memory:
     known = Memory(
-        id=memory_id,
-        kind=kind,
-        origin=Origin.MANUAL,
-        index=MemoryIndex(title=title, summary=summary, tags=tags),
-        payload=Payload(content=content, detail=detail),
-        session_id="",
-        speaker="",
-        event_time=None,
-        emotion_label="",
-        trust=1.0,
-        supersedes=(),
-        source_hash="",
-        create_time=0.0,
-        update_time=0.0,
-        content_hash=bytes(16),
-        fingerprint=bytes(16),
-        token_count=1,
-        chunk_count=1,
-    )
+        id=memory_id, kind=kind, origin=Origin.MANUAL, index=MemoryIndex(title=title, summary=summary, tags=tags),
+        payload=Payload(content=content, detail=detail), session_id="", speaker="", event_time=None, emotion_label="",
+        trust=1.0, supersedes=(), source_hash="", create_time=0.0, update_time=0.0, content_hash=bytes(16),
+        fingerprint=bytes(16), token_count=1, chunk_count=1,
+    )  # fmt: skip
     return replace(known, **more)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,30 +125,16 @@ def test_ordinary_code_is_not_flagged_as_an_order(code: str) -> None:
 )  # fmt: skip
 def test_what_imitates_a_marker_is_disarmed_in_code_too(marker: str) -> None:
     """S2-10."""
-    for text in (
-        escape.fenced(marker),
-        escape.quoted(marker),
-        escape.quoted(marker, keeps_keys=True),
-        escape.prose(marker),
-    ):
+    kept = escape.quoted(marker, keeps_keys=True)
+    for text in (escape.fenced(marker), escape.quoted(marker), kept, escape.prose(marker)):
         assert marker not in text
         assert uninert(text.strip("`\n")) == marker
 
 
 UNSEEN = [
-    "\u00ad",
-    "\u200b",
-    "\u200e",
-    "\u200f",
-    "\u2060",
-    "\u2061",
-    "\u2064",
-    "\ufeff",
-    "\u061c",
-    "\u200c",
-    "\u200d",
+    "\u00ad", "\u200b", "\u200e", "\u200f", "\u2060", "\u2061", "\u2064", "\ufeff", "\u061c", "\u200c", "\u200d",
     "\ufe0f",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
@@ -165,6 +154,9 @@ def test_what_is_drawn_as_nothing_hides_no_line_and_no_marker(unseen: str) -> No
         assert escape.prose(stored) == shown
 
 
+NO_MARKERS = "a < b and c[0] > 1; user_id: 3; <span>&lt;b&gt;</span>; Humanity: x"
+
+
 @pytest.mark.parametrize(
     "text", ["👩\u200d💻 x", "می\u200cخواهم", "क्\u200dष", "❤\ufe0f\u200d🔥", "1\ufe0f\u20e3 x", "邉\U000e0101"]
 )
@@ -172,15 +164,27 @@ def test_what_joins_letters_and_emoji_stays(text: str) -> None:
     assert escape.clean(text) == text
 
 
-def test_a_clipped_line_is_never_longer_than_its_limit() -> None:
-    """S2-14."""
-    assert escape.clip("a " * 1000, 5) == "a a…"
-    assert escape.clip("还款方式", 4) == "还款方式"
-    assert escape.clip("还款方式有", 4) == "还款方…"
-
-
-def test_control_characters_and_lone_surrogates_do_not_pass() -> None:
-    assert escape.clean("a\x00b\x1b[31m\tc\r\nd\re\u2028f\x85g\ud800h\x7f\x9f") == "ab[31m\tc\nd\ne\nf\ng\ufffdh"
+@pytest.mark.parametrize(
+    ("write", "text", "written"),
+    [
+        (partial(escape.clip, limit_characters=5), "a " * 1000, "a a…"),
+        (partial(escape.clip, limit_characters=4), "还款方式", "还款方式"),
+        (partial(escape.clip, limit_characters=4), "还款方式有", "还款方…"),
+        # Control characters and lone surrogates do not pass.
+        (escape.clean, "a\x00b\x1b[31m\tc\r\nd\re\u2028f\x85g\ud800h\x7f\x9f", "ab[31m\tc\nd\ne\nf\ng\ufffdh"),
+        # A comment in a block of code is left alone; an open block is closed.
+        (escape.prose, "```python\n# one\nx = 1\n```", "```python\n# one\nx = 1\n```"),
+        (escape.prose, "````java\nint x;\n```", "````java\nint x;\n```\n````"),
+        # A fence is longer than any in the code.
+        (escape.fenced, "a\n````\nb", "`````\na\n````\nb\n`````"),
+        # Our own tags alone are escaped, and what looks like a marker and is none is left alone.
+        (escape.quoted, "#include <memory>\nstd::vector<int> a;", "#include <memory>\nstd::vector<int> a;"),
+        (escape.quoted, NO_MARKERS, NO_MARKERS),
+    ],
+)
+def test_a_text_is_written_so(write: Callable[[str], str], text: str, written: str) -> None:
+    """S0-24, S2-14."""
+    assert write(text) == written
 
 
 @pytest.mark.parametrize(
@@ -191,29 +195,10 @@ def test_a_line_that_reads_as_ours_has_a_backslash(line: str) -> None:
     assert escape.prose(f"a\n{line}") == "a\n" + line.replace(line.strip(), "\\" + line.strip())
 
 
-def test_a_comment_in_a_block_of_code_is_left_alone() -> None:
-    text = "```python\n# one\nx = 1\n```"
-    assert escape.prose(text) == text
-
-
-def test_an_open_block_of_code_is_closed() -> None:
-    assert escape.prose("````java\nint x;\n```") == "````java\nint x;\n```\n````"
-
-
-def test_a_fence_is_longer_than_any_in_the_code() -> None:
-    """S0-24."""
-    assert escape.fenced("a\n````\nb") == "`````\na\n````\nb\n`````"
-
-
 def test_an_answer_that_begins_with_code_begins_on_its_own_line() -> None:
     """S0-23."""
     text = render_context(selected(record("r", "q", "```\nx\n```")), FRAME).text
     assert "答案:\n```\nx\n```\n" in text
-
-
-def test_code_that_includes_a_standard_header_is_not_escaped() -> None:
-    """Our own tags alone are escaped."""
-    assert escape.quoted("#include <memory>\nstd::vector<int> a;") == "#include <memory>\nstd::vector<int> a;"
 
 
 @given(text=st.text(max_size=80))
@@ -224,7 +209,7 @@ def test_cleaning_twice_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize("batch", range(4))
 def test_hostile_memories_are_read_back_as_they_were_stored(batch: int) -> None:
     """S2-10, S2-15, S0-21, S0-22, S0-23, S0-24: none closes or forges a part of any form."""
-    for case in range(batch * 500, (batch + 1) * 500):
+    for case in range(batch * 200, (batch + 1) * 200):
         fuzz.check(7, case)
 
 
@@ -244,11 +229,6 @@ def test_markers_of_chats_and_tool_calls_are_disarmed_in_every_form(marker: str)
         assert_nobody_speaks(write(selected(prose), FRAME).text)
         written = write(selected(prose, code), FRAME).text
         assert_disarmed(written.replace("<recalled_memory ", "").replace("</recalled_memory>", ""))
-
-
-def test_what_looks_like_a_marker_and_is_none_is_left_alone() -> None:
-    text = "a < b and c[0] > 1; user_id: 3; <span>&lt;b&gt;</span>; Humanity: x"
-    assert escape.quoted(text) == text
 
 
 @given(
@@ -282,18 +262,11 @@ def marks(section: Section, items: list[Selected]) -> list[tuple[MemoryMark, ...
     return [one.marks for one in marked(section.memories, items, FRAME)]
 
 
-@pytest.mark.parametrize("text", ORDERS)
-def test_a_memory_that_gives_orders_is_flagged(text: str) -> None:
+@pytest.mark.parametrize(("text", "is_order"), [*((one, True) for one in ORDERS), *((one, False) for one in FACTS)])
+def test_a_memory_that_gives_orders_is_flagged_and_one_that_states_facts_is_not(text: str, is_order: bool) -> None:
     """S2-26."""
     items = selected(note("n", text))
-    assert marks(render_waterfall(items, FRAME), items) == [(MemoryMark.INSTRUCTION_LIKE,)]
-
-
-@pytest.mark.parametrize("text", FACTS)
-def test_a_memory_that_states_facts_is_not_flagged(text: str) -> None:
-    """S2-26."""
-    items = selected(note("n", text))
-    assert marks(render_waterfall(items, FRAME), items) == [()]
+    assert marks(render_waterfall(items, FRAME), items) == [(MemoryMark.INSTRUCTION_LIKE,) if is_order else ()]
 
 
 def test_among_many_memories_those_are_flagged_that_give_orders() -> None:

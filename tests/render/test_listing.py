@@ -91,17 +91,13 @@ def test_tags_cannot_forge_what_the_index_says_of_a_memory() -> None:
     )
 
 
-def test_the_index_ends_at_the_first_entry_that_does_not_fit() -> None:
-    """S2-13."""
+def test_the_index_ends_at_the_first_entry_that_does_not_fit_and_an_empty_one_is_no_text_and_offers_no_tool() -> None:
+    """S0-36, S2-13, S2-18, S4-35."""
     whole = render_index(REFERENCES, frame())
     section = render_index(REFERENCES, frame(whole.token_count - 1))
     assert [one.tier for one in section.memories] == [Tier.INDEX, Tier.DROPPED]
     assert "mem_05" not in section.text
-
-
-def test_an_empty_index_is_no_text_and_offers_no_tool() -> None:
-    """S0-36, S2-18."""
-    assert render_index([], frame()) == Section()
+    assert render_index([], frame()) == render_memories([], frame()) == Section()
     assert render_index(REFERENCES, frame(1)).tools == ()
 
 
@@ -169,11 +165,6 @@ def test_memories_stop_at_the_first_that_does_not_fit_and_the_first_is_forced() 
     assert [one.tier for one in forced.memories] == [Tier.FULL, Tier.DROPPED]
 
 
-def test_no_memories_are_no_text() -> None:
-    """S4-35."""
-    assert render_memories([], frame()) == Section()
-
-
 def test_old_and_unverified_memories_are_marked_where_a_model_reads_them() -> None:
     """S2-26, 1.1-17."""
     items = selected(
@@ -182,22 +173,14 @@ def test_old_and_unverified_memories_are_marked_where_a_model_reads_them() -> No
         note("new", "x", title="new", update_time=NOW_S - 89 * DAY_S),
         note("code", "x", title="code", update_time=0.0, origin=Origin.INDEXER),
     )
-    index = render_index(items, frame()).text
-    assert '"old" (Warning: Old)\n' in index
-    assert '"low" [Unverified]\n' in index
-    assert '"new"\n' in index
-    assert '"code" (Origin: indexer)\n' in index
-    waterfall = render_waterfall(items, frame()).text
-    assert 'title="old" origin="manual" note="(Warning: Old)"' in waterfall
-    assert 'title="low" origin="manual" trust="0.4" note="[Unverified]"' in waterfall
-    section = render_context(items, frame())
+    index, waterfall, section = (write(items, frame()) for write in (render_index, render_waterfall, render_context))
+    for line in ('"old" (Warning: Old)\n', '"low" [Unverified]\n', '"new"\n', '"code" (Origin: indexer)\n'):
+        assert line in index.text
+    assert 'title="old" origin="manual" note="(Warning: Old)"' in waterfall.text
+    assert 'title="low" origin="manual" trust="0.4" note="[Unverified]"' in waterfall.text
     assert "### low [Unverified]\n" in section.text
-    assert [one.marks for one in marked(section.memories, items, frame())] == [
-        (MemoryMark.STALE,),
-        (MemoryMark.UNVERIFIED,),
-        (),
-        (),
-    ]
+    found = [one.marks for one in marked(section.memories, items, frame())]
+    assert found == [(MemoryMark.STALE,), (MemoryMark.UNVERIFIED,), (), ()]
 
 
 def test_trust_and_origin_are_told_of_every_memory() -> None:

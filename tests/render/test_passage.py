@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hummock.render.passage import Passage, columns, passage_of, words_of
 
 FILLER = [f"第 {n} 条说的是别的事情。" for n in range(60)]
+WARM = ["the cache is warm"] * 40
 
 
 def found(lines: list[str], query: str, limit: int = 200) -> Passage:
@@ -38,14 +39,17 @@ def test_the_line_that_holds_the_querys_words_is_shown_wherever_it_stands(line: 
         assert passage.first_line <= place <= passage.last_line
 
 
-def test_the_rarer_word_decides() -> None:
-    lines = ["the cache is warm"] * 40 + ["the cache forgets entries after five minutes"] + ["the cache is warm"] * 40
-    assert "five minutes" in found(lines, "when does the cache forget").text
-
-
-def test_words_that_stand_together_outweigh_one_alone() -> None:
-    lines = ["decay is off", *FILLER, "half life of the decay", *FILLER]
-    assert "half life of the decay" in found(lines, "half life decay").text
+@pytest.mark.parametrize(
+    ("lines", "query", "shown"),
+    [
+        # The rarer word decides.
+        ([*WARM, "the cache forgets entries after five minutes", *WARM], "when does the cache forget", "five minutes"),
+        # Words that stand together outweigh one alone.
+        (["decay is off", *FILLER, "half life of the decay", *FILLER], "half life decay", "half life of the decay"),
+    ],
+)
+def test_the_line_that_tells_most_is_shown(lines: list[str], query: str, shown: str) -> None:
+    assert shown in found(lines, query).text
 
 
 def test_without_a_word_in_common_it_is_the_beginning() -> None:
@@ -70,14 +74,10 @@ def test_a_text_of_one_line_is_cut_between_sentences() -> None:
     assert text[text.index(passage.text) - 1] == "。"
 
 
-def test_a_line_that_fits_is_never_parted_however_little_room_there_is() -> None:
+def test_a_line_that_fits_is_never_parted_and_a_sentence_that_is_too_long_is_cut_between_words() -> None:
     lines = [f"Line {n} is nearly as long as all the room that a passage has here." for n in range(20)]
     assert found(lines, "line 7", 100).text in lines
-
-
-def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
-    passage = passage_of("word " * 1000, (), 100)
-    assert set(passage.text.split()) == {"word"}
+    assert set(passage_of("word " * 1000, (), 100).text.split()) == {"word"}
 
 
 TEXTS = st.text(st.sampled_from("还款 ab.\n。_ß\u0301İ😀("), max_size=400)

@@ -30,32 +30,17 @@ from tests.render.golden import assert_golden
 from tests.render.samples import PROJECT, domain, fragment, memory, note, record
 
 RECEIPT = Receipt(
-    preset=Preset.CODE,
-    stages=(),
-    groups=(),
-    emb_space="s",
-    as_of=0.0,
-    vector_weight=0.5,
-    late_interaction_weight=0.0,
+    preset=Preset.CODE, stages=(), groups=(), emb_space="s", as_of=0.0, vector_weight=0.5, late_interaction_weight=0.0,
     elapsed_s=0.003,
-)
+)  # fmt: skip
 INTENT = Intent(domains=("还款",), action="ADD_FEATURE", keywords=("先本后息",))
 
 
 def hit(one: Memory, score: float) -> Hit:
     return Hit(
-        memory=one,
-        score=score,
-        similarity=score,
-        cosine=score,
-        keyword_score=0.0,
-        found_by=FoundBy.VECTOR,
-        matched_terms=(),
-        age_days=0.0,
-        decay=1.0,
-        near_twin=False,
-        late_interaction_score=0.0,
-    )
+        memory=one, score=score, similarity=score, cosine=score, keyword_score=0.0, found_by=FoundBy.VECTOR,
+        matched_terms=(), age_days=0.0, decay=1.0, near_twin=False, late_interaction_score=0.0,
+    )  # fmt: skip
 
 
 Answered = TypeVar("Answered")
@@ -97,15 +82,10 @@ class Answer:
     def __init__(self, *hits: Hit, code: Sequence[Hit] = (), domains: Sequence[Hit] = ()) -> None:
         self.queries: list[RecallQuery] = []
         self._recalled = Recalled(
-            hits=hits,
-            code_fragments=tuple(code),
-            domains=tuple(domains),
-            intent=INTENT,
-            receipt=RECEIPT,
-            degraded=(Degradation(path="vector", reason="EMBEDDER_FAILED", message="the model is away"),),
-            seq=9,
+            hits=hits, code_fragments=tuple(code), domains=tuple(domains), intent=INTENT, receipt=RECEIPT,
+            degraded=(Degradation(path="vector", reason="EMBEDDER_FAILED", message="the model is away"),), seq=9,
             content_seq=9,
-        )
+        )  # fmt: skip
 
     def __call__(self, query: RecallQuery) -> Recalled:
         self.queries.append(query)
@@ -158,29 +138,26 @@ def test_the_recall_is_asked_with_payloads_and_otherwise_as_it_came() -> None:
     assert answer.queries == [structs.replace(query.recall, full=True, top_k=3)]
 
 
-def test_kinds_of_the_main_group_go_to_their_sections_once() -> None:
-    """S1-02: the agent's preset has all kinds in one group."""
-    answer = Answer(hit(C1, 0.9), hit(R1, 0.8), hit(D2, 0.7), hit(D1, 0.6), code=[hit(C1, 0.9)], domains=[hit(D1, 0.6)])
-    assert ids(render(answer, Shelf(PROJECT), asked(preset=Preset.AGENT))) == ["d1", "d2", "r1", "c1"]
+A_GROUP = Answer(hit(C1, 0.9), hit(R1, 0.8), hit(D2, 0.7), hit(D1, 0.6), code=[hit(C1, 0.9)], domains=[hit(D1, 0.6)])
+THREE_GROUPS = Answer(hit(R1, 0.9), hit(R2, 0.5), code=[hit(C1, 0.95), hit(C2, 0.4)], domains=[hit(D1, 0.5)])
 
 
-def test_the_waterfall_merges_groups_by_score_and_keeps_their_order() -> None:
-    """S2-09, S2-19."""
-    answer = Answer(hit(R1, 0.9), hit(R2, 0.5), code=[hit(C1, 0.95), hit(C2, 0.4)], domains=[hit(D1, 0.5)])
-    rendered = render(answer, Shelf(PROJECT), asked(form=RenderForm.WATERFALL))
-    assert ids(rendered) == ["c1", "r1", "d1", "r2", "c2"]
-
-
-def test_the_waterfall_keeps_a_diversified_order() -> None:
-    """S2-05, S2-07: a near-twin that was put last stays last."""
-    answer = Answer(hit(R1, 0.9), hit(C2, 0.3), hit(R2, 0.89))
-    rendered = render(answer, Shelf(PROJECT), asked(form=RenderForm.WATERFALL, preset=Preset.AGENT))
-    assert ids(rendered) == ["r1", "c2", "r2"]
-
-
-def test_equal_scores_of_two_groups_go_by_memory_id() -> None:
-    answer = Answer(hit(R1, 0.5), code=[hit(C1, 0.5)], domains=[hit(D1, 0.5)])
-    assert ids(render(answer, Shelf(PROJECT), asked(form=RenderForm.WATERFALL))) == ["c1", "d1", "r1"]
+@pytest.mark.parametrize(
+    ("answer", "form", "preset", "expected"),
+    [
+        (A_GROUP, RenderForm.CONTEXT, Preset.AGENT, ["d1", "d2", "r1", "c1"]),
+        (THREE_GROUPS, RenderForm.WATERFALL, Preset.CODE, ["c1", "r1", "d1", "r2", "c2"]),
+        # A near-twin that was put last stays last.
+        (Answer(hit(R1, 0.9), hit(C2, 0.3), hit(R2, 0.89)), RenderForm.WATERFALL, Preset.AGENT, ["r1", "c2", "r2"]),
+        # Equal scores of two groups go by memory id.
+        (Answer(hit(R1, 0.5), code=[hit(C1, 0.5)], domains=[hit(D1, 0.5)]), RenderForm.WATERFALL, Preset.CODE,
+         ["c1", "d1", "r1"]),
+    ],
+    ids=["one group by kinds", "groups by score", "a diversified order", "equal scores"],
+)  # fmt: skip
+def test_groups_become_one_order(answer: Answer, form: RenderForm, preset: Preset, expected: list[str]) -> None:
+    """S1-02, S2-05, S2-07, S2-09, S2-19: the agent's preset has all kinds in one group."""
+    assert ids(render(answer, Shelf(PROJECT), asked(form=form, preset=preset))) == expected
 
 
 @pytest.mark.parametrize(("form", "budget_tokens"), [(RenderForm.CONTEXT, 4000), (RenderForm.WATERFALL, 2000)])
@@ -229,13 +206,8 @@ def test_memories_by_id_keep_the_order_asked_for_and_report_what_is_missing() ->
 
 
 def test_every_kind_can_be_rendered_by_id() -> None:
-    memories = (
-        R1,
-        C1,
-        D1,
-        note("n1", "记下的话"),
-        memory("e1", MemoryKind.ENTRY, "潮汐木芯是木材。", title="潮汐木芯"),
-    )
+    wood = memory("e1", MemoryKind.ENTRY, "潮汐木芯是木材。", title="潮汐木芯")
+    memories = (R1, C1, D1, note("n1", "记下的话"), wood)
     for form in RenderForm:
         current = PromptMessage(role=PromptRole.USER, content="还款日？") if form is RenderForm.MESSAGES else None
         query = RenderQuery(project="p", memory_ids=tuple(one.id for one in memories), form=form, current=current)
@@ -244,20 +216,30 @@ def test_every_kind_can_be_rendered_by_id() -> None:
         assert {one.kind for one in rendered.memories} == set(MemoryKind)
 
 
-def test_what_the_recall_raises_comes_through() -> None:
+def refusing(error: Exception) -> Callable[[RecallQuery], Recalled]:
     def refuse(query: RecallQuery) -> Recalled:
-        raise SeqNotReached(query.min_seq, 0)
+        raise error
 
-    with pytest.raises(SeqNotReached):
-        rendering(refuse, Shelf(PROJECT), FakeClock())(asked())
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("error", "form"),
+    [
+        (SeqNotReached(0, 0), RenderForm.CONTEXT),
+        # Where nothing can be said without the recall.
+        (RuntimeError("the disk is on fire"), RenderForm.INDEX),
+    ],
+)
+def test_what_the_recall_raises_comes_through(error: Exception, form: RenderForm) -> None:
+    with pytest.raises(type(error)):
+        rendering(refusing(error), Shelf(PROJECT), FakeClock())(asked(form=form))
 
 
 def test_a_field_that_the_recall_finds_wrong_is_named_where_it_stands() -> None:
-    def refuse(query: RecallQuery) -> Recalled:
-        raise EmbSpaceMismatch("query_vector.emb_space", "a", "b")
-
+    wrong = EmbSpaceMismatch("query_vector.emb_space", "a", "b")
     with pytest.raises(EmbSpaceMismatch, match=r"^recall\.query_vector\.emb_space: ") as refused:
-        rendering(refuse, Shelf(PROJECT), FakeClock())(asked())
+        rendering(refusing(wrong), Shelf(PROJECT), FakeClock())(asked())
     assert refused.value.field == "recall.query_vector.emb_space"
 
 
@@ -273,24 +255,12 @@ def test_the_time_that_rendering_took_does_not_include_the_recall() -> None:
 
 def test_a_recall_that_breaks_leaves_the_project() -> None:
     """S0-36: fail open."""
-
-    def broken(query: RecallQuery) -> Recalled:
-        raise RuntimeError("the disk is on fire")
-
-    rendered = rendering(broken, Shelf(PROJECT), FakeClock())(asked())
+    rendered = rendering(refusing(RuntimeError("the disk is on fire")), Shelf(PROJECT), FakeClock())(asked())
     notice, _, project = rendered.text.partition("\n\n")
     assert notice == wording_of(Locale.ZH).data_notice
     assert project == "## 项目背景\n- 技术栈: Spring Boot, MyBatis, MySQL\n- 项目路径: /srv/loan-service\n\n"
     (why,) = rendered.degraded
     assert (why.path, why.reason, why.message) == ("recall", "RECALL_FAILED", "RuntimeError")
-
-
-def test_a_recall_that_breaks_is_an_error_where_nothing_can_be_said_without_it() -> None:
-    def broken(query: RecallQuery) -> Recalled:
-        raise RuntimeError("the disk is on fire")
-
-    with pytest.raises(RuntimeError):
-        rendering(broken, Shelf(PROJECT), FakeClock())(asked(form=RenderForm.INDEX))
 
 
 def test_a_whole_chat_turn() -> None:

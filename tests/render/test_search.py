@@ -7,7 +7,7 @@ import math
 import pytest
 
 from hummock.core.memory import Filter, MemoryKind
-from hummock.core.recall import Intent, Preset, RecallQuery
+from hummock.core.recall import Hit, Intent, Preset, RecallQuery
 from hummock.core.render import Searched, SearchQuery, SearchScope
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.recall.plan import make_plan, tuned
@@ -33,20 +33,20 @@ def asked(**fields: object) -> RecallQuery:
     return query
 
 
-def test_code_and_knowledge_are_one_list_by_score() -> None:
+@pytest.mark.parametrize(
+    ("hits", "expected"),
+    [
+        # Code and knowledge are one list by score.
+        ([hit(R1, 0.9), hit(D1, 0.3), hit(C1, 0.7)], [("knowledge", "r1"), ("code", "c1"), ("knowledge", "d1")]),
+        # Equal scores go by memory id.
+        ([hit(R2, 0.5), hit(C1, 0.5), hit(R1, 0.5)], [("code", "c1"), ("knowledge", "r1"), ("knowledge", "r2")]),
+    ],
+)
+def test_results_are_one_list_by_score(hits: list[Hit], expected: list[tuple[str, str]]) -> None:
     """S1-02, S1-08, S1-11."""
-    results = search(Answer(hit(R1, 0.9), hit(D1, 0.3), hit(C1, 0.7))).results
-    assert [(one.type, one.memory_id, one.score) for one in results] == [
-        ("knowledge", "r1", 0.9),
-        ("code", "c1", 0.7),
-        ("knowledge", "d1", 0.3),
-    ]
-
-
-def test_equal_scores_go_by_memory_id() -> None:
-    """S1-11."""
-    results = search(Answer(hit(R2, 0.5), hit(C1, 0.5), hit(R1, 0.5))).results
-    assert [one.memory_id for one in results] == ["c1", "r1", "r2"]
+    results = search(Answer(*hits)).results
+    assert [(one.type, one.memory_id) for one in results] == expected
+    assert [one.score for one in results] == sorted((one.score for one in hits), reverse=True)
 
 
 def test_a_projects_groups_take_no_kind_out_of_the_one_list() -> None:
@@ -78,7 +78,7 @@ def test_the_recall_is_the_agents_with_room_to_choose_from() -> None:
         (SearchScope.KNOWLEDGE, CODE | {MemoryKind.NOTE}, frozenset({MemoryKind.NOTE})),
     ],
 )
-def test_scope_and_filter_narrow_each_other(
+def test_scope_and_filter_both_bind(
     scope: SearchScope, kinds: frozenset[MemoryKind], asked_kinds: frozenset[MemoryKind]
 ) -> None:
     """S1-03, S1-09."""
@@ -149,27 +149,19 @@ def test_metadata_says_what_applies_and_nothing_else() -> None:
     )
     assert [dict(one.metadata) for one in search(answer).results] == [
         {
-            "kind": "CODE_FRAGMENT",
-            "origin": "MANUAL",
-            "path": "src/A.java",
-            "start_line": 3,
-            "end_line": 9,
+            "kind": "CODE_FRAGMENT", "origin": "MANUAL", "path": "src/A.java", "start_line": 3, "end_line": 9,
             "language": "java",
         },
         {"kind": "LEARNING_RECORD", "origin": "MANUAL", "source_files": ["Type.java"]},
         {"kind": "DOMAIN_KNOWLEDGE", "origin": "MANUAL", "domain": "还款"},
         {"kind": "NOTE", "origin": "MANUAL", "tags": ["code", "日期"]},
-    ]
+    ]  # fmt: skip
 
 
-def test_no_hits_are_said_in_the_querys_language() -> None:
-    """S1-05."""
+def test_no_hits_are_said_in_the_querys_language_and_the_recalls_report_is_passed_on() -> None:
+    """S1-05, S1-22."""
     searched = search(Answer())
     assert (searched.results, searched.text) == ((), "没有找到结果。\n")
-
-
-def test_the_recalls_report_is_passed_on() -> None:
-    """S1-22."""
     searched = search(Answer(hit(R1, 0.9)))
     assert searched.receipt == RECEIPT
     assert [one.reason for one in searched.degraded] == ["EMBEDDER_FAILED"]

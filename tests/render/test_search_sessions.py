@@ -1,15 +1,26 @@
-"""Searches of one conversation."""
+"""Searches of one conversation (S1-21)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery
 from hummock.core.render import Searched, SearchQuery
-from hummock.render.search import MAX_CHARACTERS, MAX_IDS, MAX_SESSIONS, MAX_STEPS, TTL_S, Search, SearchTrails
+from hummock.render.search import (
+    MAX_CHARACTERS,
+    MAX_IDS,
+    MAX_SESSIONS,
+    MAX_STEPS,
+    TTL_S,
+    Search,
+    SearchTrails,
+    leans_back,
+)
 from tests.fakes import FakeClock
 from tests.render.samples import note
 from tests.render.test_render import RECEIPT, Answer, hit
@@ -68,7 +79,6 @@ def ids(searched: Searched) -> list[str]:
 
 
 def test_a_follow_up_with_nothing_of_its_own_finds_what_the_conversation_is_about(search: Search) -> None:
-    """S1-21."""
     ask(search, TOPIC)
     found = ask(search, FOLLOW_UP)
     assert ids(found) == ["calculator", "caller"]
@@ -90,7 +100,6 @@ def test_an_unrelated_new_question_is_answered_as_without_a_session(search: Sear
 
 
 def test_the_question_itself_weighs_as_much_as_all_before_it(search: Search) -> None:
-    """S1-21."""
     ask(search, TOPIC)
     found = ask(search, "and tests of it?")
     scores = {result.memory_id: result.score for result in found.results}
@@ -99,10 +108,7 @@ def test_the_question_itself_weighs_as_much_as_all_before_it(search: Search) -> 
     assert ids(found)[0] == "tests"
 
 
-def test_a_chain_of_follow_ups_goes_back_to_the_question_that_stood_on_its_own(
-    search: Search, library: Library
-) -> None:
-    """S1-21."""
+def test_a_chain_of_follow_ups_goes_back_to_the_question_that_stood_alone(search: Search, library: Library) -> None:
     for text in (ANOTHER, TOPIC, FOLLOW_UP):
         ask(search, text)
     assert ask(search, "为什么？").together_with == (FOLLOW_UP, TOPIC)
@@ -137,7 +143,6 @@ def test_conversations_and_projects_know_nothing_of_each_other(search: Search) -
 
 
 def test_a_conversation_is_forgotten_half_an_hour_after_its_last_search(search: Search, clock: FakeClock) -> None:
-    """S1-21."""
     ask(search, TOPIC)
     clock.move(TTL_S - 1)
     assert ask(search, FOLLOW_UP).together_with == (TOPIC,)
@@ -148,7 +153,6 @@ def test_a_conversation_is_forgotten_half_an_hour_after_its_last_search(search: 
 
 
 def test_a_first_question_that_leans_is_answered_by_itself(search: Search, library: Library) -> None:
-    """S1-21."""
     assert ask(search, FOLLOW_UP).together_with == ()
     assert library.asked == [FOLLOW_UP]
 
@@ -164,7 +168,6 @@ def test_the_receipt_counts_both_recalls_and_what_either_left_out_is_said() -> N
 
 
 def test_trails_keep_a_few_searches_of_bounded_size_and_the_newest_sessions(clock: FakeClock) -> None:
-    """S1-21."""
     trails = SearchTrails(clock.monotonic)
     many = tuple(f"m{number}" for number in range(MAX_IDS + 5))
     for number in range(MAX_STEPS + 2):
@@ -179,8 +182,38 @@ def test_trails_keep_a_few_searches_of_bounded_size_and_the_newest_sessions(cloc
 
 
 def test_a_chain_without_a_question_of_its_own_ends_with_what_is_kept(clock: FakeClock) -> None:
-    """S1-21."""
     trails = SearchTrails(clock.monotonic)
     for text in ("why?", "and how?", "它呢？"):
         trails.add("p", "s", text, ())
     assert trails.before("p", "s", "when?").texts == ("它呢？", "and how?", "why?")
+
+
+# Questions that depend on those before them.
+
+
+LEANING = [
+    "它在哪里被调用？", "它们在哪里定义？", "那计算公式呢？", "测试呢？", "为什么？", "怎么用？", "这个在哪里配置",
+    "还有别的吗", "它的参数是什么", "上面说的表在哪", "and the tests?", "what is it for?", "where is it called?",
+    "and what is the limit?", "how long does it wait?", "why?", "what about retries?", "who calls that?",
+    "show me its values", "?", "",
+]  # fmt: skip
+STANDING = [
+    "增加先本后息的还款方式", "还款方式有哪些类型？", "PaymentService 类作用", "还款方式 添加 流程",
+    "这个 webhook 失败了会重试几次？", "其他模块怎么调用还款服务", "应该在哪个类里计算利息", "因此需要修改哪个文件",
+    "其中哪些类属于还款模块的接口", "How does the list API paginate?",
+    "What happens when a webhook delivery keeps failing?", "parse_date",
+    "RepaymentCalculator.calculate monthlyRate divide", "Where is the retry policy of this payment service configured?",
+    "tests", "潮汐木芯",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "leans"), [*((one, True) for one in LEANING), *((one, False) for one in STANDING)])
+def test_a_question_leans_unless_it_says_what_it_is_about(text: str, leans: bool) -> None:
+    assert leans_back(text) is leans
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_an_answer_and_one_that_refers_to_nothing_stands_by_a_word(text: str) -> None:
+    """X6."""
+    assert isinstance(leans_back(text), bool)
+    assert not leans_back("repayment calculator " + "x" * len(text))

@@ -42,14 +42,9 @@ class Turns:
     ) -> tuple[Section, StablePrefix]:
         self._known |= {one.id: one for one in (*memories, *read)}
         section, prefix = render_stable(
-            selected(*memories),
-            selected(*read),
-            frame,
-            self._form,
-            TailPlacement(state=self.state),
-            Locale.ZH,
+            selected(*memories), selected(*read), frame, self._form, TailPlacement(state=self.state), Locale.ZH,
             lambda ids: [Selected(memory=self._known[one]) for one in ids if one in self._known],
-        )
+        )  # fmt: skip
         self.state = prefix.state
         return section, prefix
 

@@ -23,18 +23,36 @@ def made(score: float, similarity: float, *terms: str, memory: Memory = N, **fie
     return structs.replace(hit(memory, score), similarity=similarity, matched_terms=terms, **fields)
 
 
-def test_what_is_similar_is_shown_whatever_its_words() -> None:
-    """1.1-6: across languages no word matches."""
-    assert weighed(made(0.4, 0.4)) == ""
+BEST = made(0.9, 0.8)
 
 
-def test_what_holds_most_of_the_telling_words_is_shown_whatever_its_similarity() -> None:
-    assert weighed(made(0.9, -0.1, "long", "cache", "entry", "kept")) == ""
-
-
-def test_what_holds_only_words_that_every_text_holds_is_left_out_and_says_why() -> None:
-    reason = weighed(made(0.83, 0.01, "how", "is", "a"))
-    assert reason == "left out: its similarity 0.01 is below 0.2, and it holds 0 of 4 words"
+@pytest.mark.parametrize(
+    ("one", "others", "expected"),
+    [
+        # What is similar, whatever its words: across languages no word matches.
+        (made(0.4, 0.4), (), ""),
+        # What holds most of the telling words, whatever its similarity.
+        (made(0.9, -0.1, "long", "cache", "entry", "kept"), (), ""),
+        # What holds only words that every text holds.
+        (
+            made(0.83, 0.01, "how", "is", "a"),
+            (),
+            "left out: its similarity 0.01 is below 0.2, and it holds 0 of 4 words",
+        ),
+        # What has no vector is not judged by one: a keyword-only hit is a hit.
+        (made(0.4, 0.0, "cach", cosine=0.0), (), ""),
+        # What is far behind the best of its group.
+        (made(0.3, 0.3), (BEST,), "left out: its relevance 0.30 is far below the best, 0.90"),
+        (made(0.4, 0.3), (BEST,), ""),
+        # A score of a year ago is near 0.
+        (made(0.004, 0.5, decay=0.01), (made(0.5, 0.5),), ""),
+        # What was said of it makes it fall behind others, and leaves it out for nothing else.
+        (made(0.27, 0.3, verdict=0.6), (made(0.9, 0.5),), ""),
+    ],
+)
+def test_what_does_not_bear_on_the_query_is_left_out_with_why(one: Hit, others: tuple[Hit, ...], expected: str) -> None:
+    """1.1-6, S0-13, S1-17, S4-29."""
+    assert weighed(one, "q" if others else "How long is a cache entry kept?", *others) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,34 +68,10 @@ def test_one_word_of_several_is_no_reason(query: str, terms: tuple[str, ...], is
     assert (weighed(made(0.8, 0.1, *terms), query) == "") is is_shown
 
 
-def test_what_is_far_behind_the_best_of_its_group_is_left_out() -> None:
-    best = made(0.9, 0.8)
-    assert weighed(made(0.3, 0.3), "q", best) == "left out: its relevance 0.30 is far below the best, 0.90"
-    assert weighed(made(0.4, 0.3), "q", best) == ""
-
-
-def test_age_does_not_count_against_it() -> None:
-    """S4-29: a score of a year ago is near 0."""
-    assert weighed(made(0.004, 0.5, decay=0.01), "q", made(0.5, 0.5)) == ""
-
-
-def test_what_was_said_of_it_does_not_count_against_it() -> None:
-    """S1-17: it falls behind others, and is left out for nothing else."""
-    assert weighed(made(0.27, 0.3, verdict=0.6), "q", made(0.9, 0.5)) == ""
-
-
 def test_what_the_query_names_is_shown_and_is_no_measure_for_others() -> None:
     """S0-10."""
     named = made(1.0, 0.0, found_by=FoundBy.DOMAIN)
     assert drawbacks([named, made(0.3, 0.3)], "q") == ["", ""]
-
-
-def test_what_has_no_vector_is_not_judged_by_one() -> None:
-    """S0-13: a keyword-only hit is a hit."""
-    assert weighed(made(0.4, 0.0, "cach", cosine=0.0)) == ""
-
-
-def test_of_nothing_nothing_is_said() -> None:
     assert drawbacks([], "q") == []
 
 

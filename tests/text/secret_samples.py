@@ -76,7 +76,8 @@ _SECRETS = (
 )  # fmt: skip
 _ADDRESSES = (
     "postgres://app:{}@db.internal:5432/app", "mysql://root:{}@127.0.0.1/loan", "redis://:{}@cache:6379/0",
-    "连接串 mongodb+srv://svc:{}@cluster0.test/db 已更新", 'url: "amqp://guest:{}@mq:5672"', "https://bot:{}@git.test/a.git",
+    "连接串 mongodb+srv://svc:{}@cluster0.test/db 已更新", 'url: "amqp://guest:{}@mq:5672"',
+    "https://bot:{}@git.test/a.git",
 )  # fmt: skip
 
 

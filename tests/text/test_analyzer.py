@@ -1,5 +1,7 @@
 """Terms of documents and of queries."""
 
+from __future__ import annotations
+
 import json
 import re
 import threading
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, first_terms, query_terms
+from hummock.text.keywords import COMMON_WEIGHT, content_weights
 
 MIXED = st.text(st.sampled_from("还款方式aZ09_-'’s éÉ。，ﬁ가かﾊﾞ\n.𠀀"), max_size=30)
 
@@ -32,30 +35,35 @@ def test_many_words_have_the_first_terms_of_each(words: list[str]) -> None:
     assert first_terms(words) == [query_terms(word)[0] for word in words]
 
 
-def test_chinese_is_stored_as_characters_and_overlapping_pairs() -> None:
-    assert document_terms("还款方式") == ["还", "还款", "款", "款方", "方", "方式", "式"]
+@pytest.mark.parametrize(
+    ("analyse", "text", "terms"),
+    [
+        # Chinese is stored as characters and overlapping pairs, and looked for by pairs.
+        (document_terms, "还款方式", ["还", "还款", "款", "款方", "方", "方式", "式"]),
+        (query_terms, "还款方式", ["还款", "款方", "方式"]),
+        (query_terms, "税 b", ["税", "b"]),
+        # Pairs do not reach over punctuation.
+        (query_terms, "还款，方式", ["还款", "方式"]),
+        # An identifier is kept whole and in stemmed parts, a word as its English stem alone.
+        (document_terms, "parseHTTPResponse2", ["parsehttpresponse2", "pars", "http", "respons", "2"]),
+        (document_terms, "running cached Dates", ["run", "cach", "date"]),
+        # A contraction is one word, and a quoted string is not.
+        (document_terms, "John's x = f'abc' don’t", ["john", "x", "f", "abc", "don't"]),
+        (document_terms, "ＰａｒｓｅＤａｔｅ ﬁle ﾊﾞ", [*document_terms("ParseDate file"), "バ"]),
+        (query_terms, "修改PaymentService重试", ["修改", "paymentservice", "payment", "servic", "重试"]),
+    ],
+)
+def test_a_text_has_these_terms(analyse: Callable[[str], list[str]], text: str, terms: list[str]) -> None:
+    assert analyse(text) == terms
 
 
-def test_chinese_is_looked_for_by_pairs() -> None:
-    assert query_terms("还款方式") == ["还款", "款方", "方式"]
-
-
-def test_a_single_chinese_character_is_looked_for_as_itself() -> None:
-    assert query_terms("税 b") == ["税", "b"]
+def test_a_single_chinese_character_is_found() -> None:
     assert "税" in document_terms("个税起征点")
-
-
-def test_pairs_do_not_reach_over_punctuation() -> None:
-    assert query_terms("还款，方式") == ["还款", "方式"]
 
 
 @pytest.mark.parametrize("text", ["ひらがなカナ", "한국어", "〇々〆", "𠀀𠀁"])
 def test_kana_hangul_and_rare_ideographs_are_paired_too(text: str) -> None:
     assert query_terms(text) == [text[i : i + 2] for i in range(len(text) - 1)]
-
-
-def test_an_identifier_is_kept_whole_and_in_stemmed_parts() -> None:
-    assert document_terms("parseHTTPResponse2") == ["parsehttpresponse2", "pars", "http", "respons", "2"]
 
 
 @pytest.mark.parametrize(
@@ -87,22 +95,6 @@ def test_styles_of_one_name_match_through_their_parts(stored: str, asked: str) -
 def test_the_same_spelling_matches_as_a_whole_too() -> None:
     assert "parsedate" in query_terms("parseDate")
     assert "parsedate" in document_terms("val x = parseDate(raw)")
-
-
-def test_a_word_gives_its_english_stem_alone() -> None:
-    assert document_terms("running cached Dates") == ["run", "cach", "date"]
-
-
-def test_a_contraction_is_one_word_and_a_quoted_string_is_not() -> None:
-    assert document_terms("John's x = f'abc' don’t") == ["john", "x", "f", "abc", "don't"]
-
-
-def test_full_width_letters_and_compatibility_forms_are_plain_ones() -> None:
-    assert document_terms("ＰａｒｓｅＤａｔｅ ﬁle ﾊﾞ") == [*document_terms("ParseDate file"), "バ"]
-
-
-def test_languages_mix_in_one_line() -> None:
-    assert query_terms("修改PaymentService重试") == ["修改", "paymentservice", "payment", "servic", "重试"]
 
 
 def test_long_terms_stay_distinct() -> None:
@@ -143,22 +135,53 @@ def sample(path: Path, field: str, size: int) -> list[str]:
     return [json.loads(line)[field] for line in lines[:: max(len(lines) // size, 1)]]
 
 
-def test_every_chinese_pair_of_a_real_corpus_is_findable(shared: Callable[[str], Path]) -> None:
-    for text in sample(shared("datasets/cmrc2018-dev-zh/corpus.jsonl"), "text", 60):
+@pytest.mark.parametrize(
+    ("corpus", "size", "pattern"),
+    [
+        ("cmrc2018-dev-zh/corpus.jsonl", 60, "([\u4e00-\u9fff]+)"),
+        ("xquad-en-zh/corpus.en.jsonl", 60, "([A-Za-z]{2,})"),
+        ("cosqa-code/corpus.jsonl", 200, r"def ([A-Za-z0-9_]+)\("),
+    ],
+    ids=["Chinese pairs", "English words", "names of code"],
+)
+def test_words_of_a_real_corpus_are_found(shared: Callable[[str], Path], corpus: str, size: int, pattern: str) -> None:
+    for text in sample(shared(f"datasets/{corpus}"), "text", size):
         terms = set(document_terms(text))
-        for run in re.findall("[\u4e00-\u9fff]+", text):
-            assert set(query_terms(run)) <= terms
+        for word in re.findall(pattern, text):
+            joined = "xquad" in corpus and re.search(rf"['’\w-]{word}|{word}['’\w-]", text)
+            assert set(query_terms(word)) <= terms or joined
 
 
-def test_every_word_of_a_real_english_corpus_is_findable(shared: Callable[[str], Path]) -> None:
-    for text in sample(shared("datasets/xquad-en-zh/corpus.en.jsonl"), "text", 60):
-        terms = set(document_terms(text))
-        for word in re.findall("[A-Za-z]{2,}", text):
-            assert set(query_terms(word)) <= terms or re.search(rf"['’\w-]{word}|{word}['’\w-]", text)
+# Terms of a question that tell its subject.
 
 
-def test_every_name_of_real_code_is_findable(shared: Callable[[str], Path]) -> None:
-    for text in sample(shared("datasets/cosqa-code/corpus.jsonl"), "text", 200):
-        terms = set(document_terms(text))
-        for name in re.findall(r"def ([A-Za-z0-9_]+)\(", text):
-            assert set(query_terms(name)) <= terms
+def weights(text: str) -> dict[str, float]:
+    terms = tuple(dict.fromkeys(query_terms(text)))
+    return dict(zip(terms, (round(weight, 2) for weight in content_weights(terms, [text]).tolist()), strict=True))
+
+
+@pytest.mark.parametrize("text", ["What is it?", "how do I", "这是什么", "为什么", "你们在哪里", "the the THE"])
+def test_words_of_any_question_tell_nothing(text: str) -> None:
+    """S4-26, 1.1-10."""
+    assert set(weights(text).values()) <= {0.0}
+
+
+def test_names_and_rare_words_tell_all_they_can() -> None:
+    assert weights("where is parse_date") == {"where": 0.0, "is": 0.0, "parse_date": 1.0, "pars": 1.0, "date": 1.0}
+
+
+def test_common_words_tell_little() -> None:
+    told = weights("请问这个问题的答案 1 number of kimchi")
+    assert told["问题"] == told["答案"] == told["1"] == told["number"] == COMMON_WEIGHT
+    assert told["kimchi"] == 1.0
+
+
+def test_pairs_that_cross_a_stop_word_tell_nothing() -> None:
+    told = weights("数据库的备份怎么恢复")
+    assert told["库的"] == told["的备"] == told["份怎"] == told["么恢"] == told["怎么"] == 0.0
+    assert told["数据"] > 0
+    assert told["备份"] == 1.0
+
+
+def test_no_terms_have_no_weights() -> None:
+    assert content_weights((), []).shape == (0,)

@@ -34,20 +34,28 @@ def test_less_than_one_line_of_100_is_taken_for_a_secret(folder: str) -> None:
     assert len(taken) <= len(lines) // 100, taken[:3]
 
 
-def test_what_was_taken_out_is_named_and_counted() -> None:
+@pytest.mark.parametrize(
+    ("text", "expected", "kinds"),
+    [
+        (
+            "a = 'AKIAABCDEFGHIJKLMNOP'\npassword: hunter2\n密码：hunter3",
+            "a = '[redacted: cloud key]'\npassword: [redacted: password]\n密码：[redacted: password]",
+            {"cloud key": 1, "password": 2},
+        ),
+        # A private key that was cut off goes to its end; of an address the password alone goes.
+        ("x\n-----BEGIN PRIVATE KEY-----\nMIIE\nabc", "x\n[redacted: private key]", {"private key": 1}),
+        (
+            "postgres://app:s3cr3t!@db:5432/x",
+            "postgres://app:[redacted: password in an address]@db:5432/x",
+            {"password in an address": 1},
+        ),
+    ],
+    ids=["several", "a private key", "an address"],
+)
+def test_what_was_taken_out_is_named_and_counted(text: str, expected: str, kinds: dict[str, int]) -> None:
     """X6."""
-    found = redacted("a = 'AKIAABCDEFGHIJKLMNOP'\npassword: hunter2\n密码：hunter3")
-    assert found.text == "a = '[redacted: cloud key]'\npassword: [redacted: password]\n密码：[redacted: password]"
-    assert found.kinds == {"cloud key": 1, "password": 2}
-
-
-def test_a_private_key_that_was_cut_off_goes_to_its_end() -> None:
-    assert redacted("x\n-----BEGIN PRIVATE KEY-----\nMIIE\nabc").text == "x\n[redacted: private key]"
-
-
-def test_of_an_address_the_password_alone_goes() -> None:
-    found = redacted("postgres://app:s3cr3t!@db:5432/x")
-    assert found.text == "postgres://app:[redacted: password in an address]@db:5432/x"
+    found = redacted(text)
+    assert (found.text, found.kinds) == (expected, kinds)
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,11 @@ from hypothesis import strategies as st
 
 from hummock.text import glossary
 from hummock.text.glossary import Gloss, GlossaryDamaged, gloss, read_glossary
+from hummock.text.inverse_glossary import inverse_gloss, inverse_of
 
 SMALL = read_glossary(
-    "# small.v1\n"
-    "缓存\t900\tcache:0.9\n"
-    "失效\t300\texpire:0.6\tinvalidate:0.15\n"
-    "穿透\t20\tpenetration:0.8\n"
-    "缓存穿透\t30\tcache penetration:1\n"
-    "单元\t200\tunit:0.5\n"
-    "测试\t900\ttest:0.9\n"
-    "元\t50\tmeta:0.3\n"
-    "读\t100\tread:1\n"
+    "# small.v1\n缓存\t900\tcache:0.9\n失效\t300\texpire:0.6\tinvalidate:0.15\n穿透\t20\tpenetration:0.8\n"
+    "缓存穿透\t30\tcache penetration:1\n单元\t200\tunit:0.5\n测试\t900\ttest:0.9\n元\t50\tmeta:0.3\n读\t100\tread:1\n"
 )
 
 
@@ -35,34 +29,24 @@ def words(text: str) -> str:
         ("单元测试", "unit test"),
         ("读缓存", "read cache"),
         ("测试缓存的测试", "test cache"),
+        # Question words and particles say nothing; names and Latin words stay where they stand.
+        ("什么时候会把缓存失效", "cache expire"),
+        ("parse_date 的缓存 TTL，用 foo.Bar::baz", "parse_date cache TTL foo.Bar baz"),
+        ("请问这个是什么，在哪里？", ""),
+        # A character that means too many things is no term; nor is there a gloss without Chinese.
+        ("元", ""),
+        ("where is the cache invalidated", ""),
+        ("", ""),
     ],
 )
 def test_the_longest_terms_count_and_compounds_fall_into_their_parts(text: str, expected: str) -> None:
     assert words(text) == expected
 
 
-def test_question_words_and_particles_say_nothing() -> None:
-    assert gloss("请问这个是什么，在哪里？", SMALL) is None
-    assert words("什么时候会把缓存失效") == "cache expire"
-
-
-def test_a_character_that_means_too_many_things_is_no_term() -> None:
-    assert gloss("元", SMALL) is None
-
-
-def test_names_and_latin_words_stay_where_they_stand() -> None:
-    assert words("parse_date 的缓存 TTL，用 foo.Bar::baz") == "parse_date cache TTL foo.Bar baz"
-
-
-def test_a_query_without_chinese_has_no_gloss() -> None:
-    assert gloss("where is the cache invalidated", SMALL) is None
-    assert gloss("", SMALL) is None
-
-
 def test_coverage_is_the_share_of_what_says_something() -> None:
     whole, half = gloss("缓存的测试", SMALL), gloss("缓存的潮汐", SMALL)
-    assert whole is not None
-    assert half is not None
+    assert whole
+    assert half
     assert (whole.coverage, half.coverage) == (1.0, 0.5)
 
 
@@ -103,3 +87,45 @@ def test_a_version_names_the_content() -> None:
     other = read_glossary("# small.v1\n缓存\t900\tcache:0.8\n")
     assert SMALL.version.startswith("small.v1:")
     assert other.version != SMALL.version
+
+
+# English texts in Chinese words.
+
+
+INVERSE = inverse_of(
+    read_glossary(
+        "# small.v1\n缓存\t900\tcache:0.9\n失效\t300\texpire:0.6\tinvalidate:0.15\n过期\t100\texpire:0.9\n"
+        "熔断器\t30\tcircuit breaker:1\n电路\t30\tcircuit:0.8\n读\t100\tread:1\n"
+    )
+)
+
+
+def test_words_are_found_in_every_form_and_phrases_before_words() -> None:
+    for text, expected in (("Where are caches?", "缓存"), ("the circuit breaker of a circuit", "熔断器 电路")):
+        found = inverse_gloss(text, INVERSE)
+        assert found is not None
+        assert found.text == expected
+
+
+def test_of_several_terms_the_likeliest_comes_first_and_all_are_looked_for() -> None:
+    found = inverse_gloss("expired", INVERSE)
+    assert found is not None
+    (concept,) = found.concepts
+    assert (concept.source, concept.words) == ("expired", ("失效", "过期"))
+    assert (concept.stems, concept.weights) == (("失效", "过期"), (1.0, 0.5))
+
+
+def test_the_pairs_of_a_long_term_share_its_weight() -> None:
+    found = inverse_gloss("circuit breaker", INVERSE)
+    assert found is not None
+    assert (found.concepts[0].stems, found.concepts[0].weights) == (("熔断", "断器"), (0.5, 0.5))
+
+
+def test_question_words_and_terms_of_one_character_say_nothing() -> None:
+    assert [inverse_gloss(text, INVERSE) for text in ("where is the read", "", "缓存")] == [None] * 3
+
+
+def test_coverage_is_the_share_of_the_words_that_say_something() -> None:
+    found = inverse_gloss("the cache of harbours", INVERSE)
+    assert found is not None
+    assert (found.coverage, found.is_chinese) == (0.5, True)

@@ -1,12 +1,15 @@
 """Keywords and candidate domain names of a sentence."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.store.views import domain_names
 from hummock.store.views.domain_names import MAX_CHARACTERS, names_within
-from hummock.text.keywords import keywords
+from hummock.text.analyzer import query_terms
+from hummock.text.keywords import is_word_at, keywords, phrases
 from hummock.text.normalise import prose
 from hummock.text.word_lists import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
 
@@ -68,13 +71,9 @@ def test_a_name_of_several_english_words_is_a_window() -> None:
     assert "how does the payment retry policy" not in windows
 
 
-def test_windows_do_not_reach_over_punctuation() -> None:
+def test_windows_have_two_to_twelve_chinese_characters_and_do_not_reach_over_punctuation() -> None:
+    assert {len(window) for window in domain_windows("一二三四五六七八九十" * 3)} == set(range(2, 13))
     assert "还款方式" not in domain_windows("还款，方式")
-
-
-def test_windows_have_two_to_twelve_chinese_characters() -> None:
-    lengths = {len(window) for window in domain_windows("一二三四五六七八九十" * 3)}
-    assert lengths == set(range(2, 13))
 
 
 @given(MIXED)
@@ -96,9 +95,98 @@ def test_the_names_within_a_text_are_those_among_its_windows(text: str, names: s
     assert names_within(text, names, lengths) == names & set(windows)
 
 
-def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
+def test_only_the_beginning_of_a_long_text_is_looked_at_and_an_empty_one_has_no_windows() -> None:
     assert "还款" not in domain_windows("x " * (MAX_CHARACTERS // 2) + "还款")
-
-
-def test_an_empty_text_has_no_windows() -> None:
     assert domain_windows("") == frozenset()
+
+
+def stands(text: str, word: str) -> bool:
+    start = text.index(word)
+    return is_word_at(text, start, start + len(word))
+
+
+WORDS = [
+    ("去火山脚下", "火山"), ("吃了水果然后睡觉", "水果"), ("增加先本后息的还款方式", "还款"), ("潮汐", "潮汐"),
+    ("我的天命", "天命"),
+    # What nobody knows is given the benefit of doubt.
+    ("龘靐齉爩", "靐齉"),
+]  # fmt: skip
+HALVES = [
+    ("喝水果然舒服", "水果"), ("归还款项", "还款"), ("金额度量", "额度"), ("结果子弹", "果子"), ("今天命令", "天命"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"), [*((*pair, True) for pair in WORDS), *((*pair, False) for pair in HALVES)]
+)
+def test_a_word_is_one_but_not_one_end_with_another_beginning(text: str, word: str, expected: bool) -> None:
+    assert stands(text, word) is expected
+
+
+@given(st.text(st.sampled_from("水果然后今天命令 龘\ud800"), min_size=1, max_size=30), st.data())
+def test_any_stretch_has_an_answer(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    assert is_word_at(text, start, end) in (True, False)
+
+
+# Phrases of a sentence made of distinctive terms.
+
+
+def all_of(text: str) -> list[str]:
+    return list(phrases(text, lambda term: True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("潮汐木芯是怎么来的？", ["潮汐木芯"]),
+        ("我们应该如何使用那块硬木头", ["硬木头"]),
+        ("那种芦苇编的材料堆在哪里了", ["芦苇编", "材料堆"]),
+        ("请问目的地", []),
+        ("where do we keep the tidewood core?", ["tidewood", "core"]),
+        ("call parse_date in utils.py 2024 times", ["parse_date", "utils.py"]),
+        ("用 tidewood 做的潮汐木芯", ["tidewood", "潮汐木芯"]),
+        ("", []),
+        ("？！ … 1 2 3", []),
+        ("什么 是 的 the a", []),
+    ],
+)
+def test_a_phrase_is_what_is_left_between_the_words_of_any_sentence(text: str, expected: list[str]) -> None:
+    """S3-01."""
+    assert all_of(text) == expected
+
+
+def test_a_term_that_is_not_distinctive_ends_a_phrase() -> None:
+    """S3-01."""
+    assert list(phrases("蓝焰潮汐木芯", lambda term: term != "焰潮")) == ["蓝焰", "潮汐木芯"]
+    assert list(phrases("utils.py parse_date tidewood", lambda term: term not in {"py", "parse_date"})) == ["tidewood"]
+
+
+@given(st.text(alphabet=st.sampled_from("潮汐木芯的是什么abc_1 ，\ud800")) | st.text())
+def test_every_term_of_a_phrase_is_distinctive(text: str) -> None:
+    """S3-01."""
+    told = set(query_terms(text)[::2])
+    for phrase in phrases(text, told.__contains__):
+        # Of a name of code its parts need not be.
+        assert query_terms(phrase)[0] in told
+
+
+@pytest.mark.parametrize("text", ["潮" * 50_000, "潮的" * 25_000, "a." * 25_000, "潮a" * 25_000])
+def test_a_text_made_to_be_slow_is_looked_through_once(text: str) -> None:
+    """S3-01."""
+    asked: list[str] = []
+
+    def is_distinctive(term: str) -> bool:
+        asked.append(term)
+        return True
+
+    for _ in phrases(text, is_distinctive):
+        pass
+    assert len(asked) <= 2 * len(text)
+
+
+@given(st.text())
+def test_any_text_has_phrases_or_none(text: str) -> None:
+    """S3-01."""
+    assert all(phrase and phrase == phrase.strip() for phrase in all_of(text))

@@ -15,42 +15,21 @@ SPELLINGS = (
     ("我下班了,先走了", "我下班了，先走了。", "我下班了， 先走了~"),
 )
 SIGNS = (
-    ("The build is ✅", "The build is ❌?"),
-    ("I voted 👎", "I voted 👍"),
-    ("I was born in 🇫🇷", "I was born in 🇩🇪"),
-    ("the plug is ♂️", "the plug is ♀️"),
-    ("go to step ❶", "go to step ❷"),
-    ("cd ~", "cd .."),
-    ("cd ~", "cd"),
-    ("上线✅", "上线"),
-    ("今天☀️", "今天☁️"),
-)
+    ("The build is ✅", "The build is ❌?"), ("I voted 👎", "I voted 👍"), ("I was born in 🇫🇷", "I was born in 🇩🇪"),
+    ("the plug is ♂️", "the plug is ♀️"), ("go to step ❶", "go to step ❷"), ("cd ~", "cd .."), ("cd ~", "cd"),
+    ("上线✅", "上线"), ("今天☀️", "今天☁️"),
+)  # fmt: skip
 """Facts that are told by a sign alone."""
 
 OTHERS = (
-    *APART,
-    ("you did it", "you did it?"),
-    ("the build ✅", "the build ❌"),
-    ("my favourite is 🦄", "my favourite is 🐴"),
-    ("vote 👍", "vote 👎"),
-    ("cd ~", "cd"),
-    ("cd ..", "cd ."),
-    ("call f(8)", "call f(x)"),
-    ("x = y", "x  =  y"),
-    ('the name is "a  b"', 'the name is "a b"'),
-    ("the name is 'a  b'", "the name is 'a b'"),
-    ("I met Bob", "I met bob"),
-    ("ParseDate it", "parseDate it"),
-    ("5 mW", "5 MW"),
-    ("it is 5", "it is -5"),
-    ("C#", "C"),
-    ("done! ✅", "done! ❌"),
-    *SIGNS,
-    ("I'm fine :(", "I'm fine :)"),
-    ("I saw it 😢", "I saw it 😂"),
-    ("我没事。T_T", "我没事。^_^"),
+    *APART, ("you did it", "you did it?"), ("the build ✅", "the build ❌"),
+    ("my favourite is 🦄", "my favourite is 🐴"), ("vote 👍", "vote 👎"), ("cd ~", "cd"), ("cd ..", "cd ."),
+    ("call f(8)", "call f(x)"), ("x = y", "x  =  y"), ('the name is "a  b"', 'the name is "a b"'),
+    ("the name is 'a  b'", "the name is 'a b'"), ("I met Bob", "I met bob"), ("ParseDate it", "parseDate it"),
+    ("5 mW", "5 MW"), ("it is 5", "it is -5"), ("C#", "C"), ("done! ✅", "done! ❌"), *SIGNS,
+    ("I'm fine :(", "I'm fine :)"), ("I saw it 😢", "I saw it 😂"), ("我没事。T_T", "我没事。^_^"),
     ("really? 🙄", "really? 😍"),
-)
+)  # fmt: skip
 PIECES = st.text(st.sampled_from("aBé2²饭 　\t\n!！.。~?？:)-_\U0001f60b✅🍚️'\"xD"), max_size=12)
 
 
@@ -106,15 +85,10 @@ def test_an_echo_is_known_without_emoji_emoticons_and_final_marks(said: str, ask
 @pytest.mark.parametrize(
     ("said", "asked"),
     [
-        ("🦄", "☕"),
-        ("今天好累", "😭"),
-        (":)", ":("),
-        ("!", "?"),
-        ("start with -v", "start with -V"),
-        ("10² m", "102 m"),
-        *SIGNS,
+        ("🦄", "☕"), ("今天好累", "😭"), (":)", ":("), ("!", "?"), ("start with -v", "start with -V"),
+        ("10² m", "102 m"), *SIGNS,
     ],
-)
+)  # fmt: skip
 def test_what_says_something_else_is_no_echo(said: str, asked: str) -> None:
     assert echo_form(said) != echo_form(asked)
     assert shown(said)[0] not in echo_hashes(asked)

@@ -60,17 +60,10 @@ def test_a_blank_hides_no_beginning_of_a_line(blank: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "the user: root",
-        "Humanity: x",
-        "a: int",
-        "q: 1",
-        "    user: root",
-        "\tsystem: x",
-        "问题是：x",
-        "I/O: x",
+        "the user: root", "Humanity: x", "a: int", "q: 1", "    user: root", "\tsystem: x", "问题是：x", "I/O: x",
         "user_id: 3",
     ],
-)
+)  # fmt: skip
 def test_what_only_resembles_a_speaker_is_left_alone(line: str) -> None:
     assert unspoken(line) == line
 

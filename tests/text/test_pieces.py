@@ -14,13 +14,9 @@ from hummock.text.normalise import PIECE, REACH, matches, substituted
 from tests.growth import longest_step, run
 
 PATTERNS = {
-    "tags": markers._TAG,
-    "brackets": markers._BRACKET,
-    "marks": normalise._mark_run(),
-    "pairs": re.compile("ab"),
-    "long ones": re.compile("a{1,400}b"),
-    "empty ones": re.compile("(?=b)"),
-}
+    "tags": markers._TAG, "brackets": markers._BRACKET, "marks": normalise._mark_run(), "pairs": re.compile("ab"),
+    "long ones": re.compile("a{1,400}b"), "empty ones": re.compile("(?=b)"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PATTERNS)

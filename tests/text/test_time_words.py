@@ -17,54 +17,15 @@ from hummock.text.time_words_zh import CHINESE
 
 WEDNESDAY = datetime(2023, 5, 17, 10, 30, tzinfo=UTC)
 
-MOMENTS = st.datetimes(
-    min_value=datetime(1990, 1, 1),
-    max_value=datetime(2090, 12, 31),
-    timezones=st.just(UTC),
-)
+MOMENTS = st.datetimes(min_value=datetime(1990, 1, 1), max_value=datetime(2090, 12, 31), timezones=st.just(UTC))
 
 PAST = (
-    "yesterday",
-    "the day before yesterday",
-    "last night",
-    "yesterday evening",
-    "last week",
-    "last month",
-    "last year",
-    "last Monday",
-    "last Sunday",
-    "last weekend",
-    "last May",
-    "three days ago",
-    "a week ago",
-    "two months ago",
-    "a few days ago",
-    "an hour ago",
-    "over the last three weeks",
-    "in the past month",
-    "recently",
-    "the other day",
-    "昨天",
-    "昨晚",
-    "前天晚上",
-    "大前天",
-    "上周",
-    "上周日",
-    "上周末",
-    "上个月",
-    "上个月1号",
-    "去年",
-    "前年三月",
-    "三天前",
-    "两个星期前",
-    "几个月前",
-    "最近",
-    "最近三天",
-    "过去两三个小时",
-    "三五天前",
-    "前几天",
-    "刚才",
-)
+    "yesterday", "the day before yesterday", "last night", "yesterday evening", "last week", "last month", "last year",
+    "last Monday", "last Sunday", "last weekend", "last May", "three days ago", "a week ago", "two months ago",
+    "a few days ago", "an hour ago", "over the last three weeks", "in the past month", "recently", "the other day",
+    "昨天", "昨晚", "前天晚上", "大前天", "上周", "上周日", "上周末", "上个月", "上个月1号", "去年", "前年三月",
+    "三天前", "两个星期前", "几个月前", "最近", "最近三天", "过去两三个小时", "三五天前", "前几天", "刚才",
+)  # fmt: skip
 
 
 def spans(text: str, as_of: datetime = WEDNESDAY) -> list[tuple[datetime, datetime]]:
@@ -155,16 +116,12 @@ def test_words_that_leave_open_how_long_ago_are_vague(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "first", "end"),
     [
-        ("两三天前", "2023-05-14", "2023-05-16"),
-        ("三两天前", "2023-05-14", "2023-05-16"),
-        ("三五天前", "2023-05-12", "2023-05-15"),
-        ("七八个月前", "2022-09-01", "2022-11-01"),
-        ("三四年前", "2019-01-01", "2021-01-01"),
-        ("十七八天前", "2023-04-29", "2023-05-01"),
-        ("二十三四天前", "2023-04-23", "2023-04-25"),
-        ("二三十天前", "2023-04-17", "2023-04-28"),
+        ("两三天前", "2023-05-14", "2023-05-16"), ("三两天前", "2023-05-14", "2023-05-16"),
+        ("三五天前", "2023-05-12", "2023-05-15"), ("七八个月前", "2022-09-01", "2022-11-01"),
+        ("三四年前", "2019-01-01", "2021-01-01"), ("十七八天前", "2023-04-29", "2023-05-01"),
+        ("二十三四天前", "2023-04-23", "2023-04-25"), ("二三十天前", "2023-04-17", "2023-04-28"),
     ],
-)
+)  # fmt: skip
 def test_numerals_side_by_side_are_the_least_and_the_most(text: str, first: str, end: str) -> None:
     (found,) = time_intervals(text, WEDNESDAY.timestamp())
     assert only(text) == (day(first), day(end))
@@ -200,44 +157,14 @@ def test_a_mixed_sentence_names_all_its_times_once() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "   ",
-        "v5.2",
-        "version 2023.5.2.1",
-        "May I ask you something?",
-        "it may rain",
-        "2 may be enough",
-        "March on!",
-        "they march 5 miles",
-        "will the battery last 3 days",
-        "last_week",
-        "yesterday.py",
-        "getYesterday()",
-        "logs/today.txt",
-        "git log --since=1.2023-05-02",
-        "port 2023",
-        "Feb 30",
-        "2月30日",
-        "一天到晚",
-        "每周三",
-        "一周三次",
-        "以前天天去",
-        "五月天的演唱会",
-        "过去年代",
-        "当今天下",
-        "说明天气",
-        "5号楼",
-        "5.2月",
-        "三个月",
-        "secondary",
-        "\ud800昨",
-        "what broke thıs week",
-        "on frıday",
-        "in Aprıl",
-        "thİs mornİng",
+        "", "   ", "v5.2", "version 2023.5.2.1", "May I ask you something?", "it may rain", "2 may be enough",
+        "March on!", "they march 5 miles", "will the battery last 3 days", "last_week", "yesterday.py",
+        "getYesterday()", "logs/today.txt", "git log --since=1.2023-05-02", "port 2023", "Feb 30", "2月30日",
+        "一天到晚", "每周三", "一周三次", "以前天天去", "五月天的演唱会", "过去年代", "当今天下", "说明天气", "5号楼",
+        "5.2月", "三个月", "secondary", "\ud800昨", "what broke thıs week", "on frıday", "in Aprıl", "thİs mornİng",
         "Mıdnıght, a mınute ago",
     ],
-)
+)  # fmt: skip
 def test_other_words_and_names_are_no_times(text: str) -> None:
     assert spans(text) == []
 
@@ -346,18 +273,9 @@ ALIKE = {
     for letter in "abcdefghijklmnopqrstuvwxyz"
 }
 PHRASES = (
-    *PAST,
-    "this week",
-    "on Friday",
-    "in April",
-    "this morning",
-    "within the last six months",
-    "by next Friday evening",
-    "6 April of this year",
-    "April 5, 2021",
-    "since early July last year",
-    "earlier today",
-)
+    *PAST, "this week", "on Friday", "in April", "this morning", "within the last six months", "by next Friday evening",
+    "6 April of this year", "April 5, 2021", "since early July last year", "earlier today",
+)  # fmt: skip
 
 
 @st.composite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hummock.core.recall import Wanted
-from hummock.text.questions import Trait, is_only_of_times, is_small_talk, traits_of, wanted_by
+from hummock.text.questions import Trait, asks, is_only_of_times, is_small_talk, traits_of, wanted_by
 from hummock.text.time_words import time_intervals
 
 NOON = 1_684_319_400.0
@@ -24,45 +24,30 @@ NOON = 1_684_319_400.0
         ("what was your advice on the roof", Wanted.FROM_ASSISTANT),
         ("你上次推荐的餐厅叫什么", Wanted.FROM_ASSISTANT),
         ("上周你教我的那道菜怎么做", Wanted.FROM_ASSISTANT),
+        # Other texts want nothing in particular.
+        *(
+            (text, Wanted.NOTHING)
+            for text in (
+                "", "When I was in the library I read a novel, remind me of it", "retry when the server is down",
+                "the person who likes tea", "你能推荐一家餐厅吗", "我给你推荐过一本书", "Can you recommend a book?",
+                "当时间到了就关闭", "parse_date",
+            )
+        ),
     ],
-)
+)  # fmt: skip
 def test_the_words_of_a_question_say_what_it_wants(text: str, wanted: Wanted) -> None:
     assert wanted_by(text) == wanted
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "When I was in the library I read a novel, remind me of it",
-        "retry when the server is down",
-        "the person who likes tea",
-        "你能推荐一家餐厅吗",
-        "我给你推荐过一本书",
-        "Can you recommend a book?",
-        "当时间到了就关闭",
-        "parse_date",
-    ],
-)
-def test_other_texts_want_nothing_in_particular(text: str) -> None:
-    assert wanted_by(text) == Wanted.NOTHING
-
-
-@pytest.mark.parametrize(
     ("text", "is_only"),
     [
-        ("11月19日我做了什么", True),
-        ("上周五我在忙些什么？", True),
-        ("帮我看看国庆节那天记了什么", True),
-        ("What did I do on May 2nd?", True),
-        ("How did I spend my time last weekend?", True),
-        ("anything in my diary about last Tuesday", True),
-        ("5月2日我买的裙子是什么颜色", False),
-        ("上周五天气怎么样", False),
-        ("Which movie did I watch on May 2nd?", False),
-        ("我做了什么", False),
+        ("11月19日我做了什么", True), ("上周五我在忙些什么？", True), ("帮我看看国庆节那天记了什么", True),
+        ("What did I do on May 2nd?", True), ("How did I spend my time last weekend?", True),
+        ("anything in my diary about last Tuesday", True), ("5月2日我买的裙子是什么颜色", False),
+        ("上周五天气怎么样", False), ("Which movie did I watch on May 2nd?", False), ("我做了什么", False),
     ],
-)
+)  # fmt: skip
 def test_a_question_may_be_of_a_time_and_of_nothing_else(text: str, is_only: bool) -> None:
     assert is_only_of_times(text, [each.phrase for each in time_intervals(text, NOON)]) == is_only
 
@@ -83,64 +68,39 @@ def test_a_turn_asks_or_tells_a_time(text: str, traits: Trait) -> None:
     assert traits_of(text) == traits
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "ok",
-            "OK.",
-            "k",
-            "thanks!",
-            "thank you so much",
-            "good morning",
-            "Good night :)",
-            "and then?",
-            "go on",
-            "yes",
-        ),
-        *("hahaha", "hmm", "hello there", "see you later", "so what", "got it"),
-        *(
-            "继续",
-            "谢谢",
-            "谢谢你",
-            "好的",
-            "嗯嗯",
-            "早上好",
-            "晚安",
-            "然后呢？",
-            "不用了",
-            "再见",
-            "辛苦了",
-            "知道了",
-            "還有呢",
-            "謝謝",
-        ),
-        *("ok 谢谢", "好的 thanks", "嗯，go on", "好的😊", "thanks! 🙏🏽", "ok <3", "what is it?", "it's ok"),
-    ],
-)
-def test_small_talk_names_nothing(text: str) -> None:
-    assert is_small_talk(text)
+SMALL_TALK = [
+    "ok", "OK.", "k", "thanks!", "thank you so much", "good morning", "Good night :)", "and then?", "go on", "yes",
+    "hahaha", "hmm", "hello there", "see you later", "so what", "got it", "继续", "谢谢", "谢谢你", "好的", "嗯嗯",
+    "早上好", "晚安", "然后呢？", "不用了", "再见", "辛苦了", "知道了", "還有呢", "謝謝", "ok 谢谢", "好的 thanks",
+    "嗯，go on",
+    "好的😊", "thanks! 🙏🏽", "ok <3", "what is it?", "it's ok",
+]  # fmt: skip
+NO_SMALL_TALK = [
+    "", "...", "🦄", "ok lamp", "thanks for the recipe", "good restaurants", "and then the server?", "C#",
+    "Go on Linux",
+    "what is ✅?", "what is $?", "what is &&", "what is a?", "What's go?", "Go", "go?", "C", "R", "a", "for", "ok ✅",
+    "it_is", "goOn", "hello()", "go.on", "好的👎", "什么是$", "继续部署", "谢谢她的礼物", "早上好喝的咖啡",
+    "然后呢，缓存怎么办",
+    "晚安故事", "ok 缓存", "好" * 41, "what did I say", "昨天", "吗啡",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            "",
-            "...",
-            "🦄",
-            "ok lamp",
-            "thanks for the recipe",
-            "good restaurants",
-            "and then the server?",
-            "C#",
-            "Go on Linux",
-        ),
-        *("what is ✅?", "what is $?", "what is &&", "what is a?", "What's go?", "Go", "go?", "C", "R", "a", "for"),
-        *("ok ✅", "it_is", "goOn", "hello()", "go.on", "好的👎", "什么是$"),
-        *("继续部署", "谢谢她的礼物", "早上好喝的咖啡", "然后呢，缓存怎么办", "晚安故事", "ok 缓存", "好" * 41),
-        *("what did I say", "昨天", "吗啡"),
-    ],
+    ("text", "is_small"), [*((text, True) for text in SMALL_TALK), *((text, False) for text in NO_SMALL_TALK)]
 )
-def test_what_names_something_is_no_small_talk(text: str) -> None:
-    assert not is_small_talk(text)
+def test_small_talk_names_nothing_and_what_names_something_is_none(text: str, is_small: bool) -> None:
+    assert is_small_talk(text) is is_small
+
+
+ASKING = [
+    "你喜欢哪种菜系呢？", "I cook a lot.\nWhat do you like to eat?", "他问：“你去哪里？” ", "(really?)", "?",
+    "什么?!?\n",
+]  # fmt: skip
+NOT_ASKING = ["", " ", "我喜欢川菜。", "Why? Because it is late.", "is it so", "x = a ? b : c", "?" + " " * 40]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [*((one, True) for one in ASKING), *((one, False) for one in NOT_ASKING)]
+)
+def test_a_text_that_ends_in_a_question_asks_and_others_do_not(text: str, expected: bool) -> None:
+    assert asks(text) is expected

@@ -56,9 +56,7 @@ _CLOSED = "return window.operable().map((each, place) => each.matches('details:n
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_tab_reaches_all_of_a_page_in_its_order_with_the_focus_in_sight(
-    window: Window, pages: dict[str, str], name: str
-) -> None:
+def test_tab_reaches_all_of_a_page_in_order_and_in_sight(window: Window, pages: dict[str, str], name: str) -> None:
     window.open(pages[name])
     count = window.run(_FOLLOW)
     window.press(*[Keys.TAB] * count)
@@ -107,9 +105,7 @@ def test_a_form_is_sent_by_enter(window: Window, pages: dict[str, str], name: st
     assert FORMS[name, field] in sent["project" if field == "open" else field][0]
 
 
-def test_a_whole_round_by_keys_ask_open_edit_save_and_undo(
-    window: Window, origin: str, service: Stubs, project: str
-) -> None:
+def test_a_round_by_keys_ask_open_edit_save_undo(window: Window, origin: str, service: Stubs, project: str) -> None:
     before = note("the lighthouse opens at nine", id="light", title="lighthouse")
     learn(service, project, before, note("the harbour is closed in winter", id="harbour"))
     window.open(f"{origin}/ask?project={project}")
@@ -126,9 +122,7 @@ def test_a_whole_round_by_keys_ask_open_edit_save_and_undo(
     assert stored(service, project).title == before.title
 
 
-def test_a_memory_is_added_deleted_and_brought_back_by_keys(
-    window: Window, origin: str, service: Stubs, project: str
-) -> None:
+def test_a_memory_is_added_deleted_and_back_by_keys(window: Window, origin: str, service: Stubs, project: str) -> None:
     learn(service, project, note("something else", id="other"))
     window.open(f"{origin}/garden?project={project}")
     follow(window, f"a.button[href^='/memory/new?{urlencode({'project': project})}']")

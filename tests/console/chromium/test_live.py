@@ -21,9 +21,7 @@ from tests.service.running import Stubs
 pytestmark = pytest.mark.long
 
 
-def test_the_garden_shows_what_is_learnt_changed_and_deleted(
-    window: Window, origin: str, service: Stubs, project: str
-) -> None:
+def test_the_garden_shows_what_comes_and_goes(window: Window, origin: str, service: Stubs, project: str) -> None:
     learn(service, project, note("the lamp is lit", id="lamp", title="lamp"))
     window.open(f"{origin}/garden?project={project}")
     stay(window)
@@ -61,7 +59,7 @@ def test_learning_shows_a_turn_when_it_was_counted(window: Window, origin: str, 
     assert has_stayed(window)
 
 
-def test_the_star_map_asks_for_its_points_once_and_gets_new_ones(
+def test_the_star_map_asks_for_points_once_and_gets_new(
     window: Window, origin: str, service: Stubs, project: str
 ) -> None:
     learn(service, project, note("the lamp is lit", id="lamp", title="lamp"), note("潮汐木芯遇水不腐", id="core"))

@@ -89,7 +89,7 @@ def hostile(service: Stubs) -> str:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", SHOWN)
-def test_hostile_memories_are_shown_as_they_were_written(
+def test_hostile_memories_are_shown_as_text(
     window: Window, origin: str, hostile: str, name: str, language: str
 ) -> None:
     query, texts = SHOWN[name]
@@ -116,9 +116,7 @@ def test_nothing_of_an_address_becomes_a_part_of_a_page(
     assert window.run(_MADE) == [[], None, 1]
 
 
-def test_what_arrives_while_one_looks_is_text_as_well(
-    window: Window, origin: str, service: Stubs, project: str
-) -> None:
+def test_what_arrives_while_one_looks_is_text_too(window: Window, origin: str, service: Stubs, project: str) -> None:
     learn(service, project, note("something else"))
     window.open(f"{origin}/garden?project={project}")
     stay(window)
