@@ -9,7 +9,7 @@ import numpy as np
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis
 from hummock.models.description import ModelDescription
-from hummock.models.encoder import Encoder, piece_spans
+from hummock.models.encoder import Encoder, piece_spans, places
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import verify
 from hummock.models.fusion import Say, served
@@ -90,8 +90,8 @@ class SingleModel:
         """
         window = self._model.max_tokens - self._encoder.special_tokens - self._prefix_tokens
         header, header_tokens = self._short_header(header, window // 4)
-        tokens = self._encoder.tokenise(body)
-        spans = piece_spans(tokens.offsets, tokens.word_ids, len(body), window - header_tokens)
+        offsets, words = places(self._encoder.tokenise(body))
+        spans = piece_spans(offsets, words, len(body), window - header_tokens)
         return [_chunk_text(header, body[start:end]) for start, end in spans]
 
     def close(self) -> None:

@@ -208,7 +208,7 @@ class TokenizerTokens:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text; on all cores."""
-        return [len(each.ids) for each in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return [len(each) for each in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 def read_tiktoken(path: Path) -> Tokenizer:
