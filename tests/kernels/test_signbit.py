@@ -119,5 +119,5 @@ def nearest(bits: list[int], allowed: list[int], keep: int) -> list[int]:
     ids=["ties", "more ties", "none allowed", "some allowed", "all", "no rows", "far ones", "heavy", "heavy again"],
 )
 def test_the_lightest_rows_are_found(bits: list[int], allowed: list[int], keep: int, expected: list[int]) -> None:
-    """Of rows that differ as much the smaller are kept; a heavy dim counts as much as its weight."""
+    """Ties keep the smaller row; a heavy dim counts as much as its weight."""
     assert nearest(bits, allowed, keep) == expected

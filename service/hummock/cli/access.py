@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hummock.access.audit import verify as read_all
 from hummock.access.tokens import Token, TokenFile, shown_time
 from hummock.core.access import Scope
 from hummock_tools.cli.connection import CommandFailed
@@ -115,6 +114,9 @@ def verify(
 
     Who removes the last lines removes no link: note the head that this prints, elsewhere, and give it the next time.
     """
+    # Here, as it brings the logging of the server, which other commands run without.
+    from hummock.access.audit import verify as read_all
+
     directory = data_dir_of(data)
     try:
         verdict = read_all(directory, head)
