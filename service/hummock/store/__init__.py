@@ -1,4 +1,4 @@
-"""The store: an engine of tables holds the truth, memory holds what can be rebuilt from it."""
+"""The store: durable data in an engine of tables, and views in memory that can be rebuilt from it."""
 
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.lmdb.environment import recorded_model

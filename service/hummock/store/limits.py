@@ -1,4 +1,4 @@
-"""The store's numbers, in one place."""
+"""Limits and tuning constants of the store."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimits:
-    """Limits that choose how the nearest vectors are found; `docs/decisions/007` has the figures they rest on.
+    """Limits that choose the plan of a nearest-vector search; `docs/decisions/007` has the figures behind them.
 
     Attributes:
         sign_rows: Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
-        exact_rows: So many rows that pass the filter are all scored: about as fast as a prefilter, and exact.
-        pool_rows: Fewest rows that the sign bits select for exact scoring: half would do for texts, but not where
-            many rows lie equally near.
-        pool_per_result: As many rows for each memory that is asked for.
-        pool_share: One in so many of the rows that pass is selected at least, since more rows crowd every pool.
-        widening: How much wider the second pool is, when the first held too few memories.
-        halved_memories: In a project of so many, words are searched for on another core, if one is free.
+        exact_rows: Up to this many rows that pass the filter are all scored: as fast as a prefilter, and exact.
+        pool_rows: Minimum rows that the sign bits select for exact scoring; half is enough for texts, but not where
+            many rows are equally near.
+        pool_per_result: Minimum rows of the pool per requested memory.
+        pool_share: The pool has at least one in this many of the rows that pass, as more rows crowd every pool.
+        widening: Factor of the second pool's size, used if the first had too few memories.
+        halved_memories: Project size from which keyword search uses a second core, if one is free.
     """
 
     sign_rows: int = 32_768
@@ -39,31 +39,31 @@ class StoreLimits:
 
     Attributes:
         group_jobs: Writes that share one transaction and one fsync.
-        group_bytes: A transaction that has written so much takes no further job.
-        bulk_group_bytes: The same behind a bulk write, where no interactive one comes meanwhile.
-        request_kept_s: How long a request_id is remembered.
-        retired_kept_s: How long the vectors of a text are kept once nobody has it any more.
-        retired_bytes: Most that such vectors take; the oldest give way.
-        trimmed_entries: Outdated entries of each table that a write removes, besides as many as it adds.
-        ops_kept: Writes whose operations are kept, so that a view that lags by fewer is brought up to date by them.
-        delta_docs: Most memories outside the inverted index; more of them make a new index beside the old.
-        delta_share: The same as a share of those that are inside: a search looks through all that are outside, and an
-            index of few is soon made.
-        small_delta_docs: Fewer memories than this never make an index.
+        group_bytes: Bytes after which a transaction takes no further job.
+        bulk_group_bytes: The same limit after a bulk write, until an interactive one arrives.
+        request_kept_s: Retention of a request_id.
+        retired_kept_s: Retention of the vectors of a text that no memory uses any more.
+        retired_bytes: Upper bound on the size of such vectors; the oldest are removed first.
+        trimmed_entries: Outdated entries of each table that a write removes, in addition to as many as it adds.
+        ops_kept: Writes whose operations are kept; a view that lags by fewer is brought up to date from them.
+        delta_docs: Upper bound on memories outside the inverted index; above it a new index is built.
+        delta_share: The same bound as a share of the indexed memories: a search scans all unindexed ones, and a
+            small index is built quickly.
+        small_delta_docs: Fewer unindexed memories than this never trigger an index build.
         dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
-        dead_docs: Fewer removed memories than this never make a rebuild.
-        saved_view_memories: A project of so many is kept as a file as well, since to load it takes a second.
-        saved_view_s: Stopping begins to write no further such file when so much time has gone.
-        small_view_bytes: A project that takes less memory is loaded in milliseconds.
-        small_views_share: Of the budget of memory, for all such projects together.
-        dictionary_bytes: For the numbers of terms that the writer has met lately.
-        lease_s: A service that says nothing for so long is taken for dead, where several have one store, and another
-            one does its work. It renews its lease four times meanwhile.
-        recent_memory_bytes: For memories that were read lately, where each read is a round trip.
-        recent_token_bytes: For token vectors, likewise.
+        dead_docs: Fewer removed memories than this never trigger a rebuild.
+        saved_view_memories: Project size from which its view is also saved to a file, as loading takes a second.
+        saved_view_s: Time after which closing starts to save no further view.
+        small_view_bytes: Views below this size load in milliseconds.
+        small_views_share: Share of the memory budget for all small views together.
+        dictionary_bytes: Cache of term numbers that the writer used recently.
+        lease_s: Time without a renewal after which a service that shares the store is considered dead and another
+            takes over its work. A lease is renewed four times in this time.
+        recent_memory_bytes: Cache of recently read memories, for engines where each read is a round trip.
+        recent_token_bytes: Cache of token vectors, for the same engines.
         disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
         map_reserve_share: Share of the map that the quota leaves free for the same reason.
-        plans: Of the search for near vectors.
+        plans: Limits of the nearest-vector search.
     """
 
     group_jobs: int = 256
@@ -92,7 +92,7 @@ class StoreLimits:
     plans: PlanLimits = PlanLimits()
 
     def most_outside(self, inside: int) -> int:
-        """Most memories outside an inverted index that so many are in."""
+        """Upper bound on unindexed memories next to an inverted index of `inside` memories."""
         return min(self.delta_docs, max(self.small_delta_docs, int(self.delta_share * inside)))
 
 
@@ -103,22 +103,22 @@ MAX_READERS = 1024
 MAX_QUERY_TERMS = 32
 
 MAX_SUBSTRING_BYTES = 32 * MIB
-"""Most bytes of records that one group is searched for substrings in: some tenths of a second."""
+"""Upper bound on record bytes that one group's substring search reads: some tenths of a second."""
 
 FREQUENT_ONE_IN = 32
-"""A term that one in so many memories holds has a bit for every memory: 6 bytes for each that holds it, at most."""
+"""A term in at least one of this many memories gets a bitmap of all: at most 6 bytes per memory that contains it."""
 
 MOST_HOLDERS = 3
-"""Memories that hold all of a name, up to which they are looked up rather than searched for."""
+"""Up to this many memories that contain a whole name are looked up directly instead of searched for."""
 
 MOST_READ_FOR_A_NAME = 128
-"""Memories that hold all terms of a name, up to which their texts are read for the name as it is written."""
+"""Up to this many memories with all terms of a name have their texts checked for the name as written."""
 
 NEIGHBOURS_OF = 10
-"""The best of each path, whose neighbours in their sessions are candidates too."""
+"""Number of best memories per path whose session neighbours become candidates too."""
 
 EVENT_PAGE_BYTES = MIB
-"""Most bytes of memories that are read at once for watches; one write may exceed it."""
+"""Upper bound on memory bytes read at once for watches; a single write may exceed it."""
 
 EXPORT_PAGE_BYTES = MIB // 4
-"""Most bytes of memories and vectors that are read at once for an export; one memory may exceed it."""
+"""Upper bound on bytes of memories and vectors read at once for an export; a single memory may exceed it."""

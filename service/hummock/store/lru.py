@@ -1,4 +1,4 @@
-"""Names within a budget of bytes, in the order of their last use."""
+"""Least-recently-used order of names within a byte budget."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 
 
 class Lru:
-    """Sizes by name, the least recently used first. Not safe for several threads."""
+    """Sizes by name, the least recently used first. Not thread-safe."""
 
     def __init__(self, budget_bytes: int) -> None:
         self.used_bytes = 0
@@ -18,24 +18,24 @@ class Lru:
         return len(self._sizes)
 
     def use(self, name: str) -> None:
-        """Lets a name be the one used last, if it is there."""
+        """Mark a name as the most recently used, if present."""
         if name in self._sizes:
             self._sizes.move_to_end(name)
 
     def put(self, name: str, nbytes: int) -> None:
-        """Notes what a name takes now; one that is there keeps its place."""
+        """Set the size of a name; a present one keeps its place in the order."""
         self.used_bytes += nbytes - self._sizes.get(name, 0)
         self._sizes[name] = nbytes
 
     def drop(self, name: str) -> None:
-        """Forgets a name, if it is there."""
+        """Remove a name, if present."""
         self.used_bytes -= self._sizes.pop(name, 0)
 
     def excess(self, keep: int) -> str | None:
-        """The name to be dropped next; None within the budget, and where only `keep` are left."""
+        """The name to drop next; None within the budget, or if at most `keep` names are left."""
         is_over = self.used_bytes > self._budget_bytes and len(self._sizes) > keep
         return next(iter(self._sizes)) if is_over else None
 
     def used_last(self, count: int) -> list[str]:
-        """At most so many names, the most recently used last."""
+        """At most `count` names, the most recently used last."""
         return list(islice(reversed(self._sizes), count))[::-1]

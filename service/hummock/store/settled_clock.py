@@ -1,4 +1,4 @@
-"""The time by which something may be removed for good: a wall clock that jumps ahead for a while removes nothing."""
+"""Clock for permanent removals, which ignores a wall clock that jumps ahead for a while."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Final
 from hummock.ports.models import Clock
 
 _LEAP_S: Final = 60.0
-"""A wall clock that leaves the monotonic one behind by more between two looks is not believed at once."""
+"""A larger gain of the wall clock over the monotonic one between two reads is not trusted at once."""
 
 _SETTLE_S: Final = 600.0
-"""A leap that was not taken back by then is believed. A clock is wrong for seconds, or right as long as anybody looks:
-who wakes a laptop, or sets the clock of a new machine, waits so long."""
+"""A leap that lasts this long is trusted. Clocks are usually wrong for seconds only, so a machine that was asleep, or a
+new one whose clock was set, waits this long."""
 
 _UNUSED_S: Final = 86_400.0
-"""What was written last may be so old at a start; behind more the clock is looked at as behind a leap."""
+"""If the last write is older than this at a start, the clock is treated as after a leap."""
 
 _log = logging.getLogger(__name__)
 
 
 class SettledClock:
-    """A clock that also tells the time by which something may be removed. Safe to use from several threads."""
+    """A clock that also has a settled time for permanent removals. Thread-safe."""
 
     def __init__(self, clock: Clock, newest: float | None = None) -> None:
-        """The clock, and when something was written last, in Unix seconds; None where that is not known."""
+        """Wrap a clock; `newest` is the time of the last write in Unix seconds, None if unknown."""
         self._clock = clock
         self._lock = Lock()
         wall, monotonic = clock.now(), clock.monotonic()
         self._settled = wall - monotonic
         self._leaps: deque[tuple[float, float]] = deque()
-        """Leaps that are not believed yet: when each was seen, and by how much the wall clock was ahead then."""
+        """Untrusted leaps: monotonic time of each, and the wall clock's offset from the monotonic one then."""
         if newest is not None and wall - newest > _UNUSED_S:
             self._settled = newest - monotonic
             self._note_leap(monotonic, wall - monotonic)
@@ -42,23 +42,23 @@ class SettledClock:
         return self._clock.now()
 
     def monotonic(self) -> float:
-        """Seconds from some start; never goes back."""
+        """Seconds from an arbitrary start; never goes back."""
         return self._clock.monotonic()
 
     def settled(self) -> float:
-        """Unix seconds: `now`, or less by the leaps that are not believed yet."""
+        """Unix seconds: `now` without untrusted leaps."""
         with self._lock:
             monotonic, _ = self._look()
             return self._settled + monotonic
 
     def ahead_s(self) -> float:
-        """Seconds by which `now` is ahead of `settled`; 0 while every leap is believed."""
+        """Seconds by which `now` is ahead of `settled`; 0 if there are no untrusted leaps."""
         with self._lock:
             _, ahead = self._look()
             return ahead - self._settled
 
     def _look(self) -> tuple[float, float]:
-        """Takes in what the clocks say: the monotonic one, and by how much the wall clock is ahead of it."""
+        """Read the clocks and update the leaps; returns the monotonic time and the wall clock's offset from it."""
         monotonic = self._clock.monotonic()
         ahead = self._clock.now() - monotonic
         while self._leaps and self._leaps[-1][1] - ahead > _LEAP_S:

@@ -30,11 +30,10 @@ Found = TypeVar("Found")
 
 
 class Snapshot:
-    """A `ports.Snapshot`. For one thread, and until the `with` block ends in which it is used.
+    """A `ports.Snapshot`, for one thread and valid until its `with` block ends.
 
-    The transaction may see later writes than the view. What the view names never changes, so that they differ in
-    nothing but memories that were removed in between: a read that meets one raises Outdated, and whoever gave the
-    snapshot out repeats the work with a newer one.
+    The transaction may see later writes than the view. Memories are immutable, so the two differ only in memories
+    removed in between: a read that meets one raises Outdated, and the store repeats the work with a newer snapshot.
     """
 
     __slots__ = (
@@ -55,14 +54,14 @@ class Snapshot:
     def __init__(
         self, view: ProjectView, projects: TableProjects, engine: Engine, halves: Halves, *, is_last: bool = False
     ) -> None:
-        """A snapshot.
+        """Create a snapshot.
 
         Args:
-            view: The project without what has expired.
-            projects: Those of the engine.
+            view: The project without expired memories.
+            projects: The engine's projects.
             engine: The open directory, or database.
             halves: Threads for searches.
-            is_last: Whether memories that are missing are left out, since the work will not be repeated.
+            is_last: Whether to leave out missing memories instead of raising Outdated, as no attempt follows.
         """
         self._view = view
         self._projects = projects
@@ -94,7 +93,7 @@ class Snapshot:
         return self.of(lambda view, stored: Search(view, stored, self._halves).gather(queries))
 
     def standing(self, query: GroupQuery, memory_id: str) -> Standing | None:
-        """The place of one memory among all that pass the query's filter; None where there is no such memory."""
+        """Rank of one memory among all that pass the query's filter; None if the memory does not exist."""
 
         def read(view: ProjectView, stored: TableProject) -> Standing | None:
             doc = doc_of(stored.txn, self._engine.tables, stored.number, memory_id)
@@ -110,19 +109,19 @@ class Snapshot:
         return self.of(read)
 
     def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
-        """Those of the terms that the fewest memories hold, at most `most`."""
+        """The rarest of the terms by number of memories, at most `most`."""
         return rarest(self._view, self.stored, terms, most)
 
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
-        """Number of memories that hold each term."""
+        """Number of memories that contain each term."""
         return holders(self._view, self.stored, terms)
 
     def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
-        """Terms that begin with the prefix, and the number of memories that hold each."""
+        """Terms that begin with the prefix, with the number of memories that contain each."""
         return held_behind(self._view, self.stored, prefix, most)
 
     def holds_any(self, terms: Sequence[str]) -> bool:
-        """Whether a memory holds, or once held, one of the terms."""
+        """Whether any memory, present or removed, contains one of the terms."""
         return self._projects.knows_any_term(self._view.number, terms) or self.stored.has_any_term(terms)
 
     def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
@@ -135,7 +134,7 @@ class Snapshot:
         return self.of(lambda view, stored: view.given_names.get(view.columns, stored)) if known is None else known
 
     def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        """The memories of these numbers, in order; None for one that was removed after the snapshot was taken."""
+        """The memories with these document numbers, in order; None for one removed after the snapshot was taken."""
 
         def read(view: ProjectView, stored: TableProject) -> list[Memory | None]:
             stored.prefetch(docs, full=full, keep=True)
@@ -147,11 +146,11 @@ class Snapshot:
         return self.of(read)
 
     def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Ids of the memories that replace each of these, where there are any."""
+        """Ids of the replacing memories, by the id of each memory that has any."""
         return self.of(lambda view, stored: replacements(view, stored, memory_ids))
 
     def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
-        """Neighbours of each of these memories in its session or file."""
+        """Neighbours of each memory in its session or file."""
         return self.of(lambda view, stored: neighbours_of(view, stored, docs, count, full=full, most_bytes=most_bytes))
 
     def damaged(self) -> int:
@@ -159,20 +158,20 @@ class Snapshot:
         return len(self._engine.damage.of(self._view.number)) if self._engine.damage.is_any else 0
 
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
-        """The memories with these ids, with their payloads; None where there is none."""
+        """The memories with these ids, with payloads; None for an unknown id."""
         return self.stored.named(memory_ids, full=True)
 
     def project(self) -> Project | None:
-        """What is recorded of the project."""
+        """The project's record."""
         return record_codec.project_of(self.stored.record(), self._engine.space.id)
 
     def require(self, min_seq: int) -> None:
-        """Raises: SeqNotReached: the project has not accepted so many writes."""
+        """Check that the project has accepted `min_seq` writes. Raises: SeqNotReached."""
         if self.seq < min_seq:
             raise SeqNotReached(min_seq, self.seq)
 
     def of(self, read: Callable[[ProjectView, TableProject], Found]) -> Found:
-        """What is read of the view with its tables."""
+        """Result of `read`, called with the view and its tables. Raises: DamageMet."""
         try:
             return read(self._view, self.stored)
         except MemoryDamaged as error:
@@ -180,7 +179,7 @@ class Snapshot:
 
 
 def replacements(view: ProjectView, stored: StoredProject, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Ids of the memories that replace each of these, where there are any. Raises: Outdated."""
+    """Ids of the replacing memories, by the id of each memory that has any. Raises: Outdated."""
     superseded, ids, wanted = view.superseded(stored), view.columns.ids, set(memory_ids)
     by = {} if superseded is None else superseded.by
     return {ids[old]: tuple(ids[one] for one in new) for old, new in by.items() if ids[old] in wanted}
@@ -195,11 +194,11 @@ class NoProject:
     stale_s: float | None = None
 
     def __init__(self, dim: int) -> None:
-        """`dim` is that of the store's vectors."""
+        """Create a snapshot; `dim` is the dimension of the store's vectors."""
         self._dim = dim
 
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
-        """Nothing."""
+        """An empty group for each query."""
         empty = tuple(Candidates.empty(query.name, self._dim) for query in queries)
         return Gathered(seq=0, content_seq=0, groups=empty)
 
@@ -207,7 +206,7 @@ class NoProject:
         """None."""
 
     def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
-        """The first of the terms."""
+        """The first terms."""
         return tuple(terms[:most])
 
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
@@ -227,7 +226,7 @@ class NoProject:
         return 0
 
     def given_names(self) -> GivenNames:
-        """None."""
+        """No names."""
         return NO_NAMES
 
     def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
@@ -239,7 +238,7 @@ class NoProject:
         return {}
 
     def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
-        """None beside any."""
+        """No neighbours for any."""
         return [Neighbours()] * len(docs)
 
     def damaged(self) -> int:

@@ -1,4 +1,4 @@
-"""Reads of a store over an engine of tables: of views where they are in memory, else of the tables."""
+"""Reads of a store over an engine of tables: from views where they are loaded, otherwise from the tables."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ _ALL = Filter()
 Read = TypeVar("Read")
 
 _ATTEMPTS = 16
-"""Times that a read begins again because a write came between its view and its transaction."""
+"""Attempts of a read that writes between its view and its transaction make outdated."""
 
 _TOLERANT = 2
-"""Attempts after which memories that a write has removed are left out of what is loaded."""
+"""Attempts after which removed memories are left out of the result instead of causing another attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewsLoad:
-    """Indexes in memory: how many, their bytes, how many were given up, and by how many operations one lags at most."""
+    """Loaded views: their number, their bytes, evictions so far, and the largest lag in operations."""
 
     count: int
     nbytes: int
@@ -60,7 +60,7 @@ class ViewsLoad:
 
 
 class StoreReads:
-    """The reads of `ports.Store`, each at one moment."""
+    """The reads of `ports.Store`, each consistent at one moment."""
 
     def __init__(self, engine: Engine, projects: TableProjects, views: ViewCache) -> None:
         self._engine = engine
@@ -72,17 +72,17 @@ class StoreReads:
         self.review = ReviewReads(engine)
 
     def views_load(self) -> ViewsLoad:
-        """The indexes in memory, and how far behind they are."""
+        """Size, evictions and lag of the loaded views."""
         count, nbytes = self._views.usage()
         return ViewsLoad(count=count, nbytes=nbytes, evicted=self._views.evicted(), lag=self._views.lag())
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        """The memories of these numbers, in order; None where one was removed since."""
+        """The memories with these document numbers, in order; None for one that was removed."""
         number = self._views.number_of(project)
         if number is None:
             return [None] * len(docs)
         try:
-            # What was read lately will do, as long as nothing has come behind it.
+            # Cached memories are valid as long as no later write exists.
             with self._projects.looking(number, self._projects.seq(number)) as stored:
                 stored.prefetch(docs, full=full, keep=True)
                 return [self._sound(project, stored, doc, full=full) for doc in docs]
@@ -91,7 +91,7 @@ class StoreReads:
             return [None] * len(docs)
 
     def _sound(self, project: str, stored: TableProject, doc: int, *, full: bool) -> Memory | None:
-        """None also of a memory that is damaged, which the next view of the project leaves out."""
+        """The memory, or None if it is missing or damaged; the project's next view leaves a damaged one out."""
         try:
             return stored.memory(doc, full=full)
         except MemoryDamaged:
@@ -99,10 +99,10 @@ class StoreReads:
             return None
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
-        """The memories with these ids, in order; None where there is none."""
+        """The memories with these ids, in order; None for an unknown id."""
 
         def read(stored: TableProject) -> list[Memory | None]:
-            # Before the memories: they may be of later writes.
+            # Checked before the memories are read, which may be from later writes.
             _require_seq(min_seq, stored.record().seq if min_seq else 0)
             return stored.named(memory_ids, full=full)
 
@@ -115,7 +115,7 @@ class StoreReads:
 
         try:
             found = self._projects.look(project, look)
-        except Outdated:  # one was written again between its number and itself; or has expired
+        except Outdated:  # one expired, or was rewritten between the reads of its number and of its record
             with self._projects.reading_by_name(project) as stored:
                 found = None if stored is None else read(stored)
         if found is None:
@@ -124,7 +124,7 @@ class StoreReads:
         return found
 
     def superseded_by(self, project: str, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """The ids of the memories that replace each of these, where there are any; see `ports.Store`."""
+        """Ids of the replacing memories, by the id of each memory that has any; see `ports.Store`."""
         record = self._projects.look(project, TableProject.record)
         if record is None or not record.has_superseding:
             return {}
@@ -132,7 +132,7 @@ class StoreReads:
         return self.read(project, lambda snapshot: snapshot.superseded_by(memory_ids))
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
-        """The ids of the oldest memories that are the same as what has these keys, in order."""
+        """The id of the oldest memory with each of these text keys, in order; None where there is none."""
 
         def look(stored: TableProject) -> list[str | None]:
             return [find_by_text(stored.txn, self._tables, stored.number, key) for key in keys]
@@ -140,7 +140,7 @@ class StoreReads:
         return self._projects.look(project, look) or [None] * len(keys)
 
     def pending(self, project: str, limit: int) -> list[int]:
-        """Documents that wait for their vectors, by their numbers; see `ports.Store`."""
+        """Numbers of documents without vectors yet, ascending; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
             if stored is None:
                 return []
@@ -151,7 +151,7 @@ class StoreReads:
             return list(islice(docs, limit))
 
     def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
-        """What texts were embedded as, in any project; see `ports.Store`."""
+        """Stored embeddings of texts by digest, from any project; see `ports.Store`."""
         token_dim = self._engine.space.token_dim
         found = [text_vectors.find(self._engine, digest) for digest in digests]
         return [
@@ -175,7 +175,7 @@ class StoreReads:
         newest_first: bool = False,
         contains: str = "",
     ) -> Page:
-        """Memories behind position `after`, a document's number; see `ports.Store`."""
+        """Memories after position `after`, a document number; see `ports.Store`."""
 
         def read(view: ProjectView, stored: TableProject) -> Page:
             docs = view.columns.doc[np.flatnonzero(passing(view, where, stored))]
@@ -192,7 +192,7 @@ class StoreReads:
         return self._of_view(project, read) or none
 
     def _page_of_all(self, project: str, after: int, limit: int, *, full: bool, newest_first: bool) -> Page:
-        """Read from the table: the first look at a large project does not wait for its view."""
+        """A page read from the tables, so that the first page of a large project need not wait for its view."""
         with self._projects.reading_by_name(project) as stored:
             behind = () if stored is None else stored.memories_behind(after, full=full, newest_first=newest_first)
             found = list(islice(behind, limit + 1))
@@ -202,7 +202,7 @@ class StoreReads:
         )
 
     def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
-        """The ids of the first memories that pass, and how many do; see `ports.Store`."""
+        """Ids of the first memories that pass, and the number of all that do; see `ports.Store`."""
 
         def read(view: ProjectView, stored: TableProject) -> tuple[tuple[str, ...], int]:
             found = np.flatnonzero(passing(view, where, stored))
@@ -226,7 +226,7 @@ class StoreReads:
         return self._of_view(project, read) or Stars()
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
-        """What happened to memories behind the write `after`; see `ports.Store`."""
+        """Memory events after the write `after`; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
             if stored is None:
                 return EventPage(events=(), seq=0, is_reset=after > 0)
@@ -254,7 +254,7 @@ class StoreReads:
         """A project's newest generation; see `ports.Store`."""
         view = self._views.loaded_view(project)
         if view is None:
-            # The settings may be later than the rest; an answer is kept under what they say, so that none is outdated.
+            # The settings may be newer than the record; they are part of the cache key, so no answer is outdated.
             found = self._projects.look(project, lambda stored: (stored.settings(), stored.record()))
             if found is None:
                 return Generation(seq=0, content_seq=0)
@@ -265,13 +265,13 @@ class StoreReads:
         return Generation(seq=0, content_seq=0) if view is None else _generation(view.at(self._projects.now()))
 
     def settings(self, project: str) -> ProjectSettings:
-        """What a project sets for itself; see `ports.Store`."""
+        """The project's settings; see `ports.Store`."""
         return self._projects.look(project, TableProject.settings) or NO_SETTINGS
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
-        """What is read of a project's learning at one moment."""
+        """Result of `read`, called with a project's learning log at one moment."""
         with self._engine.answering(project) as txn:
-            # Numbers begin at 1: nothing is anybody's under 0.
+            # Project numbers begin at 1: nothing is stored under 0.
             number = project_number(txn, self._engine, project) or 0
             return read(StoredLearning(txn, self._tables, self._engine.damage, number))
 
@@ -281,7 +281,7 @@ class StoreReads:
         return None if record is None else self._project(record)
 
     def projects(self, after: str, limit: int) -> list[Project]:
-        """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
+        """At most `limit` projects with names after `after`, in the order of their names' UTF-8 bytes."""
         found: list[Project] = []
         start = keys.project_name_key(after)
         with self._engine.answering() as txn:
@@ -295,7 +295,7 @@ class StoreReads:
     def read(
         self, project: str, work: Callable[[ports.Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
     ) -> Read:
-        """What the work makes of a project at one moment; see `ports.Reads`. A directory is never out of reach."""
+        """Result of `work` on a snapshot of the project; see `ports.Reads`. A directory is never unreachable."""
         for attempt in range(_ATTEMPTS):
             view = self._views.view(project)
             if view is None:
@@ -313,9 +313,9 @@ class StoreReads:
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
     def read_at_once(self, project: str, work: Callable[[ports.Snapshot], Read | None]) -> Read | None:
-        """What the work makes of a project that is in memory and small, or None; see `ports.Reads`."""
+        """Result of `work` on a project that is loaded and small, otherwise None; see `ports.Reads`."""
         view = self._views.view_at_hand(project)
-        # Where an index is worth its while, a search keeps a core busy beside others; it is better off on a thread.
+        # A project large enough for sign bits keeps a core busy; its search belongs on a worker thread.
         if view is None or view.row_doc.size >= view.plans.sign_rows:
             return None
         try:
@@ -329,7 +329,7 @@ class StoreReads:
         return Snapshot(timely, self._projects, self._engine, self._halves, is_last=is_last)
 
     def _of_view(self, project: str, read: Callable[[ProjectView, TableProject], Read]) -> Read | None:
-        """What is read of a view and its tables; None when there is no such project."""
+        """Result of `read`, called with a view and its tables; None if the project does not exist."""
         return self.read(project, lambda snapshot: snapshot.of(read) if isinstance(snapshot, Snapshot) else None)
 
     def _project(self, record: record_codec.ProjectRecord) -> Project:

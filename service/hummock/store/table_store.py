@@ -1,4 +1,4 @@
-"""A store over an engine of tables: one that only reads, and, in a process that may write, one with the writer."""
+"""Stores over an engine of tables: one read-only, and one with the writer."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hummock.store.write.writer import Writer
 
 
 class ReadOnlyStore(StoreReads):
-    """The reads of a store that another process of this machine writes; `lmdb.opening.open_reads` makes it."""
+    """Reads of a store that another process of this machine writes; created by `lmdb.opening.open_reads`."""
 
     def close(self) -> None:
-        """Lets go of the directory. Reads must have ended."""
+        """Release the directory. Reads must have ended."""
         self._halves.close()
         self._views.close()
         self._engine.close()
 
 
 class WritableStore(StoreReads):
-    """The implementation of `ports.Store`; the opening of each engine makes it."""
+    """The implementation of `ports.Store`; created by the `opening` module of each engine."""
 
     def __init__(
         self,
@@ -52,33 +52,33 @@ class WritableStore(StoreReads):
         self._room = room
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
-        """Queues a write; see `ports.Store`."""
+        """Queue a write; see `ports.Store`."""
         return self._writer.submit(project, request)
 
     def remove_project(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
-        """Queues the removal of a project; see `ports.Store`."""
+        """Queue the removal of a project; see `ports.Store`."""
         return self._writer.remove(project, request)
 
     def earlier(
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
     ) -> Written[Reply] | None:
-        """What a request was answered before; see `ports.Store`."""
+        """The stored reply to an earlier request with this id; see `ports.Store`."""
         return self._requests.earlier(project, request_id, fingerprint, reply_type)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
-        """Tells of every write from now on; see `ports.Store`."""
+        """Call `follower` after every write from now on; see `ports.Store`."""
         self._writer.follow(follower)
 
     def expired(self, limit: int) -> list[tuple[str, str]]:
-        """Memories that have expired and are to be removed; see `ports.Store`."""
+        """Expired memories that can be removed; see `ports.Store`."""
         return expired(self._engine, self._clock.settled(), limit)
 
     def settled_now(self) -> float:
-        """Unix seconds by which something may be removed for good; see `ports.Store`."""
+        """Time in Unix seconds by which permanent removals are decided; see `ports.Store`."""
         return self._clock.settled()
 
     def status(self) -> StoreStatus:
-        """How full the store is."""
+        """Usage and health of the store."""
         with self._engine.answering() as txn:
             used_bytes = self._engine.used_bytes(txn)
             # Each project has a name and a record.
@@ -99,11 +99,11 @@ class WritableStore(StoreReads):
         )
 
     def trouble(self) -> str:
-        """Why the service cannot be relied on; see `ports.Store`."""
+        """The fault that makes the store unreliable, or an empty string; see `ports.Store`."""
         return self._writer.stopped or self._health.trouble
 
     def close(self) -> None:
-        """Finishes the queued writes and releases the directory. Reads must have ended."""
+        """Finish the queued writes and release the directory. Reads must have ended."""
         self._writer.close()
         self.claims.close()
         self._halves.close()

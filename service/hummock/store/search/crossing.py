@@ -1,4 +1,4 @@
-"""What a query in the words of another language finds: a path beside those of the query itself."""
+"""Search with a query's translation: a path in addition to those of the query itself."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import best_cosines
 
 POOL_PARTS = 2
-"""Divides the pool: each path of the bridge looks for so small a part. Twice as many found no answer more."""
+"""Divisor of the pool for each path of a translation. Twice as many candidates found no further answer."""
 
 _NO_MINIMUM = -np.inf
 _NOTHING: Ordinals = np.empty(0, np.int64)
 
 
 class Crossing:
-    """One group's search for a query's bridge."""
+    """One group's search with a query's translation."""
 
     def __init__(self, view: ProjectView, stored: StoredProject, bridge: Bridge) -> None:
-        """`stored` is the project of the view, in a transaction that began after the view was made."""
+        """Create a search; `stored` is the view's project in a transaction later than the view."""
         self._view = view
         self._stored = stored
         self._bridge = bridge
         self._asked = asked_of(view, stored, bridge.terms, bridge.weights) if bridge.terms else None
 
     def best(self, allowed: Flags, pool: int) -> tuple[Ordinals, Ordinals]:
-        """The best of the other language by words and by vector, at most half a `pool` of each, best first."""
+        """The best memories in the other language by keyword and by vector, at most half a `pool` each, best first."""
         most = -(-pool // POOL_PARTS)
         by_keyword = _NOTHING if self._asked is None else self._asked.best(allowed, most)
         vector = self._bridge.vector
         by_vector = _NOTHING if vector is None else nearest(self._view, allowed, vector, _NO_MINIMUM, most)
-        # One question for both: what it costs hardly depends on how many it is about.
+        # One call for both: its cost hardly depends on the number of memories.
         are_foreign = self._are_foreign(np.concatenate([by_keyword, by_vector]))
         return by_keyword[are_foreign[: len(by_keyword)]], by_vector[are_foreign[len(by_keyword) :]]
 
     def said(self, at: Ordinals) -> Bridged:
-        """What the bridge says of these candidates, which ascend."""
+        """Scores of these ascending candidates for the translation."""
         cosine = np.full(len(at), np.nan, np.float32)
         if self._bridge.vector is not None:
             cosine = best_cosines(self._view.chunks, at, self._bridge.vector)
@@ -59,7 +59,7 @@ class Crossing:
         return Bridged(is_foreign=self._are_foreign(at), cosine=cosine, keyword=keyword, matched=matched)
 
     def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:
-        """Which are in the other language; of those whose signs no row notes, token vectors are looked at."""
+        """Flags of memories in the other language; token vectors are read where a row has no sign."""
         columns = self._view.columns
         signs = columns.signs(at)
         is_open = signs == TokenSign.NOT_NOTED
@@ -69,23 +69,23 @@ class Crossing:
         return is_foreign
 
     def _read_signs(self, ordinals: Ordinals) -> list[TokenSign]:
-        """The mark of the model in the last component of each memory's token vectors, an int8."""
+        """Sign of the last component, an int8, of each memory's token vectors, which marks the model."""
         first_chunks = zip(self._view.columns.doc[ordinals].tolist(), itertools.repeat(0))
         return [TokenSign.of_bytes(tokens) for tokens in self._stored.tokens(first_chunks)]
 
 
 def foreign_count(view: ProjectView, kinds: Collection[MemoryKind], mark: int) -> int:
-    """How many memories of these kinds are, or may be, in the language that bridges of this mark are for."""
+    """Number of memories of these kinds that are, or may be, in the language of translations with this mark."""
     asked = sorted(kinds)
     return int(view.columns.by_sign[asked].sum(where=_foreign(mark)[asked]))
 
 
 @lru_cache(3)
 def _foreign(mark: int) -> NDArray[np.bool_]:
-    """Whether a memory is in the other language, by its kind and its `TokenSign`.
+    """(kinds, signs) bool, whether a memory of this kind and `TokenSign` may be in the other language.
 
-    By whose token vectors its first chunk has; code where nothing tells. What waits for its vectors is known by words
-    alone, and a caller's vector says nothing of the text. What no row notes may be.
+    The token vectors of its first chunk tell the model and so the language; without any, only code counts. Memories
+    that wait for vectors, or whose sign is not stored, may be in either.
     """
     is_code: NDArray[np.bool_] = np.arange(len(MemoryKind) + 1)[:, None] == MemoryKind.CODE_FRAGMENT
     sign = np.arange(len(TokenSign))
@@ -94,14 +94,14 @@ def _foreign(mark: int) -> NDArray[np.bool_]:
     is_foreign: NDArray[np.bool_] = may_be | (is_code & (sign == TokenSign.NO_TOKENS))
     if not mark:
         is_foreign = is_code & np.ones_like(is_foreign)
-    # The language of code is English, however much Chinese its tables and comments hold.
+    # Code counts as English, however much Chinese its tables and comments contain.
     return is_foreign & ~is_code if mark > 0 else is_foreign
 
 
 def asked_of(
     view: ProjectView, stored: StoredProject, terms: tuple[str, ...], weights: NDArray[np.float32] | None = None
 ) -> AskedTerms:
-    """The first of these terms, as the view's index knows them."""
+    """Look-up of the first MAX_QUERY_TERMS terms in the view's index."""
     words = view.kept_terms.numbers(terms[:MAX_QUERY_TERMS], stored.term_numbers)
     columns = view.columns
     mean_length = columns.live_length / columns.live if columns.live else 0.0

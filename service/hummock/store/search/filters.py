@@ -1,4 +1,4 @@
-"""Which memories of a view pass: by a filter, by the turns of a session, by what stands in their texts."""
+"""Selection of a view's memories: by a filter, by a window of session turns, by substrings of their texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Flags = NDArray[np.uint8]
 
 
 def passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
-    """(memories,) uint8, 1 for every memory that is there and passes; not to be written to."""
+    """(memories,) uint8, 1 for every present memory that passes; read-only."""
     known = view.kept_flags.of(where)
     return view.kept_flags.keep(where, _passing(view, where, stored)) if known is None else known
 
@@ -70,7 +70,7 @@ def _told_within(view: ProjectView, where: Filter) -> Flags:
 
 
 def failed_conditions(view: ProjectView, where: Filter, stored: StoredProject, ordinal: int) -> tuple[str, ...]:
-    """Names of the fields whose condition a memory does not meet."""
+    """Names of the filter's fields whose conditions a memory does not meet."""
     none = Filter()
     alone = {name: replace(none, **{name: getattr(where, name)}) for name in Filter.__struct_fields__}
     return tuple(
@@ -85,13 +85,13 @@ def superseded_by(view: ProjectView, stored: StoredProject, ordinal: int) -> tup
 
 
 def holding(view: ProjectView, terms: Sequence[str], stored: StoredProject) -> Flags:
-    """(memories,) uint8, 1 for every memory that holds any of the terms, removed or not."""
+    """(memories,) uint8, 1 for every memory that contains any of the terms, removed or not."""
     numbers = view.kept_terms.numbers(terms, stored.term_numbers)
     return marked(view, numbers[numbers != NO_TERM].tolist())
 
 
 def marked(view: ProjectView, numbers: Iterable[int]) -> Flags:
-    """(memories,) uint8, 1 for every memory that holds a term of these numbers, removed or not."""
+    """(memories,) uint8, 1 for every memory that contains a term of these numbers, removed or not."""
     out = np.zeros(len(view.columns), np.uint8)
     for number in numbers:
         view.postings.mark(number, out)
@@ -99,7 +99,7 @@ def marked(view: ProjectView, numbers: Iterable[int]) -> Flags:
 
 
 def _any_of(column: NDArray[np.uint8], values: Iterable[int]) -> NDArray[np.bool_]:
-    # A few comparisons are a tenth of one gather.
+    # A few comparisons take a tenth of the time of one gather.
     out = np.zeros(len(column), np.bool_)
     for value in values:
         out |= column == value
@@ -129,7 +129,7 @@ class LastTurns:
     turns_ago: NDArray[np.int64]
 
     def left_out(self, allowed: Flags) -> tuple[Flags, int]:
-        """The flags without those of these memories, and how many of them were set."""
+        """The flags without these memories, and the number of them that were set."""
         passing = int(np.count_nonzero(allowed[self.ordinals]))
         if passing:
             allowed = allowed.copy()
@@ -137,7 +137,7 @@ class LastTurns:
         return allowed, passing
 
     def turn_of(self, ordinal: int) -> int:
-        """How many turns ago it was said; 0 of a memory that is none of these."""
+        """Number of turns since the memory's own, counting it; 0 for a memory not among these."""
         return int(self.turns_ago[self.ordinals == ordinal].sum())
 
 
@@ -145,7 +145,10 @@ _NONE = LastTurns(ordinals=np.empty(0, np.int64), turns_ago=np.empty(0, np.int64
 
 
 def last_turns(view: ProjectView, window: SessionWindow | None, stored: StoredProject) -> LastTurns:
-    """What was said in a window. A turn begins with each memory of origin USER_INPUT; other origins are in none."""
+    """The memories in a window of a session's last turns.
+
+    A turn begins with each memory of origin USER_INPUT; only USER_INPUT and AI_OUTPUT belong to turns.
+    """
     if window is None:
         return _NONE
     columns = view.columns
@@ -160,9 +163,9 @@ def last_turns(view: ProjectView, window: SessionWindow | None, stored: StoredPr
 
 
 class SubstringScan:
-    """Reads texts until enough of them are found, or too much was read.
+    """Searches texts for substrings until enough are found or the byte limit is reached.
 
-    Letters of A to Z are the same in either case; else the strings must stand in the text as they are.
+    Case is ignored for A to Z only.
     """
 
     def __init__(
@@ -172,7 +175,7 @@ class SubstringScan:
         decoded: Callable[[Records], Memory],
         byte_limit: int,
     ) -> None:
-        """Looks for at most 32 strings. What `read` gives of a document that was removed since is empty."""
+        """Create a scan for at most 32 strings. `read` returns empty records for a removed document."""
         self._wanted = [_folded(text.encode()) for text in substrings]
         self._read = read
         self._decoded = decoded
@@ -181,11 +184,11 @@ class SubstringScan:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there were texts that could not be read within the limit."""
+        """Whether the byte limit left texts unread."""
         return self._left < 0
 
     def first(self, docs: Sequence[int], limit: int) -> list[int]:
-        """The first of these documents that hold any of the strings, in order."""
+        """The first documents that contain any of the strings, in order, at most `limit`."""
         found: list[int] = []
         for doc in docs:
             if len(found) >= limit or self.is_cut:
@@ -195,7 +198,7 @@ class SubstringScan:
         return found
 
     def held(self, doc: int) -> int:
-        """Bit i is set when the document holds string i; 0 for what is beyond the limit."""
+        """Bit mask of the strings that the document contains; 0 beyond the byte limit."""
         if doc not in self._known and not self.is_cut:
             self._known[doc] = self._look(doc)
         return self._known.get(doc, 0)
@@ -203,7 +206,7 @@ class SubstringScan:
     def _look(self, doc: int) -> int:
         records = self._read(doc)
         self._left -= sum(map(len, records))
-        # The records hold more than is searched; but what they do not hold need not be decoded.
+        # The records contain more than is searched, but without a match in them decoding is unnecessary.
         if self.is_cut or not self._bits(_folded(record) for record in records):
             return 0
         return self._bits(_folded(text.encode()) for text in _searched(self._decoded(records)))
@@ -218,12 +221,12 @@ class SubstringScan:
 
 
 def scan_for(substrings: Sequence[str], stored: StoredProject) -> SubstringScan:
-    """A scan of a project's texts, as far as a group may read them."""
+    """A scan of a project's texts with the byte limit of one group."""
     return SubstringScan(substrings, partial(stored.records, full=True), stored.decoded, MAX_SUBSTRING_BYTES)
 
 
 def holds_name(stored: StoredProject, doc: int, name: str) -> bool:
-    """Whether a document's text holds a name as it is written, and not as a part of a longer one."""
+    """Whether a document's text contains a name exactly, and not as part of a longer one."""
     records = stored.records(doc, full=True)
     if not any(name.encode() in record for record in records):
         return False
@@ -232,12 +235,12 @@ def holds_name(stored: StoredProject, doc: int, name: str) -> bool:
 
 
 def _folded(text: bytes) -> bytes:
-    """UTF-8 with A to Z in small letters; no other character has bytes of theirs."""
+    """UTF-8 with A to Z in lower case; no other character contains these bytes."""
     return text.lower()
 
 
 def _searched(memory: Memory) -> Iterator[str]:
-    """What a memory is found by: not its raw text, its files, its id or its session."""
+    """Texts of a memory that are searched: not its raw text, files, id or session."""
     yield from (memory.index.title, *memory.index.tags)
     if memory.payload is None:
         return
@@ -256,14 +259,14 @@ def _searched(memory: Memory) -> Iterator[str]:
 def page_of(
     docs: NDArray[np.int64], after: int, limit: int, *, newest_first: bool, scan: SubstringScan | None
 ) -> tuple[list[int], int | None]:
-    """The documents of a page, and behind which document the next one begins; None when there is no next one.
+    """The documents of a page, and the position after which the next page begins; None if there is none.
 
     Args:
-        docs: Those that pass the filter, ascending.
-        after: Where the page before ended; 0 for the first.
+        docs: Documents that pass the filter, ascending.
+        after: End of the previous page; 0 for the first.
         limit: At least 1.
-        newest_first: Whether the page goes down.
-        scan: Tells which texts hold what is looked for; when it has read enough, the page ends early.
+        newest_first: Whether the page is in descending order.
+        scan: Selects texts by substring; the page ends early at its byte limit.
     """
     if newest_first:
         ordered = docs[: np.searchsorted(docs, after) if after else None][::-1]

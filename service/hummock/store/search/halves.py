@@ -1,4 +1,4 @@
-"""Two halves of one search at once, where a core is free for the second."""
+"""Parallel run of the two halves of a search, if a core is free for the second."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Other = TypeVar("Other")
 
 
 class Halves:
-    """Counts the cores that large searches have, and lends what is left. Safe to call from several threads.
+    """Counts the cores used by large searches, and runs a half on a free one. Thread-safe.
 
-    Halves are compiled loops that hold no lock. Small searches take less time than it takes to hand a half over.
+    Halves are compiled loops that release the GIL. A small search takes less time than handing a half over.
     """
 
     def __init__(self, cores: int | None = None) -> None:
-        """`cores` of the machine; default those that this process may use."""
+        """`cores` is the number to use; the default is all that this process may use."""
         self._free = cores or _cores()
         self._lock = Lock()
-        # Threads are started when they are first needed.
+        # Its threads start on first use.
         self._threads = ThreadPoolExecutor(max(1, self._free - 1), thread_name_prefix="hummock-search")
 
     def both(self, one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other]:
-        """What both give: at once if a core is free for `one`, else one after the other."""
+        """Results of both calls, run in parallel if a core is free for `one`, otherwise one after the other."""
         taken = self._take()
         try:
             if taken < 2:
@@ -38,11 +38,11 @@ class Halves:
             self._give(taken)
 
     def close(self) -> None:
-        """Ends the threads. Searches must have ended."""
+        """End the threads. Searches must have ended."""
         self._threads.shutdown()
 
     def _take(self) -> int:
-        """A core for the caller, free or not, and another one if it is free."""
+        """Number of cores taken: one for the caller, free or not, and a second if it is free."""
         with self._lock:
             taken = 2 if self._free >= 2 else 1
             self._free -= taken

@@ -1,4 +1,4 @@
-"""The memories whose vectors are nearest to one: by a scan, or by sign bits first."""
+"""Nearest-vector search: by a scan, or by sign bits first."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Vector = NDArray[np.float32]
 
 
 class Plan(Enum):
-    """How the nearest are found."""
+    """Methods of nearest-vector search."""
 
     SCAN = auto()
     SIGNS = auto()
 
 
 def plan_for(view: ProjectView, allowed_count: int) -> Plan:
-    """The plan for a filter that so many memories pass."""
+    """The plan for a filter passed by `allowed_count` memories."""
     limits = view.plans
     is_large = _passing_rows(view, allowed_count) > limits.exact_rows
     return Plan.SIGNS if view.signs is not None and is_large else Plan.SCAN
@@ -33,15 +33,15 @@ def plan_for(view: ProjectView, allowed_count: int) -> Plan:
 def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
     """The k memories with the best chunks, best first, ties by the smaller ordinal.
 
-    SCAN is exact. SIGNS may take a farther one for one in a hundred, so that a minimum may cut it off;
-    without a minimum there are min(k, matches) of them by every plan.
+    SCAN is exact. SIGNS may replace one result in a hundred by a farther one, which a minimum may then drop; without
+    a minimum both plans return min(k, matches) memories.
 
     Args:
-        view: Where to look.
+        view: The view to search.
         allowed: (memories,) nonzero for those that may be found.
         query: (dim,) finite unit vector.
-        minimum: Least cosine; minus infinity keeps all.
-        k: 0 or less gives nothing.
+        minimum: Smallest cosine; minus infinity keeps all.
+        k: 0 or less gives an empty result.
     """
     allowed_count = int(np.count_nonzero(allowed))
     found = None
@@ -67,17 +67,17 @@ def _by_signs(
 
 
 def _passing_rows(view: ProjectView, allowed_count: int) -> int:
-    """About how many rows these memories have."""
+    """Estimated number of rows of these memories."""
     return view.row_doc.size * allowed_count // max(len(view.columns), 1)
 
 
 def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:
-    """The k best memories by these rows, which ascend, and how many memories the rows are of."""
+    """The k best memories by these ascending rows, and the number of memories that the rows belong to."""
     if not len(picks):
         return np.empty(0, np.int64), 0
     owners = view.row_doc.values[picks]
     first = np.flatnonzero(np.diff(owners, prepend=-1))
-    # A row that is not finite counts for nothing, as in a scan.
+    # Rows that are not finite are ignored, as in a scan.
     best = np.fmax.reduceat(score_rows(view.vectors.values, query, picks), first)
     chosen = top_k(best, (best >= minimum).view(np.uint8), k)
     return owners[first[chosen]].astype(np.int64), len(first)

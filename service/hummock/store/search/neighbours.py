@@ -1,4 +1,4 @@
-"""What stands before and behind a memory: in its session, or in its file."""
+"""Memories before and after a memory: in its session, or in its file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from hummock.store.views.view import ProjectView
 def neighbours_of(
     view: ProjectView, stored: StoredProject, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
 ) -> list[Neighbours]:
-    """What stands before and behind each of these documents, within the room that they leave.
+    """Neighbours of each document, within the part of `most_bytes` that the documents themselves leave.
 
-    `stored` is the same project, in a transaction that began after the view was made. Raises: Outdated.
+    `stored` is the same project in a transaction later than the view. Raises: Outdated.
     """
     room_bytes = most_bytes - sum(_bytes_of(stored.records(doc, full=full)) for doc in docs)
     surroundings, reading = _Surroundings(view, stored), _Reading(view, stored, room_bytes, full=full)
@@ -31,13 +31,13 @@ def neighbours_of(
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Documents before one and behind it, in their order."""
+    """Documents before and after one, in their order."""
 
     before: Sequence[int] = ()
     after: Sequence[int] = ()
 
     def nearest_first(self) -> Iterable[int]:
-        """All of them, outwards."""
+        """All documents, the nearest first."""
         outwards = chain.from_iterable(zip_longest(reversed(self.before), self.after))
         return (doc for doc in outwards if doc is not None)
 
@@ -46,7 +46,7 @@ class _Window:
 
 
 class _Surroundings:
-    """Finds what stands beside documents of one view; a file is looked through once."""
+    """Finds the neighbours of documents in one view; each file is read once."""
 
     def __init__(self, view: ProjectView, stored: StoredProject) -> None:
         self._view = view
@@ -54,10 +54,10 @@ class _Surroundings:
         self._files: dict[str, list[tuple[int, int]]] = {}
 
     def of(self, doc: int, count: int) -> _Window:
-        """At most so many documents on either side; none where the view does not know it.
+        """At most `count` documents on either side; none if the view lacks the document.
 
-        Fragments of code have the others of their file, by line; all else the turns of its session, up to one that was
-        removed.
+        A code fragment's neighbours are the other fragments of its file, by line; those of other memories are the
+        turns of the session, up to a removed one.
         """
         columns = self._view.columns
         found = columns.ordinals(np.array([doc], np.int64))
@@ -69,7 +69,7 @@ class _Surroundings:
         return _Window(before[::-1], after)
 
     def _in_session(self, ordinal: int, step: int, count: int) -> list[int]:
-        """Documents from an ordinal on, nearest first; step 0 goes back, 1 goes on."""
+        """Documents next to an ordinal, nearest first; step 0 goes back, 1 forward."""
         columns = self._view.columns
         docs: list[int] = []
         at = np.array([ordinal], np.int64)
@@ -95,7 +95,7 @@ class _Surroundings:
     def _pieces(self, path: str) -> list[tuple[int, int]]:
         """First line and document of each fragment of a file, in order."""
         columns = self._view.columns
-        # The facet is also that of longer paths which end in this one.
+        # Longer paths that end in this one have the facet too.
         holders = holding(self._view, [facets.path(path)], self._stored) & columns.alive
         docs = columns.doc[np.flatnonzero(holders)].tolist()
         pieces = [(_fragment(self._stored.payload(doc)), doc) for doc in docs]
@@ -103,10 +103,10 @@ class _Surroundings:
 
 
 class _Reading:
-    """Reads each document once, however many it stands beside, and none any more once one has not found room."""
+    """Reads each neighbour once, and stops after the first that exceeds the byte limit."""
 
     def __init__(self, view: ProjectView, stored: StoredProject, room_bytes: int, *, full: bool) -> None:
-        """`room_bytes` is for records; `full` reads them with their payloads."""
+        """`room_bytes` limits the records' bytes; `full` reads them with their payloads."""
         self._columns = view.columns
         self._stored = stored
         self._room_bytes = room_bytes
@@ -114,7 +114,7 @@ class _Reading:
         self._read: dict[int, tuple[Memory, int]] = {}
 
     def memories(self, window: _Window) -> Neighbours:
-        """The window's memories, the nearest first; one that stands in several windows takes its room in each."""
+        """The window's memories, read nearest first; a memory in several windows counts in each."""
         taken: dict[int, Memory] = {}
         for doc in window.nearest_first():
             memory = self._take(doc)
@@ -127,13 +127,13 @@ class _Reading:
         )
 
     def _text_hashes(self, taken: Mapping[int, Memory]) -> dict[str, int]:
-        # All of them are in the view that they were found by.
+        # All of them are in the view, which found them.
         at = np.searchsorted(self._columns.doc, list(taken))
         hashes = self._columns.text_hash[at].tolist()
         return {memory.id: text for memory, text in zip(taken.values(), hashes, strict=True)}
 
     def _take(self, doc: int) -> Memory | None:
-        """None where it finds no room. Records are decoded only when they do. Raises: Outdated."""
+        """The memory, or None if it exceeds the limit; only then is it left undecoded. Raises: Outdated."""
         if self._room_bytes <= 0:
             return None
         known = self._read.get(doc)

@@ -1,4 +1,4 @@
-"""Candidates of a query: every group's paths over one view, at one moment."""
+"""Search for a query's candidates: all paths of each group over one view, at one moment."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ from hummock_kernels.cosine import best_chunks, scan
 
 
 def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
-    """Those of the terms that the fewest memories hold, at most so many, in the order given; held ones first."""
+    """The rarest of the terms by number of memories, at most `most`, in the order given; unknown terms last."""
     holders = view.postings.df.at(view.kept_terms.numbers(terms, stored.term_numbers)).astype(np.int64)
     kept = np.argsort(np.where(holders > 0, holders, np.iinfo(np.int64).max), kind="stable")[:most]
     return tuple(terms[place] for place in sorted(kept.tolist()))
 
 
 def holders(view: ProjectView, stored: StoredProject, terms: Sequence[str]) -> tuple[int, ...]:
-    """How many memories hold each of these terms."""
+    """Number of memories that contain each of these terms."""
     return tuple(view.postings.df.at(view.kept_terms.numbers(terms, stored.term_numbers)).tolist())
 
 
 def held_behind(view: ProjectView, stored: StoredProject, prefix: str, most: int) -> dict[str, int]:
-    """The first terms that begin so and are held, at most so many are looked at; and how many memories hold each."""
+    """Terms with this prefix and the number of memories that contain each; checks the first `most`, skips unused."""
     numbers = stored.numbers_behind(prefix, most)
     counts = view.postings.df.at(np.array(list(numbers.values()), np.uint32)).tolist()
     return {prefix + rest: count for rest, count in zip(numbers, counts, strict=True) if count > 0}
@@ -66,19 +66,19 @@ def held_behind(view: ProjectView, stored: StoredProject, prefix: str, most: int
 
 _NO_MINIMUM = -np.inf
 _AGES_A_SCORE = 10
-"""By a tenth at most do keyword scores of substrings fall from the newest to the oldest."""
+"""Keyword scores of substring matches fall by at most a tenth from the newest to the oldest."""
 _HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
 _NOTHING: Ordinals = np.empty(0, np.int64)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 _OTHERS = CAPPED
-"""Candidates of others that a path brings at least, where one writer's fill its pool: as many as a cap gives room."""
+"""Minimum candidates from other writers when one writer fills a path's pool: as many as the cap leaves room for."""
 
 
 class Search:
-    """The groups of one call on one view; later groups know what earlier ones found."""
+    """Search of all groups of one call on one view; later groups use the domains that earlier ones found."""
 
     def __init__(self, view: ProjectView, stored: StoredProject, halves: Halves) -> None:
-        """`stored` is the same project, in a transaction that began after the view was made."""
+        """Create a search; `stored` is the same project in a transaction later than the view."""
         self._view = view
         self._stored = stored
         self._halves = halves
@@ -87,7 +87,7 @@ class Search:
         self._names_held: dict[tuple[int, str], bool] = {}
 
     def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
-        """What each query finds; with the token vectors of the best chunks in the groups that ask for them."""
+        """Candidates of each query, with token vectors of their best chunks if the query asks for them."""
         groups = [self._group(query) for query in queries]
         with_tokens = tuple(
             replace(group, tokens=self._tokens(group)) if query.with_tokens else group
@@ -96,7 +96,7 @@ class Search:
         return Gathered(seq=self._view.seq, content_seq=self._view.content_seq, groups=with_tokens)
 
     def standing(self, query: GroupQuery, ordinal: int) -> Standing:
-        """Where one memory stands among all that pass the query's filter."""
+        """Rank of one memory among all that pass the query's filter."""
         allowed = self._current(query, passing(self._view, query.filter, self._stored))
         window = last_turns(self._view, query.window, self._stored)
         allowed, _ = window.left_out(allowed)
@@ -146,7 +146,7 @@ class Search:
             raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
         allowed = self._current(query, passing(self._view, query.filter, self._stored))
         allowed, in_window = last_turns(self._view, query.window, self._stored).left_out(allowed)
-        # Before the look-up below: the domains of this very group do not count.
+        # Before `_by_domain`: domains found by the same group do not count.
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
         texts = scan_for(query.substrings, self._stored) if query.substrings else None
@@ -185,19 +185,19 @@ class Search:
         return _with_substrings(candidates, texts) if texts else candidates
 
     def _current(self, query: GroupQuery, allowed: Flags) -> Flags:
-        """Without those that others replace, unless they are asked for as well."""
+        """The flags without replaced memories, unless the query includes them."""
         if query.include_superseded:
             return allowed
         superseded = self._view.superseded(self._stored)
         return allowed if superseded is None else allowed & superseded.current
 
     def _pending(self, allowed: Flags) -> int:
-        """How many of these have no vectors yet."""
+        """Number of allowed memories without vectors yet."""
         columns = self._view.columns
         return int(np.count_nonzero((columns.chunk_count == 0) & (allowed != 0))) if columns.pending else 0
 
     def _by_both(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> tuple[Ordinals, Ordinals]:
-        """The best by words and by vector; of a large project at once, where a core is free."""
+        """The best by keyword and by vector; in a large project in parallel if a core is free."""
         by_keyword, by_vector = partial(_by_keyword, query, allowed, asked), partial(self._by_vector, query, allowed)
         if asked is None or query.vector is None or len(self._view.columns) < self._view.plans.halved_memories:
             return by_keyword(), by_vector()
@@ -206,7 +206,7 @@ class Search:
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:
             return _NOTHING
-        # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
+        # float16 rows are not exactly of length 1, so a cosine may be slightly below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
 
@@ -218,7 +218,7 @@ class Search:
         by_keyword: Ordinals,
         by_vector: Ordinals,
     ) -> tuple[Ordinals, Ordinals]:
-        """What others have, by words and by vector, where one writer for whom nobody vouches fills a path's pool."""
+        """Candidates of others, by keyword and by vector, if one unverified writer fills a path's pool."""
         if not query.with_others or not self._view.columns.has_writers:
             return _NOTHING, _NOTHING
         theirs_by_keyword = self._beside(by_keyword, query.pool, allowed)
@@ -230,11 +230,11 @@ class Search:
         )
 
     def _beside(self, found: Ordinals, pool: int, allowed: Flags) -> Flags | None:
-        """What is allowed and not of the writer who fills a pool; None where others have room in it."""
+        """Allowed memories except those of the writer who fills a pool; None if others have room in it."""
         if len(found) < max(pool, 1):
             return None
         writers = self._view.columns.writer
-        # Who has more than half of them stands in the middle.
+        # A writer with more than half of the entries is at the median.
         middle = np.sort(writers[found])[len(found) // 2]
         if not middle or np.count_nonzero(writers[found] != middle) >= min(_OTHERS, pool // 2):
             return None
@@ -242,7 +242,10 @@ class Search:
         return others
 
     def _by_time(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
-        """What is told of the query's times; of more than a pool the nearest, else the best by words and the newest."""
+        """Memories of events within the query's times.
+
+        If they exceed the pool: the nearest by vector, or without one the best by keyword and then the newest.
+        """
         columns = self._view.columns
         intervals = [self._view.told_times.between(columns, start, end) for start, end in query.times]
         of_any = np.unique(np.concatenate(intervals))
@@ -259,7 +262,7 @@ class Search:
         return chosen
 
     def _newest_holding(self, scan: SubstringScan, query: GroupQuery, allowed: Flags) -> Ordinals:
-        """The newest that hold a substring, by the time at which they were made (S0-11)."""
+        """The newest memories with one of the substrings, by creation time (S0-11)."""
         places = np.flatnonzero(allowed)
         newest = places[np.lexsort((places, self._view.columns.create_time[places]))][::-1]
         docs = self._view.columns.doc
@@ -267,12 +270,12 @@ class Search:
         return newest[np.isin(docs[newest], list(held))] if held else _NOTHING
 
     def _holders(self, query: GroupQuery, allowed: Flags) -> Ordinals:
-        """Those that hold all of a name, where they are few: BM25 may prefer others that hold parts of it."""
+        """Memories that contain the whole name, if they are few: BM25 may prefer others with parts of it."""
         if not query.name_terms:
             return _NOTHING
         found = np.flatnonzero(self._with_all(query.name_terms) & allowed)
         if len(found) > MOST_HOLDERS:
-            # Other forms of a word have its terms, and a name with underscores around it those of the one without.
+            # Inflected forms share the terms of a word, and so do names with and without surrounding underscores.
             written = [facets.name(name) for name in exact_names(query.exact_name)]
             found = found[self._with_all(written)[found] != 0]
         if MOST_HOLDERS < len(found) <= MOST_READ_FOR_A_NAME:
@@ -280,14 +283,14 @@ class Search:
         return found if len(found) <= MOST_HOLDERS else _NOTHING
 
     def _with_all(self, terms: Sequence[str]) -> Flags:
-        """Those that have all of these terms or facets."""
+        """Memories with all of these terms or facets."""
         holders = np.ones(len(self._view.columns), np.uint8)
         for number in self._view.kept_terms.numbers(terms, self._stored.term_numbers).tolist():
             holders &= 0 if number == NO_TERM else marked(self._view, [number])
         return holders
 
     def _holding_it_as_written(self, holders: Ordinals, name: str) -> Ordinals:
-        """Those whose texts hold the name letter by letter; once they are too many, the rest is not read."""
+        """Memories whose texts contain the name exactly; stops reading once they are too many."""
         docs = self._view.columns.doc[holders].tolist()
         found: list[int] = []
         for place, doc in zip(holders.tolist(), docs, strict=True):
@@ -298,13 +301,13 @@ class Search:
         return np.array(found, np.int64)
 
     def _holds(self, doc: int, name: str) -> bool:
-        """Groups ask about the same records."""
+        """Whether a document contains the name; cached, as groups check the same records."""
         if (doc, name) not in self._names_held:
             self._names_held[doc, name] = holds_name(self._stored, doc, name)
         return self._names_held[doc, name]
 
     def _neighbours(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
-        """The turns before and behind the best of each path, and the second one behind those that ask."""
+        """The turns before and after the best of each path, and the second one after a question."""
         if not self._view.columns.turns.has_any:
             return _NOTHING
         columns = self._view.columns
@@ -317,7 +320,7 @@ class Search:
         return passing_ones
 
     def _asked_for(self, terms: tuple[str, ...]) -> AskedTerms | None:
-        """The terms as the index knows them; groups that ask for the same terms share that."""
+        """Look-up of the terms in the index, shared by groups with the same terms; None without terms."""
         if not terms:
             return None
         if terms not in self._asked:
@@ -325,7 +328,7 @@ class Search:
         return self._asked[terms]
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
-        """The names that name an allowed domain, and the newest of those domains."""
+        """The query's names of allowed domains, and the newest of those domains."""
         if not query.domain_names and not query.domain_text:
             return (), _NOTHING
         known = self._view.domain_names.get(self._stored)
@@ -391,7 +394,7 @@ class Search:
 
 
 def _united(found: dict[FoundBy, Ordinals]) -> tuple[Ordinals, Flags]:
-    """What any path found, ascending and each once, and by which paths."""
+    """Ordinals found by any path, ascending and unique, and flags of the paths that found each."""
     places = np.sort(np.concatenate(list(found.values())))
     is_first = np.empty(len(places), np.bool_)
     is_first[:1] = True
@@ -409,7 +412,7 @@ def _by_keyword(query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> 
 
 
 def _with_substrings(found: Candidates, scan: SubstringScan) -> Candidates:
-    """The candidates with what the scan says of them, also of those that another path found."""
+    """The candidates with the scan's matches and scores, including those found by other paths."""
     matched = np.array([scan.held(doc) for doc in found.doc.tolist()], np.uint32)
     newest_first = np.lexsort((found.doc, found.create_time))[::-1]
     age = np.empty(len(found), np.int64)

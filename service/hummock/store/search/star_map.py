@@ -14,9 +14,9 @@ from hummock.store.views.view import ProjectView
 
 
 def stars_behind(view: ProjectView, stored: StoredProject, after: int, limit: int) -> Stars:
-    """At most so many memories after position `after`, a document's number; 0 is before the first.
+    """At most `limit` memories after position `after`, a document number; 0 is before the first.
 
-    `stored` is the same project, in a transaction that began after the view was made. Raises: Outdated.
+    `stored` is the same project in a transaction later than the view. Raises: Outdated.
     """
     docs = view.columns.doc
     first = int(np.searchsorted(docs, after, side="right"))
@@ -35,7 +35,7 @@ def stars_of(view: ProjectView, stored: StoredProject, docs: Sequence[int]) -> S
 def _stars(view: ProjectView, stored: StoredProject, ordinals: NDArray[np.int64], next_after: int | None) -> Stars:
     columns = view.columns
     layout_id, places, is_placed = view.star_places.at(columns, view.chunks, ordinals)
-    # A view has hashes of sessions, 0 for none; the name comes from the first memory of each.
+    # A view has only session hashes, 0 for none; the id comes from the first memory of each session.
     sessions, names = columns.session[ordinals], {0: ""}
     hashes, firsts = np.unique(sessions, return_index=True)
     for session, doc in zip(hashes.tolist(), columns.doc[ordinals[firsts]].tolist(), strict=True):

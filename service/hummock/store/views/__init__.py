@@ -1,1 +1,1 @@
-"""Projects in memory: columns, sign bits and the inverted index, each view as it is after a certain write."""
+"""Views, which are projects in memory after a certain write: columns, sign bits and the inverted index."""

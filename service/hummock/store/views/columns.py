@@ -1,4 +1,4 @@
-"""The columns of a view: one value a memory, and where it stands in its session."""
+"""The columns of a view: one value per memory, and the index of session turns."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TurnIndex:
-    """A hash table of the turns of some columns; older columns share it with newer ones.
+    """Hash table of the session turns of a view's columns, shared by older and newer columns.
 
     Attributes:
-        slots: A power of two of them, at most half of them taken.
-        taken: (1,) int64, how many are.
+        slots: Power-of-two length, at most half occupied.
+        taken: (1,) int64, number of occupied slots.
     """
 
     slots: NDArray[np.int32]
@@ -42,7 +42,7 @@ class TurnIndex:
         return cls(slots=slots, taken=np.array([add_turns(slots, session, session_position, 0)], np.int64))
 
     def extended(self, session: NDArray[np.uint64], session_position: NDArray[np.int32], first: int) -> TurnIndex:
-        """With the turns from ordinal `first` on; only the table of the newest columns is extended."""
+        """The table with the turns from ordinal `first` on; only that of the newest columns may be extended."""
         added = int(np.count_nonzero(session_position[first:] >= 0))
         if not added:
             return self
@@ -53,7 +53,7 @@ class TurnIndex:
 
     @property
     def has_any(self) -> bool:
-        """Whether there is any turn at all."""
+        """Whether the table has any turn."""
         return bool(self.taken[0])
 
     @property
@@ -63,22 +63,22 @@ class TurnIndex:
 
 
 class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
-    """Row i of every column is the memory of ordinal i.
+    """Columns of a view; row i of each belongs to the memory of ordinal i.
 
-    Columns that change are copied: `helpful` and `wrong`; `alive`; and what tells of vectors when they come later.
+    Columns that change are copied: `helpful` and `wrong`, `alive`, and the vector columns when vectors come later.
 
     Attributes:
-        chunk_start: Its first vector row.
-        alive: 0 when removed since.
-        grown: All columns, each with the room behind it.
+        chunk_start: First vector row of the memory.
+        alive: 0 once the memory is removed.
+        grown: All columns with their spare room.
         turns: Finds neighbours in a session.
-        ids: Memory ids; longer than the view when a newer one has been made.
-        live: Memories that are not removed.
+        ids: Memory ids; longer than the view once a newer view exists.
+        live: Number of memories not removed.
         live_length: Sum of their lengths.
-        by_sign: (kinds, signs) int64, how many of them are of each kind and each `TokenSign`.
-        has_verdicts: Whether anything was ever said of one of the memories.
-        has_writers: Whether what a `writer` wrote ever stood beside what another one did, or none.
-        first_expiry: No memory that is there ends before that, in Unix seconds; infinite where none ends.
+        by_sign: (kinds, signs) int64, their number by kind and `TokenSign`.
+        has_verdicts: Whether any memory ever had a verdict.
+        has_writers: Whether memories ever differed in `writer`; no writer counts as one.
+        first_expiry: Lower bound on the expiry times of present memories, Unix seconds; infinite if none expires.
     """
 
     chunk_start: NDArray[np.int64]
@@ -95,20 +95,20 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
 
     @classmethod
     def empty(cls) -> Columns:
-        """No memories."""
+        """Columns without memories."""
         grown = {name: Growing.of(np.empty(0, dtype)) for name, dtype in COLUMNS.items()}
         turns = TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32))
         return cls(**values_of(grown), grown=grown, turns=turns, ids=[], by_sign=np.zeros(_BY_SIGN, np.int64))
 
     def extended(self, rows: NDArray[np.void], ids: Sequence[str], first_row: int) -> Columns:
-        """With newer memories; `first_row` is the place of their first vector row."""
+        """The columns with newer memories; `first_row` is their first vector row."""
         chunk_count = rows["chunk_count"].astype(np.int64)
         chunk_start = first_row + np.cumsum(chunk_count) - chunk_count
         given = {"chunk_start": chunk_start, "alive": np.ones(len(rows), np.uint8)}
         grown = {
             name: column.extended(given[name] if name in given else rows[name]) for name, column in self.grown.items()
         }
-        # An aborted attempt may have left ids behind ours.
+        # An aborted attempt may have left ids after ours.
         del self.ids[len(self) :]
         self.ids.extend(ids)
         return self._with(
@@ -125,7 +125,7 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
     def taken(self, ordinals: NDArray[np.int64]) -> dict[str, Any]:
         """The columns of `MemoryColumns` and the `copy_hash` of these memories.
 
-        Verdicts are (0,) where nothing was ever said, writers where all memories are of one.
+        Verdicts are (0,) if there never were any, writers (0,) if all memories have the same one.
         """
         taken: dict[str, Any] = {name: getattr(self, name)[ordinals] for name in MemoryColumns.__struct_fields__}
         taken["copy_hash"] = _copy_hash(taken)
@@ -136,12 +136,12 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         return taken
 
     def judged(self, ordinals: NDArray[np.int64], rows: NDArray[np.void]) -> Columns:
-        """With the verdicts of these rows on memories that are there."""
+        """The columns with the verdicts of these rows for existing memories."""
         verdicts = {name: self._copied(name, ordinals, rows[name]) for name in ("helpful", "wrong")}
         return self._with(verdicts, has_verdicts=True)
 
     def embedded(self, ordinals: NDArray[np.int64], rows: NDArray[np.void], first_row: int) -> Columns:
-        """With vectors for these memories, which had none; they begin at `first_row`, in the order of their rows."""
+        """The columns with vectors for memories that had none; these begin at `first_row`, in the order of `rows`."""
         added = rows["chunk_count"].astype(np.int64)
         changed = {
             "chunk_count": self._copied("chunk_count", ordinals, added),
@@ -152,7 +152,7 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         return self._with(changed, by_sign=self.by_sign - self._signs(ordinals) + by_sign)
 
     def without(self, ordinals: NDArray[np.int64]) -> Columns:
-        """With these memories removed; each is alive and occurs once."""
+        """The columns with these memories removed; each is alive and occurs once."""
         return self._with(
             {"alive": self._copied("alive", ordinals, 0)},
             live=self.live - len(ordinals),
@@ -170,12 +170,12 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         return _signs(self.token_sign[ordinals], self.chunk_count[ordinals])
 
     def expiring(self) -> NDArray[np.int64]:
-        """Ordinals of the memories that are there and end some time."""
+        """Ordinals of the present memories with an expiry time."""
         found: NDArray[np.int64] = np.flatnonzero((self.expire_time > 0) & (self.alive != 0))
         return found
 
     def compacted(self) -> Columns:
-        """The memories that are not removed, in new places."""
+        """The columns without removed memories; ordinals change."""
         kept = np.flatnonzero(self.alive)
         taken = {name: column.taken(kept) for name, column in self.grown.items()}
         count = taken["chunk_count"].values.astype(np.int64)
@@ -184,7 +184,7 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         return self._with(taken, turns=turns, ids=[self.ids[ordinal] for ordinal in kept])
 
     def ordinals(self, docs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Places of these documents, ascending; those that are not there or removed are left out."""
+        """Ordinals of these documents, ascending; missing and removed ones are left out."""
         own = self.doc
         at = np.searchsorted(own, docs)
         at = np.unique(at[at < len(own)])
@@ -198,7 +198,7 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         return neighbours(self.turns.slots, session, position, self.alive, ordinals)
 
     def asks(self, ordinals: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(n,) ordinals -> (n,), whether each asks something."""
+        """(n,) ordinals -> (n,), whether each contains a question."""
         asks: NDArray[np.bool_] = self.traits[ordinals] & np.uint8(Trait.ASKS | Trait.ASKS_WITHIN) != 0
         return asks
 
@@ -208,11 +208,11 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         return sum([column.values.nbytes for column in self.grown.values()]) + self.turns.nbytes + 128 * len(self)
 
     def _signs(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of these memories by kind and sign."""
+        """Number of these memories by kind and sign."""
         return _by_sign(self.kind[ordinals], self.token_sign[ordinals], self.chunk_count[ordinals])
 
     def _copied(self, name: str, ordinals: NDArray[np.int64], values: ArrayLike) -> Growing[Any]:
-        """A copy of a column in which these memories have other values."""
+        """A copy of a column with new values for these memories."""
         copy = getattr(self, name).copy()
         copy[ordinals] = values
         return Growing.of(copy)
@@ -222,18 +222,18 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
 
 
 COLUMNS = {name: dtype for name, dtype in dtypes_of(Columns).items() if name != "by_sign"}
-"""The types of a view's columns: those of a row, and of what is counted from rows."""
+"""Dtypes of a view's columns: those of a stored row, and `chunk_start` and `alive`."""
 
 
 def values_of(grown: dict[str, Growing[Any]]) -> dict[str, Any]:
-    """What is seen of each column."""
+    """The visible part of each column."""
     return {name: column.values for name, column in grown.items()}
 
 
 def _copy_hash(taken: dict[str, Any]) -> NDArray[np.uint64]:
-    """Equal for copies, of which one is shown: of one text, one speaker and one owner.
+    """Hash that is equal for copies, of which one is shown: same text, speaker and owner.
 
-    What tells of an event is of its day too; what was said in a conversation is said again on other days.
+    For memories of an event it includes the day, but not for conversation turns, which are repeated on other days.
     """
     time, origin = taken["event_time"], taken["origin"]
     tells = ~np.isnan(time) & (origin != Origin.USER_INPUT) & (origin != Origin.AI_OUTPUT)
@@ -244,12 +244,12 @@ def _copy_hash(taken: dict[str, Any]) -> NDArray[np.uint64]:
 
 
 def _differ(first: NDArray[np.uint32], writers: NDArray[np.uint32]) -> bool:
-    """Whether these are not all one, or not that of the first memory, (0,) or (1,)."""
+    """Whether the writers differ from each other, or from the first memory's writer, (0,) or (1,)."""
     return bool((writers != (first if len(first) else writers[:1])).any())
 
 
 def _first(expire_times: NDArray[np.float64]) -> float:
-    """The earliest of these times; infinite where there is none."""
+    """The earliest positive time; infinite if there is none."""
     return float(expire_times[expire_times > 0].min(initial=math.inf))
 
 
@@ -257,7 +257,7 @@ _BY_SIGN = (max(MemoryKind) + 1, max(TokenSign) + 1)
 
 
 def _by_sign(kind: NDArray[Any], token_sign: NDArray[Any], chunk_count: NDArray[Any]) -> NDArray[np.int64]:
-    """Numbers of some memories by kind and sign, `_BY_SIGN`."""
+    """Number of memories by kind and sign, shape `_BY_SIGN`."""
     counts: NDArray[np.int64] = np.zeros(_BY_SIGN, np.int64)
     np.add.at(counts, (kind, _signs(token_sign, chunk_count)), 1)
     return counts

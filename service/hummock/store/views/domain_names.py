@@ -1,4 +1,4 @@
-"""The names of a project's domains, and the substrings of a query that could be one."""
+"""Names of a project's domains, and their occurrences in a query."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ MAX_CHARACTERS: Final = 512
 MAX_WINDOW_CJK: Final = 12
 MAX_WINDOW_WORDS: Final = 5
 
-# A unit is one CJK character, or one word with what can end a name (c++, c#).
+# A unit is one CJK character, or one word with an optional suffix (c++, c#).
 _UNIT = re.compile(rf"(?P<cjk>[{CJK}])|[^\W{CJK}]+(?:\+\+|#)?")
 _GAPS = frozenset({"", " ", "-", ".", "/", "&", "·", "'"})
 
 
 def names_within(text: str, names: Container[str], lengths: Mapping[str, Container[int]]) -> set[str]:
-    """Those of the names that stand in a text, at a cost that does not grow with their number.
+    """The names that occur in a text, at a cost independent of the number of names.
 
-    A stretch that may be a name is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`,
-    `4s店 管理`), joined by nothing, one space, or a mark that occurs inside names. Only the first 512 characters of
-    the text are looked at.
+    A possible name is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`, `4s店 管理`),
+    joined by nothing, one space, or a mark that occurs inside names. Only the first 512 characters of the text are
+    searched.
 
     Args:
-        text: As it was written.
-        names: Normalised as prose.
+        text: The original text.
+        names: Names, normalised as prose.
         lengths: From the first character of a name to the lengths of all names that begin with it.
     """
     normal_form = _normal_form(text)
@@ -71,10 +71,10 @@ def _windows_from(normal_form: str, units: list[re.Match[str]], first: int) -> l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainNames:
-    """Every name that a domain of the project has ever had.
+    """All names that domains of the project have ever had.
 
     Attributes:
-        numbers: From a name, normalised as prose (a very long one: its hash), to its term's number.
+        numbers: From a name, normalised as prose (for a very long one its hash), to its term's number.
         lengths: From the first character of a name to the lengths of those that begin with it.
     """
 
@@ -83,7 +83,7 @@ class DomainNames:
 
     @classmethod
     def read(cls, stored: StoredProject) -> DomainNames:
-        """All names that the transaction sees."""
+        """Read all names that the transaction sees."""
         numbers = stored.numbers_behind(_FACET)
         lengths: dict[str, set[int]] = {}
         for name in filter(None, numbers):
@@ -91,12 +91,12 @@ class DomainNames:
         return cls(numbers=numbers, lengths={first: frozenset(some) for first, some in lengths.items()})
 
     def among(self, names: Iterable[str]) -> dict[str, int]:
-        """Those of the given names that are known, and their numbers."""
+        """The known ones of the given names, with their numbers."""
         found = ((name, self.numbers.get(facets.domain(name).removeprefix(_FACET))) for name in names)
         return {name: number for name, number in found if number is not None}
 
     def within(self, text: str) -> dict[str, int]:
-        """The names that stand in a text, and their numbers."""
+        """The names that occur in a text, with their numbers."""
         found = names_within(text, self.numbers, self.lengths) if text and self.lengths else ()
         return {name: self.numbers[name] for name in found}
 
@@ -105,9 +105,9 @@ _FACET = facets.domain("")
 
 
 class LazyDomainNames:
-    """The domain names of a project as some views know them, read when one of them is first asked.
+    """The domain names of a project, read on first use; shared by views with the same domains.
 
-    A bulk load that stores domains in every transaction would otherwise read all of them as often.
+    Otherwise a bulk load that stores domains in every transaction would read all names each time.
     """
 
     __slots__ = ("_names", "_reading")
@@ -117,7 +117,7 @@ class LazyDomainNames:
         self._reading = Lock()
 
     def get(self, stored: StoredProject) -> DomainNames:
-        """The names; the transaction began after the view was made, so it sees all that the view holds."""
+        """The names; the transaction must be later than the view, so that it sees all the view's memories."""
         if self._names is None:
             with self._reading:
                 if self._names is None:

@@ -1,4 +1,4 @@
-"""Forward lists: which terms a memory holds, by their numbers, and how often in each field.
+"""Forward lists: the term numbers of a memory, and the count of each by field.
 
 A list is stored as all its terms, ascending, then all its counts, little-endian u32.
 """
@@ -28,8 +28,8 @@ class ForwardLists:
     Attributes:
         indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the others.
         term: (m,) uint32 terms, ascending within a memory.
-        counts: (m,) uint32, four saturating bytes, least significant first: title, tags, body, learned keywords. A
-            facet counts 0 everywhere.
+        counts: (m,) uint32, four saturating bytes, least significant first: title, tags, body, learned keywords. All
+            are 0 for a facet.
     """
 
     indptr: NDArray[np.int64]
@@ -46,7 +46,7 @@ class ForwardLists:
 
 
 def join(values: Sequence[bytes]) -> ForwardLists:
-    """Stored lists as one."""
+    """Decode stored lists."""
     indptr = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)) // (2 * _WORD.itemsize), out=indptr[1:])
     term, counts = split_lists(np.frombuffer(b"".join(values), _WORD).astype(np.uint32, copy=False), indptr)
@@ -76,7 +76,7 @@ def unpack_terms(stored: bytes) -> NDArray[np.uint32]:
 
 
 def learned_of(stored: bytes) -> bytes:
-    """The learned keywords in a stored list, as a list of their own; empty where there are none."""
+    """The learned keywords of a stored list, as a separate list; empty if there are none."""
     term, counts = _unpacked(stored)
     learned = counts & _LEARNED
     held = learned != 0
@@ -87,7 +87,7 @@ def with_learned(stored: bytes, learned: bytes) -> bytes:
     """A stored list with these learned keywords instead of its own."""
     term, counts = _unpacked(stored)
     own = counts & ~_LEARNED
-    # Facets count 0 everywhere; another term that would do so now was there for what had been learnt.
+    # Facets have count 0 in all fields; any other term left with 0 was only a learned keyword.
     kept = (own != 0) | (counts == 0)
     learned_term, learned_counts = _unpacked(learned)
     terms = np.concatenate([term[kept], learned_term])
@@ -102,7 +102,7 @@ def _unpacked(stored: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 class TermDictionary:
-    """Numbers by the keys of a `TermBatch`. It may lack any; what it has never changes. The writer's alone."""
+    """Incomplete cache of term numbers by `TermBatch` key; entries never change. Used by the writer only."""
 
     def __init__(self) -> None:
         self._slots = np.zeros(_FEWEST_SLOTS, np.uint64)
@@ -118,11 +118,11 @@ class TermDictionary:
         return self._slots.nbytes + self._numbers.nbytes
 
     def numbers_of(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """The number of each key, UNKNOWN for those that it lacks."""
+        """The number of each key, UNKNOWN if missing."""
         return numbers_of(self._slots, self._numbers, keys)
 
     def remember(self, keys: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
-        """Puts numbers under keys."""
+        """Store the numbers of keys."""
         while 2 * (self._size + len(keys)) > len(self._slots):
             self._grow()
         self._size += remember_numbers(self._slots, self._numbers, keys, numbers)
@@ -136,20 +136,19 @@ class TermDictionary:
 
 
 def length(terms: Terms) -> int:
-    """Terms of all fields, with repetitions; facets do not count."""
+    """Number of terms in all fields, with repetitions and without facets."""
     return int(terms.batch.lengths[terms.place])
 
 
 def pack(
     terms: Sequence[Terms], dictionary: TermDictionary, look_up: Callable[[Sequence[str]], Sequence[int]]
 ) -> list[bytes]:
-    """The forward list of each memory as it is stored.
+    """Encode the forward list of each memory.
 
     Args:
-        terms: The memories'.
-        dictionary: The project's; it learns what it lacks.
-        look_up: The numbers of some terms in the project, which makes those that it does not have. A term may be
-            given twice.
+        terms: Terms of each memory.
+        dictionary: The project's cache; missing numbers are added.
+        look_up: Returns the numbers of terms in the project, assigning new ones. A term may occur twice.
     """
     indptr, key, counts = _gathered(terms)
     numbers = dictionary.numbers_of(key)
@@ -166,7 +165,7 @@ def pack(
 
 
 def unknown_terms(terms: Sequence[Terms], dictionary: TermDictionary) -> list[str]:
-    """The terms of which a dictionary lacks the numbers; each once."""
+    """The distinct terms whose numbers are missing in a dictionary."""
     if not terms:
         return []
     indptr, key, _ = _gathered(terms)
@@ -174,7 +173,7 @@ def unknown_terms(terms: Sequence[Terms], dictionary: TermDictionary) -> list[st
 
 
 def _unknown(key: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> dict[int, int]:
-    """The first place of each key that has no number."""
+    """The first place of each key without a number."""
     missing = np.flatnonzero(numbers == UNKNOWN)
     places: dict[int, int] = {}
     for unknown, place in zip(key[missing].tolist(), missing.tolist(), strict=True):
@@ -183,7 +182,7 @@ def _unknown(key: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> dict[int, 
 
 
 def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
-    """The memories' parts of their batches as one."""
+    """The memories' slices of their batches, joined."""
     batch, first, count = terms[0].batch, terms[0].place, len(terms)
     if all(one.batch is batch and one.place == first + place for place, one in enumerate(terms)):
         indptr = batch.indptr[first : first + count + 1]
@@ -203,7 +202,7 @@ def _slice(terms: Terms) -> slice:
 
 
 def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], places: Sequence[int]) -> list[str]:
-    """The terms at some places, which ascend, of what was gathered; neighbours in a batch are spelt together."""
+    """The texts of the gathered terms at these ascending places; runs within a batch are decoded together."""
     spelt: list[str] = []
     ends = indptr.tolist()
     start = 0

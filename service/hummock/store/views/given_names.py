@@ -1,4 +1,4 @@
-"""Names in a project, read once: those of its domains, and those its entries were found to have."""
+"""Cached names of a project: aliases of its domains, and titles and learned keywords of its entries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hummock.store.views.columns import Columns
 from hummock.store.views.stored import StoredProject
 
 NAMING_KINDS = (MemoryKind.DOMAIN_KNOWLEDGE, MemoryKind.ENTRY)
-"""Kinds of memories that are called by names: domains by their aliases, entries by titles and learned keywords."""
+"""Kinds of memories that have names: domains have aliases, entries have titles and learned keywords."""
 
 MOST_NAMED = 1000
-"""Memories of either kind that are read."""
+"""Upper bound on memories read of each kind."""
 
 
 class LazyGivenNames:
-    """The names of a project as some views know them, read when somebody first asks in another language.
+    """The names of a project, read on the first query in another language; shared by views with the same names.
 
-    Safe to use from several threads.
+    Thread-safe.
     """
 
     __slots__ = ("_names", "_reading")
@@ -32,11 +32,11 @@ class LazyGivenNames:
 
     @property
     def known(self) -> GivenNames | None:
-        """The names, where they were read."""
+        """The names, or None if not read yet."""
         return self._names
 
     def get(self, columns: Columns, stored: StoredProject) -> GivenNames:
-        """The names. The transaction began after the view was made: what it has removed since says nothing."""
+        """The names. The transaction must be later than the view; memories removed in between are skipped."""
         with self._reading:
             if self._names is None:
                 self._names = GivenNames(groups=(*_of_domains(columns, stored), *stored.called(MOST_NAMED)))

@@ -1,6 +1,6 @@
 """Data that older and newer views share: arrays that grow at the end, sign bits of vector rows, counts of terms.
 
-A holder sees what it was made with, whatever is appended behind it.
+A holder sees only its own data, whatever is appended later.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 _PAGE_TERMS = 64
 
 _STEP = 0.67
-"""Step between the values for which one sign more or less counts 1, 2 and 3, in units of the query's root mean
-square."""
+"""Step between query components that get the weights 1, 2 and 3, in units of the query's root mean square."""
 
 _HEAVIEST = 3
 
@@ -33,13 +32,13 @@ _LARGE_BYTES = 1024 * 1024
 class Growing(Generic[Scalar]):
     """The first `size` rows of a buffer that may have room for more.
 
-    What one holder sees never changes. Rows behind it belong to whoever appends, so only the newest of a lineage of
+    A holder's rows never change. The rows after them belong to the next append, so only the newest of a lineage of
     arrays may be extended, by one thread at a time.
 
     Attributes:
         buffer: All rows.
-        size: How many of them are this holder's.
-        values: These; not to be written to. A search looks at them some forty times.
+        size: Number of rows of this holder.
+        values: These rows; read-only by convention. Precomputed, as a search reads them some forty times.
     """
 
     buffer: NDArray[Scalar]
@@ -56,21 +55,21 @@ class Growing(Generic[Scalar]):
 
     @classmethod
     def with_room(cls, count: int, shape: tuple[int, ...], dtype: DTypeLike) -> Self:
-        """No rows, and a buffer that takes at least so many."""
+        """An empty array with room for at least `count` rows."""
         return cls(np.empty((capacity(count, 0, shape, dtype), *shape), dtype), 0)
 
     def taken(self, places: NDArray[np.int64]) -> Growing[Scalar]:
-        """The rows at these places, which must exist, with spare room: the next append copies none."""
+        """The rows at these places, which must exist, with spare room, so that the next append copies nothing."""
         buffer = Growing[Scalar].with_room(len(places), self.buffer.shape[1:], self.buffer.dtype).buffer
-        # To check each place, NumPy would make a copy of the result first.
+        # mode="clip": with bounds checks NumPy would buffer the result and copy it.
         np.take(self.values, places, axis=0, out=buffer[: len(places)], mode="clip")
         return Growing(buffer, len(places))
 
     def extended(self, rows: NDArray[Any]) -> Growing[Scalar]:
-        """This array with more rows at its end; the buffer at least doubles when it has no room."""
+        """This array with more rows at its end; a full buffer at least doubles."""
         size = self.size + len(rows)
         buffer = self.buffer
-        # A read-only buffer lies over foreign bytes.
+        # A read-only buffer is a view of foreign bytes.
         if size > len(buffer) or not buffer.flags.writeable:
             shape = buffer.shape[1:]
             buffer = np.empty((capacity(size, self.size, shape, buffer.dtype), *shape), buffer.dtype)
@@ -85,7 +84,7 @@ class Growing(Generic[Scalar]):
 
 
 def capacity(count: int, before: int, shape: tuple[int, ...], dtype: DTypeLike) -> int:
-    """Rows of a buffer for `count` of them, of which there were `before`."""
+    """Rows to allocate for `count` rows, given that there were `before`."""
     if count * math.prod(shape) * np.dtype(dtype).itemsize >= _LARGE_BYTES:
         return 2 * count
     return max(count, 2 * before)
@@ -95,11 +94,11 @@ def capacity(count: int, before: int, shape: tuple[int, ...], dtype: DTypeLike) 
 class SignBits:
     """The sign bits of the first `size` vector rows, for views that are large enough to need them.
 
-    Rows behind them may share a word with the last ones, and are written without touching their bits. As with
-    `Growing`, only the newest of a lineage may be extended, by one thread at a time.
+    Later rows may share a word with the last ones, and are written without touching their bits. As with `Growing`,
+    only the newest of a lineage may be extended, by one thread at a time.
 
-    A row's bits are of that row alone, so a view answers the same after any number of appends and rebuilds. After a
-    restart it does too, but where removed rows alone had made it large enough: then every row is scored.
+    A row's bits depend on that row alone, so results are the same after any number of appends and rebuilds. A restart
+    changes them only if the view was large just because of removed rows: then every row is scored.
     """
 
     blocks: NDArray[np.uint64]
@@ -107,11 +106,11 @@ class SignBits:
 
     @classmethod
     def of(cls, vectors: NDArray[np.uint16]) -> SignBits:
-        """Those of (rows, dim) float16 in uint16."""
+        """Sign bits of vectors, (rows, dim) float16 in uint16."""
         return cls(np.empty((0, vectors.shape[1] + 1, LANES), np.uint64), 0).extended(vectors)
 
     def extended(self, vectors: NDArray[np.uint16]) -> SignBits:
-        """The bits of these rows and of more rows after them; the blocks at least double when they have no room."""
+        """These bits and those of more rows after them; full blocks at least double."""
         size = self.size + len(vectors)
         blocks = self.blocks
         if size > len(blocks) * BLOCK_ROWS:
@@ -124,10 +123,10 @@ class SignBits:
     def nearest(
         self, row_doc: NDArray[np.int32], allowed: NDArray[np.uint8], query: NDArray[np.float32], keep: int
     ) -> NDArray[np.int64]:
-        """At most `keep` rows of allowed memories, ascending, that are near the query as far as their signs tell.
+        """At most `keep` rows of allowed memories nearest to the query by their signs, ascending.
 
         Args:
-            row_doc: (rows,) the memory of each.
+            row_doc: (rows,) the memory of each row.
             allowed: (memories,) nonzero for those that may be found.
             query: (dim,) finite.
             keep: Upper bound on the result.
@@ -147,10 +146,10 @@ class SignBits:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TermCounts:
-    """A number for each term. It never changes: `changed` makes another one, which shares the pages that stay.
+    """Immutable count per term; `changed` makes a new object that shares the unchanged pages.
 
     Attributes:
-        pages: (pages, 64) int32; those behind what this holder knows belong to whoever changes the newest one.
+        pages: (pages, 64) int32; pages after this holder's belong to the next change of the newest counts.
         place: (terms / 64,) int32, the page of each run of 64 terms. Page 0 is all zeros.
     """
 
@@ -159,7 +158,7 @@ class TermCounts:
 
     @classmethod
     def of(cls, counts: NDArray[np.int32]) -> TermCounts:
-        """The counts of the first terms; all others have none."""
+        """Counts of the first terms; all others are 0."""
         runs = -(-len(counts) // _PAGE_TERMS)
         pages = np.zeros((1 + runs, _PAGE_TERMS), np.int32)
         pages[1:].reshape(-1)[: len(counts)] = counts
@@ -170,7 +169,7 @@ class TermCounts:
         return paged_counts(self.pages.buffer, self.place, terms)
 
     def changed(self, terms: NDArray[np.uint32], by: int) -> TermCounts:
-        """With `by` added for every occurrence of a term. Takes time by the terms given, on average.
+        """The counts with `by` added for every occurrence of a term. Amortised time is linear in the terms given.
 
         Only the newest of a lineage of counts may be changed, by one thread at a time.
         """
@@ -188,7 +187,7 @@ class TermCounts:
         place[runs] += np.int32(self.pages.size)
         pages = self.pages.extended(newer)
         if pages.size > 2 * len(place) + _PAGE_TERMS:
-            # More than half of the pages are older counts': those that are not are copied.
+            # More than half of the pages belong to older counts only: copy the others.
             return TermCounts(pages=pages, place=place).copied()
         return TermCounts(pages=pages, place=place)
 
@@ -203,9 +202,9 @@ class TermCounts:
 
 
 def packed_query(query: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """(3, words) uint64: the query's signs and the two bits of the weight of each dim, 0 to 3."""
+    """(3, words) uint64: the query's signs, and the two bits of each component's weight, 0 to 3."""
     spread = np.sqrt(np.mean(query * query)) * _STEP
     weight = np.minimum(np.rint(np.abs(query) / max(spread, np.finfo(np.float32).tiny)), _HEAVIEST).astype(np.uint16)
-    # A bit of a weight is moved to where `sign_bits` looks for a sign.
+    # Moves each bit of a weight to the sign bit, which `sign_bits` reads.
     planes = np.stack([query.astype(np.float16).view(np.uint16), weight << 15, weight >> 1 << 15])
     return sign_bits(planes)

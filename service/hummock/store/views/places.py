@@ -1,7 +1,7 @@
-"""Places of memories in the star map: alike memories stand together, and new ones move none that are there.
+"""Places of memories in the star map: similar memories are close, and new ones do not move existing ones.
 
 A few of the oldest memories are landmarks. They are laid out once, by t-SNE from their principal components, without
-randomness. Every memory then stands among the landmarks that it resembles. Landmarks are chosen anew when a project has
+randomness. Every memory is then placed among the landmarks it resembles. Landmarks are chosen again when a project has
 twice as many memories, up to 2^LAST_LEVEL.
 
 Source: van der Maaten & Hinton, JMLR 9, 2008 (t-SNE); Kobak & Berens, Nature Communications 10, 2019 (the start);
@@ -22,10 +22,10 @@ from hummock.store.views.columns import Columns
 from hummock_kernels.cosine import Chunks, best_chunks
 
 MOST_LANDMARKS = 512
-"""Half a second to lay out; twice as many take four times as long."""
+"""Laying these out takes half a second; twice as many take four times as long."""
 
 LAST_LEVEL = 12
-"""Landmarks are among the oldest 2^12 memories at most, so a larger project never moves."""
+"""Landmarks are among the oldest 2^12 memories at most, so the map of a larger project never changes."""
 
 SPREAD = 0.4
 """Largest distance of a memory from its computed place, over the root of the number of landmarks."""
@@ -54,7 +54,7 @@ _NO_LAYOUT = Layout(vectors=np.empty((0, 0), np.float32), places=np.empty((0, 2)
 
 
 class StarPlaces:
-    """Computes places on request; keeps the landmarks only, which all later views of the project share. Thread-safe."""
+    """Computes places on request; stores only the landmarks, shared by all later views of the project. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -63,7 +63,7 @@ class StarPlaces:
     def at(self, columns: Columns, chunks: Chunks, ordinals: Ordinals) -> tuple[str, Matrix, NDArray[np.bool_]]:
         """The layout's id, places (n, 2), and whether each comes from a vector (n,).
 
-        Memories without a usable vector stand on a ring around the map.
+        Memories without a usable vector are placed on a ring around the map.
         """
         level = min((columns.live - columns.pending).bit_length() - 1, LAST_LEVEL)
         with self._lock:
@@ -76,14 +76,14 @@ class StarPlaces:
         is_placed = is_sound & bool(layout.id)
         if is_placed.any():
             own = beside(vectors[is_placed], layout.vectors, layout.places, layout.sharpness)
-            # Equal memories are seen as many.
+            # Scattered a little, so that equal memories do not cover each other.
             own += _scattered(docs[is_placed], 0, SPREAD / len(layout.vectors) ** 0.5)
             places[is_placed] = own / np.maximum(np.linalg.norm(own, axis=1), 1)[:, None]
         return layout.id, places, is_placed
 
 
 def make_layout(columns: Columns, chunks: Chunks, level: int) -> Layout:
-    """Lays out some of the oldest 2^level memories, evenly spread over them."""
+    """Layout of landmarks chosen evenly among the oldest 2^level memories."""
     oldest = np.flatnonzero((columns.alive != 0) & (columns.chunk_count > 0))[: 1 << level]
     spread = oldest[np.argsort(columns.doc[oldest] * _GOLDEN % 1, kind="stable")]
     landmarks = np.sort(spread[:MOST_LANDMARKS])
@@ -118,7 +118,7 @@ def lay_out(vectors: Matrix) -> tuple[Matrix, float]:
     centred = vectors - vectors.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     places = centred @ axes[:, :-3:-1]
-    # Fewer than eight have no neighbourhoods.
+    # Fewer than eight vectors have no neighbourhoods for t-SNE.
     return _within_disc(places if len(vectors) < 8 else _descended(nearest, places)), sharpness
 
 
@@ -132,7 +132,7 @@ def beside(vectors: Matrix, landmarks: Matrix, places: Matrix, sharpness: float)
 
 
 def _descended(nearest: Ordinals, places: Matrix) -> Matrix:
-    """Places after t-SNE's gradient descent, in which each point is drawn to its nearest ones, (n, k)."""
+    """Places after t-SNE's gradient descent, (n, 2); `nearest` (n, k) are the points that attract each."""
     count = len(places)
     near = np.zeros((count, count), np.float32)
     np.put_along_axis(near, nearest, np.float32(1), axis=1)
@@ -159,7 +159,7 @@ def _descended(nearest: Ordinals, places: Matrix) -> Matrix:
 
 
 def _within_disc(places: Matrix) -> Matrix:
-    """Centred, the outermost at 1. Large distances shrink most, so that outliers leave room for the rest."""
+    """Centred places, the outermost at 1. Large distances shrink most, so that outliers leave room for the rest."""
     places = places - places.mean(axis=0)
     reach = np.linalg.norm(places, axis=1, keepdims=True)
     places = places / np.maximum(reach + np.median(reach), 1e-12)

@@ -1,4 +1,4 @@
-"""Words of a view: an inverted index with a small delta, exact counts, and bits for frequent terms."""
+"""Term index of a view: an inverted index with a small delta, exact counts, and bitmaps of frequent terms."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from hummock_kernels.postings import (
 K1 = 1.2
 B = 0.75
 FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 0.5], np.float32)
-"""Title, tags, body, learned keywords: what a memory says itself counts for more than what was said of it."""
+"""Title, tags, body, learned keywords: a memory's own text counts for more than learned keywords."""
 
 NO_TERM = 0xFFFF_FFFF
-"""Stands for a term that the project does not have."""
+"""Number of a term that the project does not have."""
 
 _TERMS_KEPT = 1024
 
 
 class KeptTerms:
-    """Numbers of the terms that one view was asked for last, those that it does not have among them.
+    """Cached numbers of the terms looked up recently in one view, including unknown ones.
 
-    They take some 300 KB at most, which no budget counts. Safe to use from several threads: all of them find the same.
+    They take some 300 KB at most, outside the memory budget. Thread-safe: all threads read the same values.
     """
 
     __slots__ = ("_kept",)
@@ -46,16 +46,16 @@ class KeptTerms:
         self._kept: dict[str, int] = {}
 
     def numbers(self, terms: Sequence[str], read: ReadNumbers) -> NDArray[np.uint32]:
-        """The number of each, NO_TERM of one that the view does not have.
+        """The number of each term, NO_TERM for one that the view does not have.
 
         Args:
-            terms: Any.
-            read: Gives the numbers of some, as a transaction knows them that began after the view was made.
+            terms: Any terms.
+            read: Reads the numbers of terms in a transaction later than the view.
         """
         kept = self._kept
         unread = [term for term in terms if term not in kept]
         if unread and len(kept) >= _TERMS_KEPT:
-            # Others may still look into the one before.
+            # Other threads may still read the old dictionary.
             kept, unread = {}, list(terms)
             self._kept = kept
         if unread:
@@ -69,18 +69,18 @@ ReadNumbers = Callable[[Sequence[str]], Sequence[int | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Postings:
-    """Terms to ordinals.
+    """Index from terms to ordinals.
 
     Attributes:
         indptr: (terms + 1,) int64: term t has the slice indptr[t]:indptr[t + 1] of the next two.
         post_doc: int32 ordinals below `base`, ascending within a term.
         post_weight: float32, counts weighted by field and summed.
         base: The first ordinal of the delta.
-        frequent: What is known of the base's terms.
-        fwd_indptr: int64 from 0, one more than the delta has memories: their slices of the next two.
+        frequent: Statistics and bitmaps of the base's terms.
+        fwd_indptr: (memories in the delta + 1,) int64 from 0: their slices of the next two.
         fwd_term: uint32.
         fwd_counts: uint32, packed.
-        df: Memories that hold each term and are not removed.
+        df: Number of present memories that contain each term.
     """
 
     indptr: NDArray[np.int64]
@@ -95,7 +95,7 @@ class Postings:
 
     @classmethod
     def of(cls, parts: Sequence[ForwardLists], lengths: NDArray[np.float32], *, inverted: bool) -> Postings:
-        """Postings of the memories of all parts, with their lengths: all are in the base, or all in the delta."""
+        """Postings of all memories, given their lengths: all in the base if `inverted`, otherwise all in the delta."""
         terms = max((_terms_of(part.term) for part in parts), default=0)
         if not inverted:
             lists = concatenated(parts)
@@ -124,11 +124,11 @@ class Postings:
 
     @property
     def delta(self) -> int:
-        """Memories that are newer than the base."""
+        """Number of memories in the delta."""
         return self.fwd_indptr.size - 1
 
     def extended(self, lists: ForwardLists) -> Postings:
-        """With newer memories."""
+        """The postings with newer memories."""
         return replace(
             self,
             fwd_indptr=self.fwd_indptr.extended(lists.indptr[1:] + self.fwd_term.size),
@@ -138,11 +138,11 @@ class Postings:
         )
 
     def without(self, terms: NDArray[np.uint32]) -> Postings:
-        """With memories removed; `terms` are those that they held, one after the other."""
+        """The postings with memories removed; `terms` are the concatenated terms of these."""
         return replace(self, df=self.df.changed(terms, -1))
 
     def inverted(self, alive: NDArray[np.uint8], lengths: NDArray[np.float32], *, renumbered: bool) -> Postings:
-        """One base of all memories that are alive: in new places when they are renumbered, else where they were."""
+        """Postings with all present memories in the base, at new ordinals if `renumbered`, otherwise at the old."""
         kept = alive.view(np.bool_)
         numbers = np.cumsum(kept, dtype=np.int32) - 1 if renumbered else np.arange(len(alive), dtype=np.int32)
         terms = max(len(self.indptr) - 1, _terms_of(self.fwd_term.values))
@@ -154,7 +154,7 @@ class Postings:
         return self._of(merged, FrequentTerms.of(merged, lengths), len(lengths), ForwardLists.none(), self.df.copied())
 
     def behind(self, base: Postings) -> Postings:
-        """These on a newer base, whose memories are the first ones of these in the same places."""
+        """These postings on a newer base that covers their first memories at the same ordinals."""
         first = base.base - self.base
         starts = self.fwd_indptr.values[first:]
         delta = ForwardLists(
@@ -172,14 +172,14 @@ class Postings:
         mean_length: float,
         weights: NDArray[np.float32] | None = None,
     ) -> AskedTerms:
-        """These terms, to be asked who holds them.
+        """A BM25F query of these terms.
 
         Args:
-            terms: At most 32; NO_TERM keeps the place of one that nothing holds.
-            lengths: Of every ordinal.
-            live: Memories that are not removed.
-            mean_length: Of those.
-            weights: Of each term, not negative; None is 1 of all.
+            terms: At most 32; NO_TERM for an unknown one.
+            lengths: Length of every ordinal.
+            live: Number of memories not removed.
+            mean_length: Mean length of those.
+            weights: Weight of each term, not negative; None is 1 for all.
         """
         df = self.df.at(terms).astype(np.float64)
         idf = np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
@@ -196,7 +196,7 @@ class Postings:
         )
 
     def mark(self, term: int, out: NDArray[np.uint8]) -> None:
-        """Sets `out` to 1 at every ordinal that holds the term."""
+        """Set `out` to 1 at every ordinal that contains the term."""
         mark_term(self._index, self._delta, term, out)
 
     @property
@@ -218,15 +218,15 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AskedTerms:
-    """BM25F of some terms. Memories that are removed score too.
+    """BM25F scores of a query's terms. Removed memories score too.
 
     Attributes:
         index: The base.
-        delta: What is newer.
-        presence: Who holds the base's frequent terms.
+        delta: The newer memories.
+        presence: Bitmaps of the base's frequent terms.
         query: The terms.
-        rarity: How rare each is, 1 for one that nothing holds.
-        saturation: What they give.
+        rarity: Rarity of each term, 1 for one that no memory contains.
+        saturation: Parameters of the scores.
     """
 
     index: Index
@@ -241,19 +241,19 @@ class AskedTerms:
         return best_by_bm25(self.index, self.delta, self.presence, self.query, self.saturation, allowed, k)
 
     def scores(self, ordinals: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-        """The score of each of these ordinals, which ascend, and which terms it holds: bit i is the i-th."""
+        """The score of each of these ascending ordinals, and a mask of its terms: bit i is the i-th."""
         return bm25_scores(self.index, self.delta, self.presence, self.query, self.saturation, ordinals)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrequentTerms:
-    """Terms that many memories of one inverted index hold.
+    """Frequent terms of one inverted index, and score bounds of all its terms.
 
     Attributes:
         greatest: (terms,) float32, the greatest share of its gain that each term gives to a memory.
-        mean_length: Mean length of the memories, for which these shares hold.
-        numbers: (frequent,) int64, the terms that many memories hold, ascending.
-        presence: Memories that hold each of these terms.
+        mean_length: Mean length of the memories, for which these shares are valid.
+        numbers: (frequent,) int64, the frequent terms, ascending.
+        presence: Bitmaps of the memories that contain each of these terms.
     """
 
     greatest: NDArray[np.float32]
@@ -272,11 +272,11 @@ class FrequentTerms:
         return cls(greatest=greatest, mean_length=mean_length, numbers=numbers, presence=presence)
 
     def shares(self, terms: NDArray[np.uint32], mean_length: float) -> NDArray[np.float32]:
-        """The greatest share of each of these terms, for another mean length as well; 1 where nothing is known."""
+        """Upper bound on the share of each of these terms at another mean length; 1 if unknown."""
         if not len(self.greatest) or mean_length <= 0:
             return np.ones(len(terms), np.float32)
         known = self.greatest[np.minimum(terms, len(self.greatest) - 1)]
-        # Where memories are longer on average counts saturate later, but at most by as much later.
+        # With a greater mean length counts saturate later, but by at most the same factor.
         growth = max(1.0, mean_length / self.mean_length) if self.mean_length > 0 else 1.0
         if growth == 1.0:
             return known
@@ -284,7 +284,7 @@ class FrequentTerms:
         return shares
 
     def rows(self, terms: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """The row of each of these terms in `presence`, -1 for those that are not frequent."""
+        """The row of each of these terms in `presence`, -1 for infrequent ones."""
         if not len(self.numbers):
             return np.full(len(terms), -1, np.int64)
         at = np.minimum(self.numbers.searchsorted(terms), len(self.numbers) - 1)
@@ -298,5 +298,5 @@ class FrequentTerms:
 
 
 def _terms_of(term: NDArray[np.uint32]) -> int:
-    """One more than the greatest of these terms."""
+    """One more than the greatest of these term numbers."""
     return int(term.max()) + 1 if len(term) else 0

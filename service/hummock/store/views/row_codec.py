@@ -1,4 +1,4 @@
-"""The row of a memory as it is stored: what its columns are made of."""
+"""Encoding of a memory's stored row, from which a view's columns are built."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hummock.text.normalise import prose
 from hummock.text.questions import traits_of
 
 _ON_DISK: dict[str, np.dtype[Any]] = {"length": np.dtype("<u4"), "chunk_count": np.dtype("<u2")}
-"""What takes less room than in memory."""
+"""Columns with a smaller dtype on disk than in memory."""
 
 ROW = np.dtype(
     [(name, _ON_DISK.get(name, dtype).newbyteorder("<")) for name, dtype in dtypes_of(MemoryColumns).items()]
@@ -36,16 +36,16 @@ _FORMATS = {"f8": "d", "i8": "q", "u8": "Q", "i4": "i", "u4": "I", "u2": "H", "u
 # Three times as fast as an array of one row.
 _FIELDS = struct.Struct("<" + "".join(_FORMATS[ROW[name].str[1:]] for name in ROW.names or ()))
 
-# A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
+# A row is prefixed by its size, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 
 _DOC = struct.Struct("<q")
 
 
 class TokenSign(IntEnum):
-    """The sign of what the token vectors of a memory's first chunk end in: where two models make the space, whose.
+    """Sign of the last component of a memory's first-chunk token vectors; in a space of two models it tells which.
 
-    Rows of before it was noted have NOT_NOTED. PENDING is stored of none: it is what waits for its vectors.
+    Rows written before signs were stored have NOT_NOTED. PENDING is never stored: it marks memories without vectors.
     """
 
     NOT_NOTED = 0
@@ -56,12 +56,12 @@ class TokenSign(IntEnum):
 
     @classmethod
     def of(cls, embeddings: Sequence[Embedding]) -> TokenSign:
-        """Sign of a memory with these embeddings, one a chunk."""
+        """Sign of a memory with these embeddings, one per chunk."""
         return cls.of_bytes(embeddings[0].tokens[-1:].tobytes() if embeddings else b"")
 
     @classmethod
     def of_bytes(cls, tokens: bytes) -> TokenSign:
-        """Sign of a memory whose first chunk has these token vectors, int8 as they are stored."""
+        """Sign of a memory whose first chunk has these token vectors, stored as int8."""
         if not tokens:
             return cls.NO_TOKENS
         return cls.NEGATIVE if tokens[-1] > _LARGEST_INT8 else cls.POSITIVE
@@ -70,7 +70,7 @@ class TokenSign(IntEnum):
 _LARGEST_INT8 = 127
 
 NOBODY = (0, 0)
-"""Voices that said of a memory that it was HELPFUL, and WRONG."""
+"""Numbers of HELPFUL and WRONG verdicts of a memory without any."""
 
 
 def pack_row(
@@ -82,7 +82,7 @@ def pack_row(
     verdicts: tuple[int, int] = NOBODY,
     token_sign: int = TokenSign.NOT_NOTED,
 ) -> bytes:
-    """A memory's row and id as they are stored."""
+    """Encode a memory's row and id."""
     name = name_of(memory)
     echo, apart = likeness(_text(memory), memory.metadata, is_code=template.is_code(memory.kind))
     helpful, wrong = verdicts
@@ -120,38 +120,38 @@ def _text(memory: Memory) -> str:
 
 
 def _traits(memory: Memory) -> int:
-    """Traits of a note as bits; 0 for other kinds: a document or a function is no turn of a conversation."""
+    """Traits of a note as bits; 0 for other kinds, which are no conversation turns."""
     return int(traits_of(memory.payload.content)) if memory.payload and memory.kind is MemoryKind.NOTE else 0
 
 
 def id_hash(memory_id: str) -> int:
-    """64 bits of the id of a memory or a session."""
+    """64-bit hash of the id of a memory or a session."""
     return int.from_bytes(blake2b(memory_id.encode(), digest_size=8).digest(), "little")
 
 
 def speaker_hash(name: str) -> int:
-    """32 bits of a speaker's name, whatever its case and spaces; 0 of none."""
+    """32-bit hash of a speaker's name, ignoring case and spaces; 0 for no name."""
     folded = prose(name)
     return zlib.crc32(folded.encode("utf-8", "surrogatepass")) or 1 if folded else 0
 
 
 def writer_hash(memory: Memory) -> int:
-    """32 bits of the hash of an unverified writer's name; 0 for all other memories."""
+    """32-bit hash of an unverified writer's name; 0 for all other memories."""
     name = memory.writer if is_of_no_hand(memory) else ""
     return zlib.crc32(name.encode()) or 1 if name else 0
 
 
 def file_hash(memory: Memory) -> int:
-    """32 bits of the path that a fragment of code stands in; 0 of all else."""
+    """32-bit hash of a code fragment's path; 0 for other memories."""
     detail = memory.payload.detail if memory.payload else None
     path = detail.path if isinstance(detail, CodeFragment) else ""
     return zlib.crc32(path.encode("utf-8", "surrogatepass")) or 1 if path else 0
 
 
 def reanalysed(value: bytes, memory: Memory, length: int, tokens: bytes) -> bytes:
-    """A stored row and id with everything an analyzer derives from the memory; its places and vectors stay.
+    """A stored row and id with all fields derived from the memory recomputed; numbers and vectors stay.
 
-    `tokens` are the token vectors of its first chunk, which say what rows of before did not.
+    `tokens` are the token vectors of its first chunk, as older rows lack their sign.
     """
     (row,), _ = unpack_rows([value])
     verdicts = int(row["helpful"]), int(row["wrong"])
@@ -160,22 +160,22 @@ def reanalysed(value: bytes, memory: Memory, length: int, tokens: bytes) -> byte
 
 
 def renumbered(value: bytes, doc: int) -> bytes:
-    """A stored row and id under another document's number."""
+    """A stored row and id with another document number."""
     return value[: _SIZE.size] + _DOC.pack(doc) + value[_SIZE.size + _DOC.size :]
 
 
 def embedded(value: bytes, embeddings: Sequence[Embedding]) -> bytes:
-    """A stored row and id with the embeddings that it was without; one of an older version becomes longer."""
+    """A stored row and id with embeddings added; a row of an older version becomes longer."""
     return _changed(value, {"chunk_count": len(embeddings), "token_sign": TokenSign.of(embeddings)})
 
 
 def judged(value: bytes, verdicts: tuple[int, int]) -> bytes:
-    """A stored row and id with other verdicts; one of before there were any becomes longer."""
+    """A stored row and id with other verdicts; a row of an older version becomes longer."""
     return _changed(value, dict(zip(("helpful", "wrong"), verdicts, strict=True)))
 
 
 def _changed(value: bytes, fields: Mapping[str, int]) -> bytes:
-    """A stored row with all fields of today, these among them, and what follows it."""
+    """A stored row extended to all present fields, with these set; bytes after it stay."""
     end = _SIZE.size + _SIZE.unpack_from(value)[0]
     row = bytearray(value[_SIZE.size : end].ljust(ROW.itemsize, b"\0"))
     known = np.frombuffer(row, ROW, 1)
@@ -187,7 +187,7 @@ def _changed(value: bytes, fields: Mapping[str, int]) -> bytes:
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
     """Stored rows as one structured array, and the memories' ids.
 
-    A kind or a sign that there is not, since a disk has not kept it, is 0.
+    An unknown kind or sign, as from a damaged disk, becomes 0.
     """
     ends = [_SIZE.size + size for value in values for size in _SIZE.unpack_from(value)]
     ids = [value[end:].decode() for value, end in zip(values, ends, strict=True)]

@@ -1,8 +1,8 @@
-"""A view as a file that is mapped instead of being made again: its arrays one after the other.
+"""A view saved as a file of consecutive arrays, which is mapped instead of being rebuilt.
 
-Each array that grows has room behind it, which the file does not fill (a hole), so that the first write after a start
-copies nothing. The file says nothing of itself: a `SavedView`, which is kept elsewhere, says what it is, with a SHA-256
-of each array. Nothing of a file is looked at before all of them are as they were written.
+Each growing array is followed by spare room, a hole in the file, so that the first write after a start copies nothing.
+The file has no header: a `SavedView`, stored elsewhere, describes it, with a SHA-256 of each array. A file is used only
+after all digests match.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from hummock.text.analyzer import ANALYZER_VERSION
 from hummock_kernels.postings import Presence
 
 _FORMAT = 2
-"""Raised with every change of what an array holds; another version of the package makes files of its own anyway."""
+"""Increased with every change of an array's content; each version of the package reads only its own files anyway."""
 
 _ALIGNMENT = 64 * KIB
 _PIECE_BYTES = MIB
 _HASHING = 2
-"""Threads that compare digests."""
+"""Number of threads that check digests."""
 
 Arrays = dict[str, NDArray[Any]]
 
 
 class SavedArray(msgspec.Struct, array_like=True, frozen=True):
-    """An array in the file: `rows` of `shape` from byte `start` on, and room for `room` rows in all."""
+    """An array in the file: `rows` of `shape` from byte `start` on, with space for `room` rows in all."""
 
     name: str
     dtype: str
@@ -66,23 +66,23 @@ class SavedArray(msgspec.Struct, array_like=True, frozen=True):
 
 
 class SavedView(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
-    """What a file holds: a view at one seq.
+    """Description of a file with a view at one seq.
 
     Attributes:
-        made_by: What wrote it; others do not read it.
-        space: The number of the space of its vectors.
-        number: The project's.
-        seq: Writes that it knows of.
+        made_by: Format and versions that wrote it; others do not read it.
+        space: The number of the embedding space of its vectors.
+        number: The project's number.
+        seq: Sequence number of the last write in the view.
         content_seq: The generation of its content.
-        size_bytes: Of the file.
-        arrays: In it.
-        live: As in `Columns`, as are the next four.
-        live_length: Likewise.
-        has_verdicts: Likewise.
-        has_writers: Likewise.
-        first_expiry: Likewise.
-        base: The first ordinal behind the inverted index.
-        mean_length: Of the memories in it.
+        size_bytes: Size of the file.
+        arrays: Arrays in the file.
+        live: See `Columns`.
+        live_length: See `Columns`.
+        has_verdicts: See `Columns`.
+        has_writers: See `Columns`.
+        first_expiry: See `Columns`.
+        base: The first ordinal after the inverted index.
+        mean_length: Mean length of the memories in the inverted index.
     """
 
     made_by: str
@@ -107,7 +107,7 @@ def made_by() -> str:
 
 
 def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
-    """Writes a view to an empty file, and says what that holds now. Raises: OSError."""
+    """Write a view to an empty file and return its description. Raises: OSError."""
     saved: list[SavedArray] = []
     start = 0
     growing = {name: grown.values for name, grown in _growing(view).items()}
@@ -115,7 +115,7 @@ def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
         room = capacity(len(values), 0, values.shape[1:], values.dtype) if name in growing else len(values)
         saved.append(_written(file, name, values, room, start))
         start = _aligned(saved[-1].end)
-    # A page at least, and none behind it: what is mapped is there.
+    # At least one page, as an empty file cannot be mapped, and no page after the arrays.
     size_bytes = max(start, _ALIGNMENT)
     file.truncate(size_bytes)
     columns = view.columns
@@ -138,17 +138,17 @@ def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
 
 
 def read_view(saved: SavedView, descriptor: int, settings: ProjectSettings, limits: StoreLimits) -> ProjectView | None:
-    """The view of a file; None where the file is not what was written. Raises: OSError.
+    """Map the view of a file; None if the file differs from its description. Raises: OSError.
 
     Args:
-        saved: What it is.
-        descriptor: The file, opened to read. It must not change afterwards: what is asked of the view is read from it.
-        settings: Of the project, as they are now.
-        limits: Of the store.
+        saved: The file's description.
+        descriptor: The file, opened for reading. It must not change afterwards, as the view reads from it.
+        settings: The project's present settings.
+        limits: The store's limits.
     """
     if os.fstat(descriptor).st_size != saved.size_bytes or not _is_sound(saved, descriptor):
         return None
-    # What is written to it stays in this process.
+    # Copy-on-write: changes stay in this process.
     mapped = mmap.mmap(descriptor, saved.size_bytes, access=mmap.ACCESS_COPY)
     arrays: Arrays = {
         one.name: np.ndarray((one.room, *one.shape), one.dtype, buffer=mapped, offset=one.start) for one in saved.arrays
@@ -161,7 +161,7 @@ def _written(file: BinaryIO, name: str, values: NDArray[Any], room: int, start: 
     digest = sha256()
     file.seek(start)
     for at in range(0, len(content), _PIECE_BYTES):
-        # A copy: a newer view may add to the last block of sign bits meanwhile.
+        # A copy: a newer view may change the last block of sign bits concurrently.
         piece = content[at : at + _PIECE_BYTES].tobytes()
         file.write(piece)
         digest.update(piece)
@@ -173,7 +173,7 @@ def _aligned(end: int) -> int:
 
 
 def _is_sound(saved: SavedView, descriptor: int) -> bool:
-    """Whether all arrays are what was written; read and not mapped, a page that the disk has lost is an OSError."""
+    """Whether all digests match. Read, not mapped: a lost page raises OSError instead of killing the process."""
 
     def is_sound(one: SavedArray) -> bool:
         digest, at, end = sha256(), one.start, one.start + one.nbytes
@@ -186,12 +186,12 @@ def _is_sound(saved: SavedView, descriptor: int) -> bool:
         return digest.digest() == one.sha256
 
     with ThreadPoolExecutor(_HASHING, "saved-view") as pool:
-        # The largest first, so that the others go beside it.
+        # The largest first, so that the others are checked in parallel with it.
         return all(pool.map(is_sound, sorted(saved.arrays, key=lambda one: one.nbytes, reverse=True)))
 
 
 def _fixed(view: ProjectView) -> Arrays:
-    """Arrays that never grow, or are made anew when they do."""
+    """Arrays that never grow, or are copied when they do."""
     postings, ids = view.postings, view.columns.ids[: len(view.columns)]
     return {
         "ids": np.frombuffer("".join(ids).encode(), np.uint8),

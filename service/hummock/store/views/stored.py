@@ -1,6 +1,6 @@
-"""What views and searches read from a store: the parts of a view, the operations after it, and records.
+"""Interface through which views and searches read a store: parts of a view, later operations, and records.
 
-Whatever keeps projects answers this; views and searches know nothing else of it.
+Views and searches use nothing else of an engine.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from hummock.store.views.forward_lists import ForwardLists
 from hummock.store.views.growing import Growing
 
 Records = tuple[bytes, bytes]
-"""A memory and its payload as they are stored."""
+"""A memory's stored record and that of its payload."""
 
 Present = TypeVar("Present")
 
 
 class DamageMet(Outdated):
-    """A memory that a view names is damaged: the view is to be loaded anew, without it."""
+    """A memory in a view is damaged: the view must be loaded again without it."""
 
 
 class ProjectGone(Outdated):
-    """The project itself was removed; one of its name may be another one."""
+    """The project was removed; a project of the same name may be a new one."""
 
 
 def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
@@ -43,13 +43,13 @@ def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredMemories:
-    """Parts of some memories that views hold, in the order of their documents.
+    """Data of some memories for a view, in the order of their documents.
 
     Attributes:
-        rows: (memories,) of `row_codec.ROW`.
-        ids: Of the memories.
-        lists: Their forward lists, in parts that follow one another.
-        halves: (chunks, dim) float16 in uint16; the chunks of a memory are neighbours.
+        rows: (memories,) of dtype `row_codec.ROW`.
+        ids: Memory ids.
+        lists: Their forward lists, in consecutive parts.
+        halves: (chunks, dim) float16 in uint16; the chunks of a memory are adjacent.
     """
 
     rows: NDArray[np.void]
@@ -63,11 +63,11 @@ class Changes:
     """Net effect of some operations.
 
     Attributes:
-        put: Documents that are new and still there, ascending.
-        embedded: Documents that were there before without vectors, and have them now, ascending.
-        judged: Documents that were there before, of which something else is said now, ascending.
-        removed: int64 documents that were there before and are gone.
-        removed_terms: uint32 terms that those held, one after the other.
+        put: New documents that are still present, ascending.
+        embedded: Earlier documents that got their vectors, ascending.
+        judged: Earlier documents with changed verdicts, ascending.
+        removed: int64 earlier documents that were removed.
+        removed_terms: uint32 concatenated terms of those.
     """
 
     put: list[int]
@@ -78,7 +78,7 @@ class Changes:
 
 
 Listed = Callable[[NDArray[np.void], Sequence[ForwardLists]], None]
-"""Takes the rows and the forward lists of some memories."""
+"""Callback for the rows and forward lists of some memories."""
 
 
 class Progress(NamedTuple):
@@ -90,11 +90,11 @@ class Progress(NamedTuple):
 
 
 class StoredProject(Protocol):
-    """A project as one read transaction sees it, and no longer than that lasts."""
+    """A project as seen by one read transaction; valid only during it."""
 
     @property
     def number(self) -> int:
-        """The project's, which never changes."""
+        """The project's number, which never changes."""
 
     @property
     def token_dim(self) -> int:
@@ -110,49 +110,49 @@ class StoredProject(Protocol):
         """All memories.
 
         Args:
-            listed: Is given all rows and lists before the vectors are read, which takes as long again; and once more
-                where others than these turn out to be sound. The last ones are those of the result.
+            listed: Called with all rows and lists before the vectors are read, which takes as long again; called
+                again if some turn out to be damaged. The last call has the rows and lists of the result.
         """
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
-        """These memories, all of which are there; their documents ascend."""
+        """These memories, which must exist; documents ascend."""
 
     def changes(self, after_seq: int) -> Changes:
         """Net effect of the operations after this write, which must all be kept."""
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
-        """The numbers of terms, in order; None for what nothing has ever held."""
+        """The numbers of terms, in order; None for a term that no memory ever contained."""
 
     def numbers_behind(self, prefix: str, most: int | None = None) -> dict[str, int]:
-        """The rest of every term that begins so, or of the first ones, and its number."""
+        """Terms with this prefix, without the prefix, and their numbers; at most the first `most`."""
 
     def records(self, doc: int, *, full: bool) -> Records:
-        """A memory and, if it is asked for in full, its payload; nothing of one that was removed."""
+        """Records of a memory and, if `full`, of its payload; empty if the memory was removed."""
 
     def decoded(self, records: Records) -> Memory:
-        """The memory of its records; without a payload where there is no record of one."""
+        """Decode a memory; without a payload if its record is empty."""
 
     def payload(self, doc: int) -> Payload | None:
         """A memory's payload; None when it was removed."""
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
-        """The titles and keywords of at most so many memories that have keywords, by their ids."""
+        """Title and keywords of at most `limit` memories with keywords, in the order of their ids."""
 
     def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
-        """The token vectors, int8, of chunks by their documents and their numbers in these; nothing where none are."""
+        """Token vectors, int8, of chunks given as (document, chunk number); empty where there are none."""
 
 
 class StoredProjects(Protocol):
-    """All projects. Safe to call from several threads."""
+    """All projects of a store. Thread-safe."""
 
     def number_of(self, project: str) -> int | None:
-        """A project's number; None when there is no such project."""
+        """A project's number; None if it does not exist."""
 
     def seq(self, number: int) -> int:
-        """The writes that a project has accepted. Raises: ProjectGone."""
+        """Sequence number of a project's last write. Raises: ProjectGone."""
 
     def reading(self, number: int) -> AbstractContextManager[StoredProject]:
-        """A project as it is now; what is asked of one that was removed raises ProjectGone, or finds nothing."""
+        """Open a project as it is now; reads of a removed one raise ProjectGone or find nothing."""
 
     def last_commit(self) -> int:
-        """A number that is another one whenever anything was written."""
+        """A number that changes with every write."""

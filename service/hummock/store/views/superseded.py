@@ -1,4 +1,4 @@
-"""Memories of a view that others replace: the replacing ones name them, and a flag in their rows says that they do."""
+"""Replaced memories of a view, found from the flag in the rows of the memories that replace others."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Superseded:
     """The memories that are replaced.
 
     Attributes:
-        current: (memories,) uint8, 0 for every one that is.
-        by: From its ordinal to those of the memories that replace it, ascending.
+        current: (memories,) uint8, 0 for every replaced memory.
+        by: Ordinal of each replaced memory to those of its replacements, ascending.
     """
 
     current: NDArray[np.uint8]
@@ -29,7 +29,7 @@ class Superseded:
 
 
 class Superseding:
-    """The ids that memories of a project replace, by document, as far as views were asked; these share it."""
+    """Cache of the ids that memories replace, by document; shared by the views of a project."""
 
     __slots__ = ("_known",)
 
@@ -37,7 +37,7 @@ class Superseding:
         self._known: Mapping[int, tuple[str, ...]] = {}
 
     def of(self, docs: list[int], stored: StoredProject) -> list[tuple[str, ...]]:
-        """What each of these documents replaces; what others do is forgotten. Raises: Outdated: one was removed."""
+        """Ids that each document replaces; other cached documents are dropped. Raises: Outdated: one was removed."""
         known = self._known
         found = {doc: known[doc] if doc in known else _read(doc, stored) for doc in docs}
         self._known = found
@@ -55,7 +55,7 @@ class LazySuperseded:
         self._reading = Lock()
 
     def get(self, columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
-        """The replaced memories, or None. The transaction began after the view was made. Raises: Outdated."""
+        """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""
         if not self._is_found:
             with self._reading:
                 if not self._is_found:
@@ -77,7 +77,7 @@ def _superseded(columns: Columns, superseding: Superseding, stored: StoredProjec
         for memory_id in ids
         if ordinals.get(memory_id, holder) != holder
     }
-    # Of two that replace each other the one that was written last stays: else both would be lost.
+    # If two memories replace each other, the later one stays: otherwise both would be lost.
     kept = sorted((old, new) for old, new in pairs if (new, old) not in pairs or docs[old] < docs[new])
     by: dict[int, tuple[int, ...]] = {}
     for old, new in kept:
@@ -88,7 +88,7 @@ def _superseded(columns: Columns, superseding: Superseding, stored: StoredProjec
 
 
 def _ordinals(columns: Columns, memory_ids: set[str]) -> dict[str, int]:
-    """Ordinals of those of these memories that exist, by id."""
+    """Ordinals of the existing memories among these, by id."""
     hashes = np.array([id_hash(memory_id) for memory_id in memory_ids], np.uint64)
     found = np.flatnonzero(np.isin(columns.id_hash, hashes) & (columns.alive != 0)).tolist()
     return {columns.ids[ordinal]: ordinal for ordinal in found}

@@ -1,4 +1,4 @@
-"""Times of the events that memories tell, in order, so that an interval is two look-ups."""
+"""Sorted index of the times of the events that memories describe: an interval is two look-ups."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hummock.store.views.columns import Columns
 
 _FEWEST_BEHIND = 4096
 _BEHIND_ONE_IN = 16
-"""Memories that are newer than the order are looked through one by one, so many and such a share of all at most."""
+"""Memories newer than the index are scanned; above this number and this share of all, the index is rebuilt."""
 
 Ordinals = NDArray[np.int64]
 
 
 def told_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
-    """Unix seconds of each memory from ordinal `first` on: of its event, or of its saying where it stands in a session.
+    """Event time of each memory from ordinal `first` on, in Unix seconds; for a turn without one its creation time.
 
-    NaN for a memory without either.
+    NaN for a memory that has no event time and is in no session.
     """
     event_time = columns.event_time[first:]
     is_untold = np.isnan(event_time) & (columns.session[first:] != 0)
@@ -28,12 +28,12 @@ def told_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Order:
-    """The memories with a told time among the first `size`.
+    """Index of the memories with a time among the first `size`.
 
     Attributes:
         times: (m,) float64, ascending.
         ordinals: (m,) int32 of the same memories.
-        size: Ordinals from here on are not in it.
+        size: Number of memories indexed; higher ordinals are not included.
     """
 
     times: NDArray[np.float64]
@@ -45,10 +45,10 @@ _NO_ORDER = _Order(times=np.empty(0, np.float64), ordinals=np.empty(0, np.int32)
 
 
 class ToldTimes:
-    """Finds memories by their told times. Views of one lineage share it.
+    """Finds memories by the times of their events. Shared by the views of one lineage.
 
-    The order is made when a query first names a time, and again when too many memories are newer. Safe to use from
-    several threads: it is replaced at once, and the ordinals of a lineage stay.
+    The index is built when a query first names a time, and again when too many memories are newer. Thread-safe: it
+    is replaced atomically, and the ordinals of a lineage are stable.
     """
 
     __slots__ = ("_order",)
@@ -57,10 +57,10 @@ class ToldTimes:
         self._order = _NO_ORDER
 
     def between(self, columns: Columns, start: float, end: float) -> Ordinals:
-        """The memories told from `start` to `end`, exclusive, by their times; removed ones too.
+        """Ordinals of the memories with times from `start` to `end`, exclusive; includes removed ones.
 
         Args:
-            columns: Of a view of the lineage.
+            columns: Columns of a view of the lineage.
             start: Unix seconds; may be infinite, as `end`.
             end: Unix seconds.
         """

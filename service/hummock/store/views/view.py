@@ -1,4 +1,4 @@
-"""One project in memory, as it is after a certain write: loaded, kept up to date, made anew."""
+"""View of one project in memory after a certain write: loading, catching up, rebuilding."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _FLAGS_KEPT = 4
 class KeptFlags:
     """Cached flags of a view's memories for the filters used last: a project is queried with few of them.
 
-    They take four bytes a memory at most, which no budget counts. Safe to use from several threads: what is kept is
-    replaced at once.
+    They take at most four bytes per memory, outside the memory budget. Thread-safe: the cached tuple is replaced
+    atomically.
     """
 
     __slots__ = ("_kept",)
@@ -43,20 +43,20 @@ class KeptFlags:
         self._kept: tuple[tuple[Filter, NDArray[np.uint8]], ...] = ()
 
     def of(self, where: Filter) -> NDArray[np.uint8] | None:
-        """What was kept of a filter; None when nothing was."""
+        """The cached flags of a filter, or None."""
         return next((flags for known, flags in self._kept if known == where), None)
 
     def keep(self, where: Filter, flags: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Keep the flags for this filter and return them, read-only from now on."""
+        """Cache the flags of this filter and return them, read-only from now on."""
         flags.flags.writeable = False
         self._kept = (*self._kept[1 - _FLAGS_KEPT :], (where, flags))
         return flags
 
 
 class KeptSigns:
-    """Signs of token vectors that no row of one view notes, where they were asked for: a byte a memory of no budget.
+    """Cached signs of token vectors that a view's rows do not have: a byte per memory, outside the memory budget.
 
-    Safe to use from several threads: all of them find the same.
+    Thread-safe: all threads compute the same values.
     """
 
     __slots__ = ("_kept",)
@@ -65,12 +65,12 @@ class KeptSigns:
         self._kept: NDArray[np.uint8] | None = None
 
     def of(self, at: NDArray[np.int64], count: int, read: ReadSigns) -> NDArray[np.uint8]:
-        """The `TokenSign` of each.
+        """The `TokenSign` of each memory.
 
         Args:
-            at: Ordinals.
-            count: Memories of the view.
-            read: Gives the signs of some.
+            at: Ordinals of the memories.
+            count: Number of memories in the view.
+            read: Reads the signs of those not cached yet.
         """
         kept = self._kept
         if kept is None:
@@ -85,7 +85,7 @@ ReadSigns = Callable[[NDArray[np.int64]], Sequence[TokenSign]]
 
 
 class KeptMoment:
-    """One view without what has expired, kept until the next memory does. Safe to use from several threads."""
+    """Cached copy of a view without expired memories, valid until the next one expires. Thread-safe."""
 
     __slots__ = ("_kept",)
 
@@ -101,7 +101,7 @@ class KeptMoment:
 
 
 def _at(view: ProjectView, now: float) -> tuple[float, float, ProjectView | None]:
-    """From when until when it is so, and the view; None where nothing has expired."""
+    """Start and end of the validity, in Unix seconds, and the view; None if nothing has expired."""
     expiring = view.columns.expiring()
     times = view.columns.expire_time[expiring]
     is_over = times <= now
@@ -117,26 +117,26 @@ class ProjectView:
     """A project's memories, searchable.
 
     Attributes:
-        number: The project's.
-        seq: Writes that the view knows of.
+        number: The project's number.
+        seq: Sequence number of the last write in the view.
         content_seq: The generation of its content.
-        columns: Of every memory.
-        vectors: (rows, dim) float16 in uint16; the chunks of a memory are neighbours.
-        row_doc: (rows,) int32, the ordinal of each row; in the order in which the vectors came.
-        postings: Terms to ordinals.
-        domain_names: Of the project's domains, removed ones too.
-        given_names: What the project calls things.
-        plans: How its nearest vectors are found.
-        signs: The vectors' sign bits; None in a project that is small, or has only just grown.
-        lineage: The same in views that have the same memories in the same places, but for those added at the end.
-        settings: What the project sets for itself.
-        superseding: What its memories say that they replace.
-        told_times: Finds memories by when what they tell happened; of the lineage.
-        star_places: Computes where memories stand in the star map; of the project, in all lineages.
-        kept_flags: Of filters; every view begins without any.
-        kept_signs: Of token vectors; likewise.
-        kept_terms: Of what was looked for; likewise.
-        expired_at: When the last of the memories ended that the view leaves out for that; 0 where it leaves out none.
+        columns: The columns of all memories.
+        vectors: (rows, dim) float16 in uint16; the chunks of a memory are adjacent.
+        row_doc: (rows,) int32, the ordinal of each row's memory; in the order in which the vectors were added.
+        postings: Index from terms to ordinals.
+        domain_names: Names of the project's domains, including removed ones.
+        given_names: Names that the project gives to domains and entries.
+        plans: Limits of its nearest-vector search.
+        signs: The vectors' sign bits; None in a project that is small or became large since the last rebuild.
+        lineage: Shared by views with the same memories in the same places, except those added at the end.
+        settings: The project's settings.
+        superseding: Cache of the ids that its memories replace.
+        told_times: Index by the time of the event that a memory describes; shared by the lineage.
+        star_places: Computes the places of memories in the star map; shared by all lineages of the project.
+        kept_flags: Cached flags of filters; empty in a new view.
+        kept_signs: Cached signs of token vectors; empty in a new view.
+        kept_terms: Cached results of term look-ups; empty in a new view.
+        expired_at: Expiry time of the last memory that the view leaves out as expired; 0 if there is none.
     """
 
     number: int
@@ -163,13 +163,13 @@ class ProjectView:
     _moment: KeptMoment = field(default_factory=KeptMoment, init=False)
 
     def at(self, now: float) -> ProjectView:
-        """The view without what has expired at `now`, in Unix seconds; operations are followed from the view itself."""
+        """The view without memories expired at `now`, in Unix seconds; catching up starts from `self`, not from it."""
         return self if now < self.columns.first_expiry else self._moment.of(self, now)
 
     def superseded(self, stored: StoredProject) -> Superseded | None:
-        """The memories that others replace; None where there are none. Raises: Outdated.
+        """The replaced memories, or None if there are none. Raises: Outdated.
 
-        The transaction began after the view was made.
+        The transaction must have begun after the view was made.
         """
         return self._superseded.get(self.columns, self.superseding, stored)
 
@@ -186,7 +186,7 @@ class ProjectView:
 
 
 def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
-    """The view of a project as the transaction sees it. Raises: RecordDamaged."""
+    """Load the view of a project as the transaction sees it. Raises: RecordDamaged."""
     seq, content_seq, _ = stored.progress()
     memories, postings = _memories(stored, limits)
     row_doc = np.repeat(np.arange(len(memories.rows), dtype=np.int32), memories.rows["chunk_count"])
@@ -207,7 +207,7 @@ def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
 
 
 def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemories, Postings]:
-    """All memories and the index of their words; a large one is made while their vectors are read."""
+    """All memories and their term index; a large index is built while the vectors are read."""
     with ThreadPoolExecutor(1, "postings") as beside:
         made: list[Callable[[], Postings]] = []
 
@@ -223,7 +223,7 @@ def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemorie
 
 
 def is_too_old(view: ProjectView, stored: StoredProject) -> bool:
-    """Whether the view cannot be caught up: the operations that it lacks are no longer kept, or it has too many."""
+    """Whether the view cannot be caught up: it misses operations no longer kept, or is ahead of the store."""
     seq, _, ops_after = stored.progress()
     return view.seq < ops_after or seq < view.seq
 
@@ -231,8 +231,8 @@ def is_too_old(view: ProjectView, stored: StoredProject) -> bool:
 def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
     """The view after all writes that the transaction sees.
 
-    Operations that the view lacks are applied; when they are no longer kept, the project is loaded anew. So it is where
-    the store has gone back, as a database does whose new leader had not received the last writes of the old one.
+    Missing operations are applied; if they are no longer kept, the project is loaded again. It is also loaded again
+    if the store has gone back, as after a failover to a database replica that lacked the last writes.
     """
     seq, content_seq, _ = stored.progress()
     if seq == view.seq:
@@ -251,7 +251,7 @@ def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> P
 
 
 def _with_names(newer: ProjectView, view: ProjectView, changes: Changes) -> ProjectView:
-    """The newer view without names that the older one had read, where memories that are named came or went."""
+    """The newer view, with name caches reset if named memories were added or removed."""
     come = newer.columns.kind[len(view.columns) :]
     gone = view.columns.kind[view.columns.ordinals(changes.removed)] if len(changes.removed) else come[:0]
     if (come == MemoryKind.DOMAIN_KNOWLEDGE).any():
@@ -262,7 +262,7 @@ def _with_names(newer: ProjectView, view: ProjectView, changes: Changes) -> Proj
 
 
 def _whole(number: int, memories: StoredMemories) -> StoredMemories:
-    """Return the memories after checking that their parts belong together. Raises: RecordDamaged."""
+    """Return the memories after checking that their parts match in number. Raises: RecordDamaged."""
     chunks = int(memories.rows["chunk_count"].sum(dtype=np.int64))
     lists = sum(map(len, memories.lists))
     if lists != len(memories.rows) or chunks != memories.halves.size:
@@ -285,7 +285,7 @@ def _extended(view: ProjectView, memories: StoredMemories) -> ProjectView:
 
 
 def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
-    """The view with the vectors of memories that had none: their rows come after all others."""
+    """The view with vectors for memories that had none; their rows come after all others."""
     memories = _whole(view.number, stored.memories_of(docs))
     ordinals = view.columns.ordinals(np.array(docs, np.int64))
     if len(ordinals) != len(docs):
@@ -299,7 +299,7 @@ def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> Proj
 
 
 def _judged(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
-    """With what is said now of memories that were there."""
+    """The view with the present verdicts on existing memories."""
     rows = stored.memories_of(docs).rows
     ordinals = view.columns.ordinals(rows["doc"])
     if len(ordinals) != len(docs):
@@ -326,7 +326,7 @@ def _reduced(view: ProjectView, changes: Changes) -> ProjectView:
 
 
 def is_rebuild_due(view: ProjectView, limits: StoreLimits) -> bool:
-    """Whether too much of the view is removed, or outside the inverted index, or its sign bits are missing."""
+    """Whether too many memories are removed or unindexed, or needed sign bits are missing."""
     return (
         has_many_dead(view, limits)
         or view.postings.delta > limits.most_outside(view.postings.base)
@@ -335,13 +335,13 @@ def is_rebuild_due(view: ProjectView, limits: StoreLimits) -> bool:
 
 
 def has_many_dead(view: ProjectView, limits: StoreLimits) -> bool:
-    """Whether so much of the view is removed that it is better copied without."""
+    """Whether enough memories are removed to compact the view."""
     dead = len(view.columns) - view.columns.live
     return dead >= limits.dead_docs and dead > limits.dead_share * len(view.columns)
 
 
 def rebuilt(view: ProjectView, limits: StoreLimits) -> ProjectView:
-    """Index the view's memories anew; its lineage stays the same only if every memory keeps its place."""
+    """Rebuild the view's index; the lineage stays the same only if every memory keeps its place."""
     return _compacted(view) if has_many_dead(view, limits) else _indexed(view)
 
 
@@ -349,10 +349,10 @@ def caught_up(made: ProjectView, newest: ProjectView, stored: StoredProject, lim
     """The rebuilt view after all writes that the transaction sees.
 
     Args:
-        made: By `rebuilt`.
-        newest: What readers have, of the lineage that `made` was made of.
-        stored: Knows every write that `newest` knows of.
-        limits: Of the store.
+        made: Result of `rebuilt`.
+        newest: The view in use by readers, of the lineage from which `made` was built.
+        stored: A transaction that sees every write in `newest`.
+        limits: The store's limits.
     """
     return _joined(made, newest) if made.lineage is newest.lineage else catch_up(made, stored, limits)
 
@@ -377,7 +377,7 @@ def _compacted(view: ProjectView) -> ProjectView:
     """A compacted copy. It shares nothing that grows, so both views can be caught up from here."""
     alive = view.columns.alive
     kept = np.flatnonzero(alive[view.row_doc.values])
-    # Those that came later go where they belong.
+    # Rows of vectors that were added later move next to their memories' other rows.
     kept = kept[np.argsort(view.row_doc.values[kept], kind="stable")]
     places = np.cumsum(alive, dtype=np.int32) - 1
     vectors = view.vectors.taken(kept)

@@ -1,4 +1,4 @@
-"""Cache of projects in memory, within a budget of bytes; in a reader, of projects that another process writes."""
+"""Cache of project views within a memory budget, also for projects that other processes write."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuil
 _log = logging.getLogger(__name__)
 
 _LOADS = 4
-"""Times that a project is loaded at most before the writer has to wait for it."""
+"""Attempts to load a project; during the last one's catch-up the writer has to wait."""
 
 _MOST_BEHIND = 128
-"""Operations that a view may lag, and one group of writes at most: a reader waits some milliseconds for them."""
+"""Operations that a view may lag before the writer catches it up: a reader applies them in some milliseconds."""
 
 _LOOK_S = 0.2
-"""Between two looks for what another process has written."""
+"""Seconds between two checks for writes of another process."""
 
 _KEPT_UP = 64
-"""Projects that are brought up to date at each look, those that were used last."""
+"""Number of recently used projects that each check brings up to date."""
 
 
 class SavedViews(Protocol):
-    """Views that a file holds as well, so that what is large need not be made again after a start."""
+    """Views saved to files, so that large ones need not be rebuilt after a start."""
 
     def view(self, stored: StoredProject) -> ProjectView | None:
-        """One from which the writes since can be followed; None where there is none that is sound."""
+        """A saved view that can catch up with the project; None if there is none that is intact."""
 
     def takes(self, view: ProjectView) -> bool:
         """Whether the view is large enough to be saved."""
 
     def is_behind(self, view: ProjectView) -> bool:
-        """Whether what is saved of the project soon could not be followed any more, or nothing is."""
+        """Whether the saved view is missing or may soon be too old to catch up."""
 
     def save(self, view: ProjectView) -> None:
-        """Saves it instead of an earlier one; says in the log why not, where that fails."""
+        """Save the view, replacing an earlier one; a failure is logged."""
 
 
 class ViewEntry:
-    """A project that is in memory, or is being loaded.
+    """A project that is loaded or being loaded.
 
-    `loading` is held by the one reader that loads; `changing` by whoever replaces the view, which is caught up first.
-    `committed` counts operations, and `shown` those of them that the view surely has. The entry is there before its
-    load begins to read, so that what is committed meanwhile is counted. `newest_s` is a moment at which the view had
-    all writes there were, on the clock of whoever notes it.
+    `loading` is held by the reader that loads; `changing` by the thread that replaces the view, which catches up
+    first. `committed` counts operations, and `shown` those known to be in the view. The entry exists before its load
+    begins to read, so that concurrent commits are counted. `newest_s` is a time at which the view had all writes, on
+    the clock of the code that sets it.
     """
 
     __slots__ = ("changing", "committed", "is_rebuilding", "loading", "newest_s", "project", "shown", "view")
@@ -70,7 +70,7 @@ class ViewEntry:
 
 
 class ViewCache:
-    """Views by project name, within a budget of memory. Nothing here takes time by the number of projects."""
+    """Views by project name, within a memory budget. No operation depends on the number of projects."""
 
     def __init__(
         self,
@@ -83,13 +83,13 @@ class ViewCache:
         self._limits = limits
         self._saved = saved
         self._entries: dict[str, ViewEntry] = {}
-        # Those that have a view; and of these the small ones: loaded in milliseconds, they are not worth as much memory
-        # as large ones.
+        # All projects with a view, and the small ones among them: loaded in milliseconds, these get less memory than
+        # large ones.
         self._recent = Lru(budget_bytes)
         self._small = Lru(int(budget_bytes * limits.small_views_share))
-        # Of all three.
+        # Guards the three above.
         self._lock = Lock()
-        # Projects whose views may be behind: the writer's alone.
+        # Projects whose views may lag; used by the writer's thread only.
         self._behind: dict[str, None] = {}
         self._evicted = 0
         self._maintenance = ThreadPoolExecutor(1, thread_name_prefix="hummock-maintenance")
@@ -101,22 +101,22 @@ class ViewCache:
             number = self._projects.number_of(project)
             if number is None:
                 return None
-            # Another reader may have loaded it, before a write that this one must see.
+            # Another reader may have loaded it before a write that this reader must see.
             try:
                 view = self._loaded(project, number) or self.loaded_view(project)
             except ProjectGone:
-                # There may be another one of its name by now.
+                # A new project may have the same name by now.
                 self.forget(project)
         return view
 
     def number_of(self, project: str) -> int | None:
-        """The project's number, that of its view where it is in memory; None when there is no such project."""
+        """The project's number, taken from its view if loaded; None if the project does not exist."""
         entry = self._entries.get(project)
         view = None if entry is None else entry.view
         return self._projects.number_of(project) if view is None else view.number
 
     def loaded_view(self, project: str) -> ProjectView | None:
-        """The newest view of a project that is in memory; None when it is not."""
+        """The newest view of a loaded project, otherwise None."""
         entry = self._entries.get(project)
         if entry is None:
             return None
@@ -125,34 +125,33 @@ class ViewCache:
         return self._used(entry)
 
     def view_at_hand(self, project: str) -> ProjectView | None:
-        """The newest view, where no memory needs to be read for it; None elsewhere."""
+        """The view if it is loaded and up to date, otherwise None."""
         entry = self._entries.get(project)
         return self._used(entry) if entry is not None and self._is_newest(entry) else None
 
     def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
-        """Lets every read from now on see the last commit, given how many operations each project has in it.
+        """Make the last commit visible to all later reads, given its number of operations by project.
 
-        From the projects that are `shrunk` something was removed; here that makes no difference.
-        Projects that are not in memory stay out of it. To bring a view up to date costs as much as ten memories do, so
-        that one which nobody reads lets writes add up.
+        `shrunk` are the projects with removals; unused here. Projects that are not loaded stay so. Catching up costs
+        as much as writing ten memories, so a view that nobody reads lets operations add up.
         """
         for project, count in operations.items():
             entry = self._entries.get(project)
             if entry is not None:
-                # What is no operation may have changed too: settings, counts of memories.
+                # At least 1: settings and memory counts may change without an operation.
                 entry.committed += max(count, 1)
                 self._behind[project] = None
                 if entry.committed - entry.shown >= _MOST_BEHIND:
                     self._catch_up(entry)
 
     def forget(self, project: str) -> None:
-        """A project was removed: who asks from now on is given nothing of it."""
+        """Remove a project from the cache."""
         with self._lock:
             if project in self._entries:
                 self._forgotten(project)
 
     def catch_up_one(self) -> bool:
-        """Bring a lagging view up to date, so that no reader need do it; False if there is none."""
+        """Bring one lagging view up to date before a reader needs it; False if there is none."""
         while self._behind:
             entry = self._entries.get(self._behind.popitem()[0])
             if entry is not None and entry.shown != entry.committed:
@@ -161,33 +160,33 @@ class ViewCache:
         return False
 
     def newer_view(self, project: str) -> None:
-        """Brings the view of a project up to date, if it is in memory."""
+        """Bring the view of a project up to date, if loaded."""
         entry = self._entries.get(project)
         if entry is not None:
             self._catch_up(entry)
 
     def used_last(self, count: int) -> list[str]:
-        """At most so many projects in memory, the most recently used."""
+        """The `count` most recently used loaded projects, the latest last."""
         with self._lock:
             return self._recent.used_last(count)
 
     def usage(self) -> tuple[int, int]:
-        """Projects in memory, and their bytes."""
+        """Number of loaded projects, and their bytes."""
         with self._lock:
             return len(self._recent), self._recent.used_bytes
 
     def evicted(self) -> int:
-        """Views that were given up for want of room, so far."""
+        """Number of views evicted so far."""
         return self._evicted
 
     def lag(self) -> int:
-        """Operations that the most lagging view has not taken in yet, of the views used last."""
+        """Largest lag in operations among the recently used views."""
         with self._lock:
             entries = [self._entries[project] for project in self._recent.used_last(_KEPT_UP)]
         return max(map(self._lag_of, entries), default=0)
 
     def close(self) -> None:
-        """Ends the rebuild that runs, if any, starts no more, and saves what is large and was written to."""
+        """Wait for a running rebuild, start no more, and save large views whose saved copies are outdated."""
         self._maintenance.shutdown(cancel_futures=True)
         if self._saved is None:
             return
@@ -205,14 +204,14 @@ class ViewCache:
         return max(0, entry.committed - entry.shown)
 
     def _loaded(self, project: str, number: int) -> ProjectView | None:
-        """The view of a project that must be loaded; None where another reader has loaded it meanwhile."""
+        """Load a project's view; None if another reader has loaded it meanwhile."""
         with self._lock:
             entry = self._entries.setdefault(project, ViewEntry(project))
         with entry.loading:
             return self._load(entry, number) if entry.view is None else None
 
     def _load(self, entry: ViewEntry, number: int) -> ProjectView:
-        """Load a view while writes go on, then catch up with them; a view that cannot catch up is loaded anew."""
+        """Load a view while writes go on, then catch up; a view that cannot catch up is loaded again."""
         for attempt in range(1, _LOADS + 1):
             with self._projects.reading(number) as stored:
                 found = self._saved.view(stored) if self._saved else None
@@ -224,14 +223,14 @@ class ViewCache:
                 self._show(entry, view)
                 break
         if self._saved and found is None and self._saved.takes(view):
-            # At the close of the store no more is begun, and what is large is saved then.
+            # The executor refuses new work once the store closes; `close` itself saves large views.
             with suppress(RuntimeError):
                 self._maintenance.submit(self._saved.save, view)
         return view
 
     def _catch_up(self, entry: ViewEntry) -> None:
         with entry.changing:
-            # Before it is read: what is committed from now on may be missed.
+            # Read before the transaction begins, which may miss later commits.
             committed = entry.committed
             view = entry.view
             if view is None:
@@ -243,14 +242,14 @@ class ViewCache:
                 self._give_up(entry)
                 return
             except StoreUnreachable:
-                # The view is as it was, and whoever must have a newer one is told that there is none.
+                # The view stays as it is, and a reader that needs a newer one gets the error.
                 raise
             except HummockError as error:
                 self._give_up(entry)
                 _log.warning("a project's view could not follow a write, and will be loaded anew: %s", error)
                 return
             except Exception:
-                # The write is durable and must be acknowledged; the next read loads the project anew.
+                # The write is durable and must be acknowledged; the next read loads the project again.
                 self._give_up(entry)
                 _log.exception("a project's view could not follow a write; it will be loaded anew")
                 return
@@ -262,7 +261,7 @@ class ViewCache:
             entry.shown = committed
 
     def _rebuild(self, entry: ViewEntry) -> None:
-        """Rebuild a view while reads and writes go on; they wait only while it catches up."""
+        """Rebuild a view while reads and writes go on; they wait only for its catch-up."""
         try:
             view = entry.view
             if view is None:
@@ -270,7 +269,7 @@ class ViewCache:
             made = rebuilt(view, self._limits)
             with entry.changing, self._projects.reading(view.number) as stored:
                 newest = entry.view
-                # One that was loaded meanwhile is as good, and one that cannot be caught up is no better.
+                # A view that was loaded meanwhile is as good; a rebuilt one that cannot catch up is useless.
                 if newest is None or newest.lineage is not view.lineage:
                     return
                 if made.lineage is newest.lineage or not is_too_old(made, stored):
@@ -288,10 +287,10 @@ class ViewCache:
         return entry.view
 
     def _show(self, entry: ViewEntry, view: ProjectView) -> None:
-        """Lets readers have this view, and gives up those that were used longest ago until all are within the budget.
+        """Publish this view to readers, and evict the least recently used ones until all fit the budget.
 
-        The one used last stays whatever its size: otherwise every write would make the next read load it again. An
-        entry that was given up meanwhile shows nothing: whoever loaded for it has the view, the next reader loads.
+        The most recently used view stays whatever its size: otherwise every write would make the next read load it
+        again. For an entry evicted meanwhile nothing is published: its loader has the view, the next reader loads.
         """
         nbytes = view.nbytes
         with self._lock:
@@ -303,7 +302,7 @@ class ViewCache:
                 self._small.put(entry.project, nbytes)
             else:
                 self._small.drop(entry.project)
-            # Quarantined until the lock is released: large arrays take a while to be freed.
+            # Kept alive until the lock is released: freeing large arrays takes a while.
             given_up = []
             for some in (self._small, self._recent):
                 while (project := some.excess(keep=1)) is not None:
@@ -316,7 +315,7 @@ class ViewCache:
                 self._forgotten(entry.project)
 
     def _forgotten(self, project: str) -> ProjectView | None:
-        """Remove a view from the cache; a reader that uses it keeps it until done."""
+        """Remove a view from the cache and return it; readers that use it keep it alive."""
         self._recent.drop(project)
         self._small.drop(project)
         entry = self._entries.pop(project)
@@ -325,22 +324,22 @@ class ViewCache:
 
 
 class ForeignViews(ViewCache):
-    """Views of projects that other processes write to as well; a read gets the newest."""
+    """Views of projects that other processes write too; each read checks for newer writes."""
 
     def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
         """Does nothing: each read checks for newer writes, from any process."""
 
     def reach(self, project: str, seq: int) -> None:
-        """Bring a project that is in memory up to a write that was notified."""
+        """Bring a loaded project up to a write announced by another process."""
         entry = self._entries.get(project)
         view = None if entry is None else entry.view
         if view is not None and view.seq < seq:
-            # Whoever reads it tries again, and is told.
+            # The next reader tries again and gets the error.
             with suppress(StoreUnreachable):
                 self.newer_view(project)
 
     def _is_newest(self, entry: ViewEntry) -> bool:
-        """Compare with the sequence number in the store, as this process does not count the commits of others."""
+        """Whether the view has the store's sequence number: commits of other processes are not counted here."""
         view = entry.view
         try:
             return view is not None and self._projects.seq(view.number) == view.seq
@@ -351,14 +350,14 @@ class ForeignViews(ViewCache):
         view = entry.view
         try:
             return 0 if view is None else max(0, self._projects.seq(view.number) - view.seq)
-        except (ProjectGone, HummockError):  # nobody knows, where the store does not answer
+        except (ProjectGone, HummockError):  # unknown while the store does not answer
             return 0
 
 
 class FollowingViews(ForeignViews):
-    """Views of projects that other processes write to without a notice.
+    """Views of projects that other processes write without notifications.
 
-    The projects that were used last are brought up to date alongside the readers, so that no reader has much to do.
+    A thread brings the recently used projects up to date, so that readers have little left to apply.
     """
 
     def __init__(
@@ -374,12 +373,12 @@ class FollowingViews(ForeignViews):
         self._thread.start()
 
     def keep_up(self) -> None:
-        """Brings the projects that were used last up to date."""
+        """Bring the recently used projects up to date."""
         for project in self.used_last(_KEPT_UP):
             self.newer_view(project)
 
     def close(self) -> None:
-        """Follows no longer."""
+        """Stop the thread, then close the cache."""
         self._closing.set()
         self._thread.join()
         super().close()
