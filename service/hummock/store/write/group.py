@@ -1,4 +1,4 @@
-"""One transaction of several writes, of which one that fails leaves its neighbours alone."""
+"""Group commit: one transaction of several writes, in which a failed write does not affect the others."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from hummock.store.write.unit_of_work import Unit
 from hummock.store.write.write_batch import WriteBatch
 
 _TRIMMED = ("ops", "request_age")
-"""Tables in which each write looks for outdated entries, as in the vectors that all projects have retired."""
+"""Tables that each write trims, in addition to the retired vectors of all projects."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _OpenProject:
-    """A project: its record as the last request left it, and the operations that were noted."""
+    """A project in the transaction: its record after the last request, and its operations so far."""
 
     number: int
     record: record_codec.ProjectRecord
@@ -43,14 +43,14 @@ class _OpenProject:
 
 
 class GroupTransaction:
-    """Applies requests to a transaction. What they put is written by `finish`; until then it waits.
+    """Applies requests to a transaction. Their memories are pending until `finish` writes them.
 
     Attributes:
-        has_begun: Whether the request that was applied last has changed anything in the transaction.
-        operations: How many it has noted.
-        has_removed: Whether it has removed anything.
-        has_grown: Whether any request wrote what takes room.
-        put_bytes: About what the memories and messages take that were put.
+        has_begun: Whether the last request has changed anything in the transaction.
+        operations: Number of operations of the last request.
+        has_removed: Whether the last request has removed anything.
+        has_grown: Whether any request needs additional space.
+        put_bytes: Approximate size of the stored memories and messages.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class GroupTransaction:
         self.put_bytes = 0
 
     def apply(self, project: str, request: WriteRequest[Reply]) -> Written[Reply]:
-        """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
+        """Apply a request, or find its earlier reply. A failed request leaves no trace in the pending memories."""
         self.has_begun, self.operations, self.has_removed = False, 0, False
         if request.claim is not None:
             self._engine.require_claim(self._txn, request.claim)
@@ -99,13 +99,13 @@ class GroupTransaction:
         opened.record, opened.is_written_to = record, True
         opened.operations += unit.operations
         self.operations, self.has_removed = unit.operations, unit.has_removed
-        # What is noted of a request that removes nothing takes room as well, and so does a new project.
+        # The stored reply to a request that removes nothing needs space as well, and so does a new project.
         self.has_grown |= unit.has_grown or opened.is_new or (bool(request.request_id) and not unit.has_removed)
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
         return Written(seq=record.seq, reply=reply)
 
     def remove(self, project: str, request: ProjectRemoval) -> Written[DeletedProject]:
-        """Removes a project with all that waits for it, or finds what was answered before. Raises: ProjectNotFound."""
+        """Remove a project with its pending writes, or find the earlier reply. Raises: ProjectNotFound."""
         self.has_begun, self.operations, self.has_removed = False, 0, False
         now = self._clock.now()
         oldest = self._clock.settled() - self._limits.request_kept_s
@@ -121,7 +121,7 @@ class GroupTransaction:
         opened = self._projects.pop(project, None)
         record = project_record(self._txn, self._engine, number) if opened is None else opened.record
         seq, deleted = remove_project(self._engine, self._txn, number, record)
-        # Its numbers of terms are nobody's any more.
+        # Its cached term numbers are no longer valid.
         self._dictionaries.forget(project)
         if request.request_id:
             kept = record_codec.RequestRecord(request.fingerprint, seq, record_codec.encode(deleted), now)
@@ -131,7 +131,7 @@ class GroupTransaction:
         return Written(seq=seq, reply=deleted)
 
     def finish(self) -> None:
-        """Writes what waits, forgets what is outdated, and stores the records of the projects."""
+        """Write the pending memories, trim outdated entries, and store the projects' records."""
         now = self._clock.settled()
         oldest = now - self._limits.request_kept_s
         text_vectors.trim(self._txn, self._engine, now, self._limits)
@@ -158,7 +158,7 @@ class GroupTransaction:
         return opened
 
     def _number_and_record(self, name: str, now: float, *, creates: bool) -> tuple[int, record_codec.ProjectRecord]:
-        """The project's number and record; a new one is made. Raises: ProjectNotFound, where it must be there."""
+        """The project's number and record. Raises: ProjectNotFound: it is new and `creates` is false."""
         known = self._txn.get(keys.project_name_key(name), db=self._tables.project)
         if known is not None:
             number = keys.unpack_project(known)
@@ -177,7 +177,7 @@ class GroupTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Job:
-    """A write that waits for its turn."""
+    """A queued write."""
 
     project: str
     request: WriteRequest[Any] | ProjectRemoval
@@ -185,11 +185,11 @@ class Job:
 
     @property
     def is_bulk(self) -> bool:
-        """Whether others go first."""
+        """Whether interactive jobs go first."""
         return isinstance(self.request, WriteRequest) and self.request.is_bulk
 
     def apply(self, group: GroupTransaction) -> Written[Any]:
-        """Makes it a part of a transaction."""
+        """Apply the write to a transaction."""
         if isinstance(self.request, ProjectRemoval):
             return group.remove(self.project, self.request)
         return group.apply(self.project, self.request)
@@ -197,9 +197,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """Result of a job: a durable write, or its error. The caller has not got it yet.
+    """Result of a job, a durable write or an error, before the caller gets it.
 
-    `operations` says how many the write noted, `has_removed` whether one of them took something away.
+    `operations` is the number of the write's operations, `has_removed` whether one of them removed something.
     """
 
     job: Job
@@ -209,7 +209,7 @@ class Outcome:
     error: BaseException | None = None
 
     def tell(self) -> None:
-        """Completes the caller's future."""
+        """Complete the caller's future."""
         if self.error is not None:
             self.job.future.set_exception(self.error)
         elif self.written is not None:
@@ -231,25 +231,25 @@ class GroupCommit:
         self._limits = limits
 
     def commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool] = lambda: False) -> list[Outcome]:
-        """Applies as many of the jobs as one transaction takes, at least one, and makes them durable.
+        """Apply as many of the jobs as fit one transaction, at least one, and make them durable.
 
         Args:
             jobs: At least one.
-            is_awaited: Whether an interactive write waits for the end of the transaction, which comes behind the bulk
-                write that it finds under way.
+            is_awaited: Whether an interactive write is waiting, so that the transaction ends after the current bulk
+                write.
 
         Returns:
-            Outcomes of the first jobs, in order. Where the commit itself finds no room, each job is tried alone, so
-            that only those that need room fail.
+            Outcomes of the first jobs, in order. If the commit itself runs out of space, each job is tried alone, so
+            that only jobs that need space fail.
 
-        Raises: One of the engine's fatal failures: it takes nothing any more until it is opened again.
+        Raises: One of the engine's fatal failures: it accepts no writes until it is opened again.
         """
         try:
             return self._commit(jobs, is_awaited)
         except self._engine.fatal:
             raise
         except HummockError as error:
-            # A file that is not the open one any more, or not whole: nobody's write is taken.
+            # The data file was replaced or cut: no write is accepted.
             return [Outcome(job=job, error=error) for job in jobs]
         except self._engine.failures as error:
             self._dictionaries.clear()
@@ -261,7 +261,7 @@ class GroupCommit:
             return [outcome for job in jobs for outcome in self.commit([job], is_awaited)]
 
     def _commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
-        """Tries without nested transactions first: they copy every page that they touch, and are seldom needed."""
+        """Commit without nested transactions first: they copy every page they touch, and are rarely needed."""
         projects = sorted({job.project for job in jobs})
         try:
             with self._engine.writing(projects=projects, foreseen=self._foreseen(jobs)) as txn:
@@ -274,14 +274,14 @@ class GroupCommit:
             return self._apart(txn, jobs, is_awaited)
 
     def _together(self, txn: Transaction, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
-        """Run the jobs in the group's own transaction. Raises: _Spoilt: something was written that cannot stay."""
+        """Run the jobs in the group's own transaction. Raises: _Spoilt: a failed job has written to it."""
         group = self._group(txn)
         outcomes: list[Outcome] = []
         for job in jobs:
             try:
                 written = job.apply(group)
             except Exception as error:
-                # Where a statement has failed the transaction takes no more.
+                # After a failed statement the transaction accepts no more.
                 if group.has_begun or isinstance(error, self._engine.failures):
                     raise _Spoilt(error) from error
                 outcomes.append(self._failed(job, error))
@@ -296,7 +296,7 @@ class GroupCommit:
         return outcomes
 
     def _apart(self, txn: Transaction, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
-        """Each in a transaction of its own inside the group's."""
+        """Run each job in a transaction nested in the group's."""
         outcomes: list[Outcome] = []
         put_bytes = 0
         for job in jobs:
@@ -307,7 +307,7 @@ class GroupCommit:
                     written = job.apply(group)
                     self._finish(group, nested)
             except Exception as error:
-                # Numbers that an undone write gave to terms are given again, to others.
+                # The term numbers assigned by an undone write will be assigned to other terms.
                 if self._dictionaries.size_of(job.project) != known:
                     self._dictionaries.forget(job.project)
                 outcomes.append(self._failed(job, error))
@@ -322,14 +322,14 @@ class GroupCommit:
         return _likely_reads([(job.project, job.request) for job in jobs], self._dictionaries)
 
     def _most_bytes(self, job: Job) -> int:
-        """Size of a transaction at which it ends after this job, so that interactive jobs need not wait long."""
+        """Size at which the transaction ends after this job, so that interactive jobs need not wait long."""
         return self._limits.bulk_group_bytes if job.is_bulk else self._limits.group_bytes
 
     def _group(self, txn: Transaction) -> GroupTransaction:
         return GroupTransaction(self._engine, txn, self._dictionaries, self._clock, self._limits)
 
     def _finish(self, group: GroupTransaction, txn: Transaction) -> None:
-        """Writes what the group holds. Raises: StorageFull: it would fill the store; removals are never too much."""
+        """Write the group's pending data. Raises: StorageFull: it exceeds the quota; never for removals alone."""
         group.finish()
         if group.has_grown:
             self._room.require(txn)
@@ -342,7 +342,7 @@ class GroupCommit:
 
 
 class _Spoilt(Exception):
-    """Something failed whose changes can only be undone with those of all jobs of the group."""
+    """A job failed whose changes can only be undone together with those of the whole group."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -354,12 +354,12 @@ def _likely_reads(
 ) -> dict[str, Foreseen]:
     """Likely reads of a group of writes, by project, sent before its transaction begins.
 
-    An engine with a round trip for each read fetches them all with the first one. It is a guess: what is not foreseen
-    is read when it is asked for, and what nobody asks for is dropped.
+    An engine with a round trip for each read fetches them all with the first one. It is a guess: missing keys are
+    read on demand, and unused ones are dropped.
 
     Args:
-        jobs: Projects and what is to be written to them.
-        dictionaries: The writer's, whose terms need no look.
+        jobs: Projects and the requests to them.
+        dictionaries: The writer's term cache; cached terms need no read.
     """
     by_project: dict[str, list[WriteRequest[Any]]] = {}
     for project, request in jobs:

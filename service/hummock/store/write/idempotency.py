@@ -16,10 +16,10 @@ from hummock.store.tables.projects import project_number
 
 
 class RequestReads:
-    """Reads what was answered before. Safe to call from several threads."""
+    """Reads earlier replies. Thread-safe."""
 
     def __init__(self, engine: Engine, clock: SettledClock, kept_s: float) -> None:
-        """Args are the open directory, the time, and how long answers are remembered."""
+        """`kept_s` is the retention of replies in seconds."""
         self._engine = engine
         self._clock = clock
         self._kept_s = kept_s
@@ -27,7 +27,7 @@ class RequestReads:
     def earlier(
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
     ) -> Written[Reply] | None:
-        """The answer that the request had before; see `ports.Store`."""
+        """The earlier reply to the request, or None; see `ports.Store`."""
         oldest = self._clock.settled() - self._kept_s
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
@@ -38,22 +38,22 @@ class RequestReads:
 
 
 def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Written[Reply]:
-    """The write that was answered so."""
+    """The write of a stored reply, marked as a repeat."""
     return Written(seq=record.seq, reply=msgspec.msgpack.decode(record.reply, type=reply_type), is_repeat=True)
 
 
 def earlier(
     txn: Transaction, tables: Tables, number: int, request_id: str, fingerprint: bytes, oldest: float
 ) -> record_codec.RequestRecord | None:
-    """The answer that the request had before.
+    """The earlier reply to the request, or None.
 
     Args:
         txn: The write's transaction.
-        tables: Of the store.
-        number: The project's.
-        request_id: Empty is never remembered.
-        fingerprint: The request's.
-        oldest: Unix seconds; an older answer is forgotten.
+        tables: The store's tables.
+        number: The project's number.
+        request_id: Empty is never stored.
+        fingerprint: The request's fingerprint.
+        oldest: Unix seconds; an older reply is ignored.
 
     Raises: RequestIdReused.
     """
@@ -71,21 +71,21 @@ def earlier(
 def remember(
     txn: Transaction, tables: Tables, number: int, request_id: str, record: record_codec.RequestRecord
 ) -> None:
-    """Keeps an answer."""
+    """Store a reply."""
     key = keys.name_key(number, request_id)
     txn.put(key, record_codec.encode(record), db=tables.request)
     txn.put(_age_key(number, record), key, db=tables.request_age)
 
 
 def trim(txn: Transaction, tables: Tables, number: int, oldest: float, limits: StoreLimits) -> None:
-    """Forgets some answers that are older than `oldest` (Unix seconds)."""
+    """Remove some replies that are older than `oldest` (Unix seconds)."""
     prefix = keys.project_prefix(number)
     first = itertools.islice(keys.entries(txn, tables.request_age, prefix), limits.trimmed_entries)
     aged = itertools.takewhile(lambda entry: keys.time_of_age_key(entry[0]) < oldest, first)
     for age_key, request_key in list(aged):
         txn.delete(age_key, db=tables.request_age)
         value = txn.get(request_key, db=tables.request)
-        # The id may have been used again since; the answer to that has an age of its own.
+        # The id may have been used again since; that reply has its own age entry.
         if value is not None and _age_key(number, record_codec.decode_request(value)) == age_key:
             txn.delete(request_key, db=tables.request)
 

@@ -1,8 +1,8 @@
-"""Removal of projects: gone in one write; their entries are cleared slice by slice afterwards.
+"""Removal of projects: one write makes a project disappear; its entries are cleared slice by slice afterwards.
 
-A project's number is never used again, so that nothing finds what is still to be cleared. Of its name a hash stays,
-with how far the project had come: one of the same name that is made later counts on from there, so that no seq, no
-document and no number of a session ever means two things to whoever has kept one.
+A project's number is never used again, so entries still to be cleared are unreachable. A hash of its name stays with
+the project's last position: a later project of the same name counts on from there, so that no seq, document number or
+session number ever has two meanings for a client that stored one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.tables.sessions import clock_key, sessions_of
 
 _ENTRIES_AT_ONCE = 2048
-"""Most entries removed in one slice: some ten milliseconds, for which a write waits at most."""
+"""Upper bound on entries removed in one slice: some ten milliseconds, the longest wait of a write."""
 
 REQUESTS = 0
-"""Stands for a project's number where the requests to remove projects are kept: they outlive what they removed."""
+"""Project number under which removal requests are stored: they outlive the removed projects."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,16 +42,16 @@ class _Reached(msgspec.Struct, array_like=True, frozen=True):
 def remove_project(
     engine: Engine, txn: Transaction, number: int, record: record_codec.ProjectRecord
 ) -> tuple[int, DeletedProject]:
-    """Makes a project disappear; what it had is left to `Remains`.
+    """Make a project disappear; `Remains` clears its entries.
 
     Args:
-        engine: Of the directory.
-        txn: The write's.
-        number: The project's.
-        record: The project's, as the requests before this one left it.
+        engine: The store's engine.
+        txn: The write's transaction.
+        number: The project's number.
+        record: The project's record after all earlier requests.
 
     Returns:
-        The seq of this write, and what the project had.
+        The seq of this write, and the counts of the removed project.
     """
     tables, prefix = engine.tables, keys.project_prefix(number)
     deleted = _counted(txn, tables, number, record)
@@ -71,7 +71,7 @@ def remove_project(
 def first_record(
     txn: Transaction, tables: Tables, number: int, record: record_codec.ProjectRecord
 ) -> record_codec.ProjectRecord:
-    """The record of a new project; one whose name was another's before goes on where that one ended."""
+    """The record of a new project; it continues the counts of a removed project with the same name."""
     value = txn.get(_reached_key(record.name), db=tables.meta)
     if value is None:
         return record
@@ -106,7 +106,7 @@ def _counted(txn: Transaction, tables: Tables, number: int, record: record_codec
 
 
 def _ids(txn: Transaction, table: Table, prefix: bytes) -> Iterator[bytes]:
-    """The ids that a table's keys are made of, in order."""
+    """The ids in a table's keys, in order."""
     return (key[len(prefix) :] for key, _ in keys.entries(txn, table, prefix))
 
 
@@ -115,18 +115,18 @@ def _count(txn: Transaction, table: Table, prefix: bytes) -> int:
 
 
 def _clock(txn: Transaction, tables: Tables, number: int) -> bytes:
-    """The last number that one of a project's sessions was given; empty where none was."""
+    """The last number given to one of a project's sessions; empty if none was."""
     stored = txn.get(clock_key(number), b"", db=tables.session_order)
     return stored and integrity.number("the clock of sessions", clock_key(number), stored)
 
 
 def _reached_key(name: str) -> bytes:
-    # The name itself is gone with its project.
+    # A hash, as the name itself must not outlive its project.
     return b"reached" + blake2b(name.encode(), digest_size=16).digest()
 
 
 class Remains:
-    """Clears what removed projects have left. The writer's alone."""
+    """Clears the entries of removed projects. Used by the writer's thread only."""
 
     def __init__(self, engine: Engine, claims: Claims, entries_at_once: int = _ENTRIES_AT_ONCE) -> None:
         self._engine = engine
@@ -137,11 +137,11 @@ class Remains:
         self._are_any = True
 
     def come(self) -> None:
-        """A project was removed."""
+        """Record that a project was removed."""
         self._are_any = True
 
     def clear_some(self) -> bool:
-        """Clears some entries, durably; False where there are none, and where they cannot be cleared now."""
+        """Clear some entries, durably; False if there are none, or if they cannot be cleared now."""
         if not self._are_any:
             return False
         self._claim = self._claim or self._claims.take(Work.CLEAR, ALL_PROJECTS)
@@ -155,7 +155,7 @@ class Remains:
         except self._engine.fatal:
             raise
         except self._engine.failures:
-            # A disk that is full takes no removal either; the next project that goes, or the next start, tries again.
+            # A full disk accepts no removal either; the next project removal or the next start tries again.
             _log.exception("what a removed project left could not be cleared; it is out of reach and takes room")
             number = None
         self._are_any = number is not None
@@ -165,7 +165,7 @@ class Remains:
         return self._are_any
 
     def _clear_next(self, claim: Claim) -> int | None:
-        """Clears some of what one project left; its number, None where none has left anything."""
+        """Clear some entries of one removed project; returns its number, or None if nothing is left."""
         with self._engine.reading() as txn:
             number = next(self._numbers(txn), None)
         if number is not None:
@@ -188,7 +188,7 @@ class Remains:
             txn.delete(prefix, db=self._tables.project_removed)
 
     def _clear_memories(self, txn: Transaction, number: int) -> int:
-        """Clears some memories, and by what texts their vectors are found; how many entries that were."""
+        """Clear some memories with their expiry and digest entries; returns the number of entries."""
         space, cleared = self._engine.space_number, 0
         found = keys.entries(txn, self._tables.memory, keys.project_prefix(number))
         for key, value in list(islice(found, self._entries_at_once)):
@@ -208,7 +208,7 @@ class Remains:
         return cleared
 
     def _of_projects(self) -> tuple[Table, ...]:
-        """All tables whose keys begin with a project's number, but for the memories; what is counted comes first."""
+        """All tables with keys that begin with a project's number, except the memories; counted ones come first."""
         tables = self._tables
         return (
             tables.pending, tables.payload, tables.checksum, tables.vector, tables.token, tables.terms, tables.term,
@@ -221,7 +221,7 @@ class Remains:
 
 
 def _cleared(txn: Transaction, table: Table, prefix: bytes, limit: int) -> int:
-    """Removes at most `limit` entries whose keys begin so; how many it were."""
+    """Remove at most `limit` entries with this key prefix; returns their number."""
     found = [key for key, _ in islice(keys.entries(txn, table, prefix), limit)]
     for key in found:
         txn.delete(key, db=table)

@@ -1,10 +1,10 @@
-"""Terms of an earlier analyzer are made anew, in place, before anything reads them.
+"""In-place update of terms made by an earlier analyzer, before anything reads them.
 
-Terms are derived: a memory's texts lie beside them. Each transaction makes those of some memories and notes how far it
-came, so that a start that is cut short goes on at the next one. From the first one on the directory says that it is of
-this analyzer: an earlier version of Hummock, which would look for other words, does not open it any more.
+Terms are derived from the stored texts. Each transaction updates some memories and records its progress, so that an
+interrupted start continues at the next one. From the first transaction on the directory has this analyzer's version:
+an earlier version of Hummock, which would search for other terms, refuses to open it.
 
-Learned keywords stand in the memories' profiles, and are made anew likewise.
+Learned keywords are read from the memories' profiles and updated too.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from hummock.text.terms import learned_terms, terms_of
 REANALYSED_KEY = b"reanalysed"
 _MEMORIES_AT_ONCE = 512
 _BYTES_AT_ONCE = 1 << 20
-"""Bytes of records, without the last one, that are analysed at once: their terms take up to a hundred times as much."""
+"""Record bytes, without the last record, analysed at once: their terms take up to a hundred times as much."""
 _MEMORIES_A_LINE = 20_000
 _AGAIN_S = 0.5
-"""Between two looks whether another service has done it."""
+"""Seconds between two checks whether another service has finished."""
 
 Say = Callable[[str], None]
 
 
 def reanalyse(engine: Engine, claims: Claims, say: Say) -> None:
-    """Bring the terms of all memories up to this analyzer; nothing is done where they are.
+    """Update the terms of all memories to this analyzer; does nothing if they are up to date.
 
-    One service does it. Others that start meanwhile wait for it, and go on with it where it dies.
+    One service does the work. Others that start meanwhile wait for it, and continue if it dies.
 
     Args:
-        engine: Of a directory that nobody reads yet.
-        claims: To do it.
-        say: Takes a line for people at the start, at the end, and now and then between.
+        engine: The engine, not read by anyone yet.
+        claims: Give one service the right to do it.
+        say: Takes progress lines for people.
 
-    Raises: DirectoryUnusable: a term or a row cannot be read, or there is no room. ClaimLost: this process stood still
-        for longer than its lease.
+    Raises: DirectoryUnusable: a term or a row cannot be read, or there is no space. ClaimLost: this process was
+        stopped for longer than its lease.
     """
     failures: tuple[type[Exception], ...] = (*engine.failures, OSError, msgspec.MsgspecError)
     try:
@@ -80,14 +80,14 @@ def _claimed(claims: Claims, say: Say) -> Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """State of a store's terms: the analyzer that made them, and how far a newer one has come."""
+    """State of a store's terms: the analyzer that made them, and the progress of an update."""
 
     record: record_codec.DirectoryRecord
     noted: record_codec.Reanalysed | None
 
     @property
     def is_done(self) -> bool:
-        """Whether all terms are of this analyzer."""
+        """Whether all terms were made by this analyzer."""
         return self.record.analyzer == ANALYZER_VERSION and self.noted is None
 
 
@@ -100,7 +100,7 @@ def _stored(engine: Engine) -> _Stored:
 
 
 def _begun(engine: Engine, claim: Claim) -> record_codec.Reanalysed | None:
-    """The position to go on from; None if all terms are of this analyzer."""
+    """The position to continue from; None if all terms are up to date."""
     meta, stored = engine.tables.meta, _stored(engine)
     if stored.record.analyzer == ANALYZER_VERSION:
         return stored.noted
@@ -115,7 +115,7 @@ def _begun(engine: Engine, claim: Claim) -> record_codec.Reanalysed | None:
 
 @dataclass(slots=True)
 class _Reanalysis:
-    """One run over a directory."""
+    """One update of a directory."""
 
     engine: Engine
     claim: Claim
@@ -123,7 +123,7 @@ class _Reanalysis:
     done: int = 0
 
     def run(self, start: record_codec.Reanalysed) -> None:
-        """Projects in the order of their numbers, memories in theirs."""
+        """Update projects and their memories in the order of their numbers."""
         tables = self.engine.tables
         with self.engine.reading() as txn:
             numbers = [
@@ -148,7 +148,7 @@ class _Reanalysis:
                 next_doc = self._some(txn, number, next_doc, dictionary)
 
     def _some(self, txn: Transaction, number: int, doc: int, dictionary: TermDictionary) -> int | None:
-        """Makes the terms of some memories from this one on; gives the next one, None where there is none."""
+        """Update some memories from `doc` on; returns the next document, None at the end."""
         tables = self.engine.tables
         memories = list(_memories(txn, self.engine, number, doc))
         if not memories:
@@ -171,7 +171,7 @@ class _Reanalysis:
             txn.put(key, reanalysed(row, memory, forward_lists.length(one), tokens), db=tables.column)
             if is_sound:
                 integrity.keep_sums(txn, tables, number, space, doc)
-        # Directories of before did not note that either.
+        # Older directories lack this flag as well.
         record.has_superseding |= any(memory.supersedes for _, memory in memories)
         txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)
         next_doc = keys.doc_of_doc_key(memories[-1][0]) + 1
@@ -187,7 +187,7 @@ class _Reanalysis:
 
 
 def _memories(txn: Transaction, engine: Engine, number: int, doc: int) -> Iterator[tuple[bytes, Memory]]:
-    """Keys and memories of a project from this one on, in their order, as many as are made at once."""
+    """Keys and memories of a project from `doc` on, in order, up to the limits of one transaction."""
     tables = engine.tables
     found = keys.entries(txn, tables.memory, keys.project_prefix(number), keys.doc_key(number, doc))
     read_bytes = 0
@@ -196,6 +196,6 @@ def _memories(txn: Transaction, engine: Engine, number: int, doc: int) -> Iterat
             return
         payload = txn.get(key, b"", db=tables.payload)
         read_bytes += len(value) + len(payload)
-        # What cannot be read stays as it is, for whoever asks for it is told so.
+        # An unreadable memory stays as it is; reading it reports the damage.
         with suppress(msgspec.DecodeError):
             yield key, record_codec.memory_of(value, payload)

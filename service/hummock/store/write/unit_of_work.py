@@ -1,4 +1,4 @@
-"""The changes of one write, inside a transaction that it may share with others."""
+"""The changes of one write, in a transaction that it may share with other writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hummock.text.terms import learned_terms
 class Unit:
     """The store's UnitOfWork. It changes tables and its project's record; the writer stores the record.
 
-    Memories that are put wait, and go to the batch with `finish`: those of several requests are written together.
+    New memories are pending until `finish` hands them to the batch, which writes those of several requests together.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Unit:
         begin: Callable[[], None],
         now: float,
     ) -> None:
-        """`record` has the write's seq; `begin` is called before anything is changed; `now` is in Unix seconds."""
+        """`record` has the write's seq; `begin` is called before any change; `now` is in Unix seconds."""
         self._tables = tables = engine.tables
         self._damage = engine.damage
         self._txn = txn
@@ -65,7 +65,7 @@ class Unit:
         self.review = ReviewUnit(txn, tables, number, begin)
 
     def get(self, memory_id: str) -> Memory | None:
-        """The memory as this unit of work sees it, with its payload; None of one that has expired."""
+        """The memory as this unit of work sees it, with its payload; None if missing or expired."""
         waiting = self._waiting.ids.get(memory_id) or self._batch.waiting.ids.get(memory_id)
         if waiting is not None:
             return waiting.memory
@@ -80,7 +80,7 @@ class Unit:
         return None if memory.is_over(self._now) else memory
 
     def find_by_text(self, key: TextKey) -> str | None:
-        """The id of the oldest memory that is the same as what has this key."""
+        """The id of the oldest memory with this text key, or None."""
         stored = find_by_text(self._txn, self._tables, self._number, key)
         if stored is not None and self._record.has_expiring and self.get(stored) is None:
             stored = None
@@ -96,10 +96,10 @@ class Unit:
         session_position: int | None = None,
         profile: Profile | None = None,
     ) -> None:
-        """Stores a memory; one with its id is replaced and, where no other is given, keeps its place in its session.
+        """Store a memory, replacing one with the same id; by default that one's place in the session is kept.
 
-        `profile` is what was learnt of a memory before it came. Without embeddings it waits for them, and is found by
-        its words alone.
+        `profile` has the keywords and verdicts learned before the memory arrived. Without embeddings it waits for
+        them, and is found by keyword only.
         """
         if memory.payload is None or memory.chunk_count != len(embeddings):
             raise ValueError(f"a memory of {memory.chunk_count} chunks came with {len(embeddings)} embeddings")
@@ -126,7 +126,7 @@ class Unit:
         self.put_bytes += len(payload) + sum(2 * len(one.vector) + one.tokens.size for one in embeddings)
 
     def embed(self, memory_id: str, fingerprint: bytes, embeddings: Sequence[Embedding]) -> bool:
-        """Gives a memory the vectors that it waits for. False where it has changed, is gone, or has them."""
+        """Store the vectors of a pending memory. False if it has changed, is missing, or has vectors."""
         doc = self._doc(memory_id)
         memory = None if doc is None else self._memory(doc).memory
         if doc is None or memory is None or memory.chunk_count or memory.fingerprint != fingerprint:
@@ -138,7 +138,7 @@ class Unit:
         return True
 
     def delete(self, memory_id: str, *, keeps_vectors: bool = True) -> bool:
-        """Removes a memory. False when there is none; also of one that has expired, which goes all the same."""
+        """Remove a memory. False if there is none, or if it had expired; an expired one is removed too."""
         doc = self._doc(memory_id)
         if doc is None:
             return False
@@ -153,22 +153,22 @@ class Unit:
     @property
     def learning(self) -> LearningUnit:
         """The project's learning."""
-        # Whoever asks for it may write.
+        # Its methods may write.
         self._begin()
         return self._learning
 
     @property
     def has_grown(self) -> bool:
-        """Whether something was written that takes room."""
+        """Whether the write needs additional space."""
         return self.has_put or self.sessions.has_put or self.review.has_put or self._learning.has_grown
 
     @property
     def has_removed(self) -> bool:
-        """Whether something was removed, so that room is left for what is noted of the write."""
+        """Whether something was removed, which leaves space for the write's own records."""
         return bool(self._removed) or self.sessions.has_removed or self.review.has_removed
 
     def finish(self) -> None:
-        """Hands over what is still to be written; the unit of work is over."""
+        """Hand over everything still pending; ends the unit of work."""
         ends = [(key, integrity.seal(key, packed(turns))) for key, turns in sorted(self._sessions.items())]
         self._batch.put(self._tables.session, ends)
         self._batch.put(self._tables.removed, self._removed)
@@ -179,7 +179,7 @@ class Unit:
         return record_codec.info_of(self._record)
 
     def set_info(self, info: ProjectInfo) -> None:
-        """Replaces the project's information."""
+        """Replace the project's information."""
         self.has_changed |= info != self.info()
         self._record.tech_stack = info.tech_stack
         self._record.path = info.path
@@ -191,14 +191,14 @@ class Unit:
         return read_settings(self._txn, self._tables.settings, self._number, self._damage)
 
     def set_settings(self, settings: ProjectSettings) -> None:
-        """Replaces what the project sets for itself."""
+        """Replace the project's own settings."""
         self.has_changed |= settings != self.settings()
         self.has_put |= settings != NO_SETTINGS
         self._begin()
         write_settings(self._txn, self._tables.settings, self._number, settings)
 
     def _doc(self, memory_id: str) -> int | None:
-        """The document that has this id in the tables; one that waits is written first."""
+        """The document with this id in the tables; a pending one is written first."""
         if memory_id in self._waiting.ids or memory_id in self._batch.waiting.ids:
             self._begin()
             self._batch.waiting.take(self._waiting)
@@ -219,7 +219,7 @@ class Unit:
         return self._record.next_doc - 1
 
     def _set_learned(self, memory_id: str, keywords: Sequence[str]) -> None:
-        """Lets a memory be found by these keywords, and by none that it was given before."""
+        """Replace the learned keywords by which a memory is found."""
         doc = self._doc(memory_id)
         if doc is None:
             return
@@ -234,7 +234,7 @@ class Unit:
             by_id = keys.name_key(self._number, memory_id)
             self._txn.put(by_id, integrity.seal(by_id, packed(moved)), db=self._tables.by_id)
             self._count(memory.kind, 1)
-            # What the memory says is what it said.
+            # The memory's content is unchanged.
             self._record.entries_seq = entries_seq
             self._note(op_log.pack_put(moved))
             self.has_put = True
@@ -245,7 +245,7 @@ class Unit:
         return NOBODY if profile is None else profile.said_of(short_hash(memory.content_hash))
 
     def _set_verdicts(self, memory_id: str) -> None:
-        """Lets recalls know what is said of a memory now."""
+        """Update the verdicts in a memory's row, which recalls use."""
         doc = self._doc(memory_id)
         if doc is None:
             return
@@ -261,7 +261,7 @@ class Unit:
             self._note(op_log.pack_verdict(doc))
 
     def _remove(self, doc: int, *, keeps_vectors: bool = True) -> bytes:
-        """Removes all of a document but its id, which may name another one from now on; gives its forward list."""
+        """Remove a document except its id, which may be reassigned; returns its forward list."""
         self._begin()
         record = self._memory(doc)
         doc_key = keys.doc_key(self._number, doc)

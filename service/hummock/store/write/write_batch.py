@@ -1,4 +1,4 @@
-"""Memories of one project that wait to be written, those of several requests together, table by table."""
+"""Batch of one project's pending memories from several requests, written table by table."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from hummock.store.views.row_codec import TokenSign, embedded, pack_row, renumbe
 def move_doc(
     txn: Transaction, tables: Tables, number: int, space: int, old: int, new: int, forward_list: bytes
 ) -> Memory:
-    """Puts all of a document under a new number, with another forward list, and gives its memory without a payload.
+    """Copy a document to a new number with another forward list; returns its memory without the payload.
 
-    The old document, and the memory's id, are left to the caller.
+    The caller removes the old document and updates the memory's id.
     """
     old_key, new_key = keys.doc_key(number, old), keys.doc_key(number, new)
     is_sound = integrity.is_sound(txn, tables, number, space, old)
@@ -48,7 +48,7 @@ def move_doc(
     if is_sound:
         integrity.keep_sums(txn, tables, number, space, new)
     else:
-        # Those of the other key: what is damaged stays so.
+        # The old checksums do not match the new key, so a damaged document stays detectable.
         txn.put(new_key, txn.get(old_key, b"", db=tables.checksum), db=tables.checksum)
     return record.memory
 
@@ -62,10 +62,10 @@ Entry = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Put:
-    """A memory that is to be written.
+    """A memory to be written.
 
-    `text` is of `keys.text_bytes`, `payload` its encoded record, `learned` a forward list of what was learnt of it,
-    `verdicts` what was said of it. Without embeddings it waits for them.
+    `text` comes from `keys.text_bytes`, `payload` is its encoded record, `learned` a forward list of its learned
+    keywords, `verdicts` its numbers of verdicts. Without embeddings it waits for them.
     """
 
     memory: Memory
@@ -81,19 +81,19 @@ class Put:
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """Memories in the order in which they were put, by their ids, and the first id of each text.
+    """Pending memories in the order of their puts, by id, and the first id of each text.
 
-    By None it is the first of all, by a time the first that was learnt then.
+    `texts` has the first id of a text under None, and the first with a creation time under that time.
     """
 
     puts: list[Put] = field(default_factory=list)
     ids: dict[str, Put] = field(default_factory=dict)
     texts: dict[tuple[bytes, float | None], str] = field(default_factory=dict)
     notes: list[Entry] = field(default_factory=list)
-    """Operations, which wait with them."""
+    """Pending operations of these memories."""
 
     def add(self, put: Put) -> None:
-        """One more; its id waits not yet."""
+        """Add a memory whose id is not pending yet."""
         self.puts.append(put)
         self.ids[put.memory.id] = put
         if put.text:
@@ -101,7 +101,7 @@ class Waiting:
             self.texts.setdefault((put.text, put.memory.create_time), put.memory.id)
 
     def take(self, newer: Waiting) -> None:
-        """Append all of another batch, which is empty afterwards."""
+        """Append all memories of another batch, which is empty afterwards."""
         self.puts += newer.puts
         self.ids |= newer.ids
         self.texts = newer.texts | self.texts
@@ -114,10 +114,10 @@ class Waiting:
 
 
 class WriteBatch:
-    """Pending writes of one transaction to a project's memories. Calls of NumPy and LMDB cost less by the dozen."""
+    """Pending writes of one transaction to a project's memories: batched NumPy and LMDB calls cost less."""
 
     def __init__(self, engine: Engine, txn: Transaction, number: int, dictionary: TermDictionary) -> None:
-        """`number` and `dictionary` are the project's."""
+        """Create an empty batch; `number` and `dictionary` are the project's."""
         self._engine = engine
         self._tables = engine.tables
         self._txn = txn
@@ -126,7 +126,7 @@ class WriteBatch:
         self.waiting = Waiting()
 
     def write(self, record: record_codec.ProjectRecord) -> None:
-        """Writes what waits, each table's in the order of its keys; new terms are counted in the record."""
+        """Write the pending memories, each table in the order of its keys; new terms are counted in the record."""
         waiting = self.waiting
         self.put(self._tables.ops, waiting.notes)
         if waiting.puts:
@@ -134,7 +134,7 @@ class WriteBatch:
         waiting.clear()
 
     def put(self, table: Table, entries: Iterable[Entry]) -> None:
-        """Puts entries into a table."""
+        """Put entries into a table."""
         entries = list(entries)
         if len(entries) == 1:
             self._txn.put(*entries[0], db=table)
@@ -143,7 +143,7 @@ class WriteBatch:
                 cursor.putmulti(entries)
 
     def forward_lists(self, several: Sequence[Terms], record: record_codec.ProjectRecord) -> list[bytes]:
-        """Encoded terms of each memory; new terms are stored, and counted in the record."""
+        """Encode the terms of each memory; new terms are stored, and counted in the record."""
         return pack(several, self._dictionary, lambda spelt: self._term_numbers(spelt, record))
 
     def _write(self, puts: Sequence[Put], record: record_codec.ProjectRecord) -> None:
@@ -195,7 +195,7 @@ class WriteBatch:
         embeddings: Sequence[Embedding],
         record: record_codec.ProjectRecord,
     ) -> None:
-        """Puts the vectors of a document in the tables that waits for them; all else of it stays as it is."""
+        """Store the vectors of a pending document; everything else of it stays unchanged."""
         key = keys.doc_key(self._number, doc)
         is_sound = integrity.is_sound(self._txn, self._tables, self._number, record.active_space, doc)
         memory = msgspec.structs.replace(stored.memory, chunk_count=len(embeddings))
@@ -210,7 +210,7 @@ class WriteBatch:
             integrity.keep_sums(self._txn, self._tables, self._number, record.active_space, doc)
 
     def put_embeddings(self, docs: Iterable[tuple[int, Sequence[Embedding]]], space: int) -> None:
-        """Puts the vectors of these documents, which ascend."""
+        """Store the vectors of these documents, which ascend."""
         dim = self._engine.space.dim
         chunks = [
             (keys.chunk_key(self._number, space, doc, chunk), embedding)
@@ -242,7 +242,7 @@ class WriteBatch:
         self.put(self._tables.token, tokens)
 
     def _term_numbers(self, spelt: Sequence[str], record: record_codec.ProjectRecord) -> list[int]:
-        """The numbers of these terms; those that the project does not have are made, in their order."""
+        """The numbers of these terms; new terms get numbers in their order."""
         names = keys.name_keys(self._number, spelt)
         with self._txn.cursor(self._tables.term) as cursor:
             numbers = {name: int.from_bytes(value, "little") for name, value in cursor.getmulti(sorted(set(names)))}
@@ -257,11 +257,11 @@ class WriteBatch:
 
 
 def digests_of(embeddings: Sequence[Embedding]) -> bytes:
-    """The digests of all, one after the other; nothing unless each has one."""
+    """The concatenated digests of all embeddings; empty unless each has one."""
     digests = [one.digest for one in embeddings]
     return b"".join(digests) if all(digests) else b""
 
 
 def packed(number: int) -> bytes:
-    """A document's number, or a count, as a value."""
+    """Encode a document number or a count as a value."""
     return number.to_bytes(_NUMBER_BYTES, "little")

@@ -1,7 +1,7 @@
-"""The one thread that writes. Writes that arrive while one is made durable share the next fsync.
+"""The single writer thread. Writes that arrive during a commit share the next fsync.
 
-Interactive writes go before bulk: they do not share a transaction with it, but for one in BULK_SHARE, and end the one
-that writes it behind the write that is under way.
+Interactive writes go before bulk writes: only one transaction in BULK_SHARE mixes them, and a waiting interactive write
+ends a bulk transaction after its current write.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from hummock.store.write.project_removal import Remains
 _GROUPS_A_PAUSE = 16
 
 BULK_SHARE = 8
-"""One group in so many takes a bulk write, however many interactive ones wait."""
+"""One group in this many takes a bulk write, however many interactive ones wait."""
 
 _WATCH_S = 1.0
-"""Between two looks at what lies below, while nothing is written."""
+"""Seconds between two checks of the engine's health while nothing is written."""
 
 _log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Takes jobs from any thread, commits them in groups, publishes, and only then answers the callers.
+    """Takes jobs from any thread, commits them in groups, publishes them, and only then answers the callers.
 
     Attributes:
-        stopped: Why nothing is written any more, for people; empty while all is well.
+        stopped: Message saying why the writer stopped; empty while it runs.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class Writer:
         removed: Callable[[str], None] = lambda project: None,
         watch: Callable[[], None] = lambda: None,
     ) -> None:
-        """Starts the thread.
+        """Start the thread.
 
         Args:
-            group: Commits.
-            publish: Makes committed writes visible to readers, given how many operations each project has in them, and
-                the projects from which something was removed.
-            idle: Called while nothing is queued: does a little, or says that nothing is left to do, and is called again
-                in a second or so. Where the store fails it, it is called again behind the next write.
-            group_jobs: Jobs of one group.
-            removed: Told of a project that is gone, before what was written behind that is published.
-            watch: Called every second or so.
+            group: Commits jobs.
+            publish: Makes committed writes visible to readers, given the number of operations by project, and the
+                projects with removals.
+            idle: Called while the queue is empty: does some background work and returns True, or returns False, to be
+                called again in about a second. After a store error it is called again after the next write.
+            group_jobs: Upper bound on the jobs of one group.
+            removed: Called with the name of a removed project, before later writes are published.
+            watch: Called about every second.
         """
         self._group = group
         self._publish = publish
@@ -71,13 +71,13 @@ class Writer:
         self._removed = removed
         self._watch = watch
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
-        # Those that have come out of the queue; the writer's thread alone looks at them.
+        # Jobs taken from the queue; used by the writer's thread only.
         self._interactive: deque[Job] = deque()
         self._bulk: deque[Job] = deque()
-        # Groups in a row that have left bulk writes waiting.
+        # Consecutive groups that have left bulk writes waiting.
         self._passed_over = 0
         self._rest_has_failed = False
-        # Interactive writes that were submitted, and how many of them have come out of the queue.
+        # Number of interactive writes submitted, and of those taken from the queue.
         self._submitted = 0
         self._sorted = 0
         self._followers: tuple[Callable[[str, int], None], ...] = ()
@@ -88,24 +88,24 @@ class Writer:
         self._thread.start()
 
     def submit(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
-        """Queues a write. After `close` it fails with Unavailable."""
+        """Queue a write. After `close` its future fails with Unavailable."""
         future: Future[Written[Reply]] = Future()
         self._submit(Job(project=project, request=request, future=future))
         return future
 
     def remove(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
-        """Queues the removal of a project, likewise."""
+        """Queue the removal of a project. After `close` its future fails with Unavailable."""
         future: Future[Written[DeletedProject]] = Future()
         self._submit(Job(project=project, request=request, future=future))
         return future
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
-        """Tells of every write from now on; see `ports.Store`."""
+        """Call `follower` after every write from now on; see `ports.Store`."""
         with self._interceptor:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:
-        """Finishes what is queued. Doing it again does nothing."""
+        """Finish the queued writes and stop. Idempotent."""
         with self._interceptor:
             if self._why_closed is None:
                 self._why_closed = "the store is closed"
@@ -128,7 +128,7 @@ class Writer:
                 self._commit(pending)
                 self._rest_has_failed = False
                 groups += 1
-                # Where writes never cease, what is done beside them still gets on.
+                # Background work must progress even if writes never pause.
                 if groups % _GROUPS_A_PAUSE == 0:
                     self._rest()
                     self._watch()
@@ -136,7 +136,7 @@ class Writer:
             self._fail(pending, error)
 
     def _fill(self, pending: list[Job]) -> bool:
-        """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
+        """Take jobs up to a group's size, waiting for the first; False if there are none and none will come."""
         while not pending:
             while not self._waits() and self._queue.empty() and self._rest():
                 pass
@@ -150,19 +150,19 @@ class Writer:
         return True
 
     def _rest(self) -> bool:
-        """Do a little background work; returns whether there is more. Its errors fail no write."""
+        """Do some background work; returns whether there is more. Its errors do not fail writes."""
         if self._rest_has_failed:
             return False
         try:
             return self._idle()
         except HummockError as error:
-            # What is wrong below is said to the next write, and by who looks at the files.
+            # The next write and the health checks report the fault.
             _log.error("what is done beside writes has failed, and is tried again behind the next one: %s", error)
             self._rest_has_failed = True
             return False
 
     def _sort(self) -> bool:
-        """Takes out of the queue what has come, waiting where nothing waits; whether nothing more will come."""
+        """Empty the queue into the two deques, blocking only if both are empty; True once the writer is closing."""
         while True:
             try:
                 job = self._queue.get(block=not self._waits(), timeout=_WATCH_S)
@@ -171,7 +171,7 @@ class Writer:
                     self._watch()
                 return False
             if job is None:
-                # For the next call, once what waits has been written.
+                # Requeued for the next call, after the waiting jobs have been written.
                 self._queue.put(None)
                 return True
             self._sorted += not job.is_bulk
@@ -189,7 +189,7 @@ class Writer:
         return 1 if self._bulk and self._passed_over >= BULK_SHARE - 1 else 0
 
     def _group_of(self, jobs: deque[Job], most: int) -> list[Job]:
-        """The first jobs, without those whose callers have gone away, which must not cost anything."""
+        """The first jobs, skipping those whose callers have gone away."""
         taken: list[Job] = []
         while jobs and len(taken) < most:
             job = jobs.popleft()
@@ -203,7 +203,7 @@ class Writer:
             if outcome.error is None and isinstance(outcome.job.request, ProjectRemoval):
                 self._removed(outcome.job.project)
         self._publish(_operations(outcomes), {outcome.job.project for outcome in outcomes if outcome.has_removed})
-        # What one transaction did not take is first of its kind in the next one.
+        # Jobs that did not fit are first of their kind in the next transaction.
         for job in reversed(pending[len(outcomes) :]):
             (self._bulk if job.is_bulk else self._interactive).appendleft(job)
         pending.clear()
@@ -215,7 +215,7 @@ class Writer:
                     follower(outcome.job.project, outcome.written.seq)
 
     def _fail(self, pending: list[Job], error: BaseException) -> None:
-        """Tells everyone who waits or will come that there is no writer any more."""
+        """Fail all waiting and future jobs, as the writer has stopped."""
         _log.critical("the writer stopped", exc_info=error)
         with self._interceptor:
             self._why_closed = self.stopped = "the store's writer stopped; restart the service"
@@ -234,7 +234,7 @@ class Writer:
 
 
 def _is_wanted(job: Job) -> bool:
-    """Whether its caller is there; from now on he waits to the end."""
+    """Whether the caller still waits; afterwards the job cannot be cancelled."""
     return job.future.running() or job.future.set_running_or_notify_cancel()
 
 
@@ -258,7 +258,7 @@ def start_writer(
 ) -> Writer:
     """Start the writer thread, with its background work: views catch up, and removed projects are cleared.
 
-    `look` is called every second or so.
+    `look` is called about every second.
     """
     remains = Remains(engine, claims)
     claims.follow(remains.come)
