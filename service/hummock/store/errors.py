@@ -1,4 +1,4 @@
-"""Why a store cannot be opened, written to or copied."""
+"""Errors of opening, writing and copying a store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMED_PROJECTS = 5
 
 
 def _named(place: Path | str) -> str:
-    """A data directory, or a database that needs no other word, for people."""
+    """A data directory or a database, as named in messages."""
     return f"data directory {place}" if isinstance(place, Path) else place
 
 
@@ -40,7 +40,7 @@ class DirectoryUnusable(StartError):
 
 
 class BackupDamaged(StartError):
-    """A backup is not what it was, or is not there."""
+    """A backup is damaged or missing."""
 
     reason = "BACKUP_DAMAGED"
 
@@ -66,7 +66,7 @@ class DataFileCut(Unavailable):
 
 
 class DirectoryReplaced(NotReady):
-    """A file of the directory is not the one that is open any more: what is written would not be found again."""
+    """A file of the directory was replaced while it was open, so that further writes would be lost."""
 
     reason = "DATA_DIRECTORY_REPLACED"
 
@@ -85,7 +85,7 @@ class SpaceDiffers(StartError):
     reason = "EMB_SPACE_MISMATCH"
 
     def __init__(self, place: Path | str, recorded: tuple[str, str], given: tuple[str, str]) -> None:
-        """`recorded` and `given` are each a model's name and its emb_space."""
+        """`recorded` and `given` are each (model name, emb_space)."""
         super().__init__(
             f"{_named(place)} was made with model {recorded[0]} (emb_space {recorded[1]}); this start uses "
             f"model {given[0]} (emb_space {given[1]}); choose model {recorded[0]} as it was then, or another directory"
@@ -127,7 +127,7 @@ class SchemaTooNew(StartError):
 
 
 class DiskFull(StorageFull):
-    """The disk takes no more, whatever the quota says."""
+    """The disk is full, whatever the quota says."""
 
     def __init__(self, why: str, used_bytes: int) -> None:
         HummockError.__init__(
@@ -149,19 +149,19 @@ class DiskReserveReached(DiskFull):
 
 
 class DiskFault(Unavailable):
-    """The disk takes no write, for another reason than room."""
+    """The disk refuses writes for another reason than space."""
 
     reason = "DISK_FAULT"
 
     def __init__(self, directory: Path, code: str, why: str, remedy: str) -> None:
-        """`code` is the system's name of the error, as "EIO"."""
+        """`code` is the system's name of the error, such as "EIO"."""
         super().__init__(f"nothing can be written to {directory}: {why} ({code}); {remedy}")
         self.directory = str(directory)
         self.code = code
 
 
 class MapFull(StorageFull):
-    """The database's map takes no more: it leaves less room than the quota allows."""
+    """The database's map is full: it has less room than the quota allows."""
 
     def __init__(self, used_bytes: int, most_bytes: int, reserve_bytes: int) -> None:
         HummockError.__init__(
@@ -187,7 +187,7 @@ class MemoryDamaged(DataLoss):
     """A stored memory is damaged: it differs from what was written."""
 
     def __init__(self, memory_id: str, doc: int) -> None:
-        """`memory_id` is empty where it is not known; `doc` is the store's number."""
+        """`memory_id` is empty if unknown; `doc` is the document number."""
         super().__init__(
             f"memory {memory_id or f'number {doc}'} is damaged on the disk: what is stored is not what was written; "
             "ask without it, and restore it from a backup or an export"
@@ -200,7 +200,7 @@ class EntryDamaged(DataLoss):
     """A stored entry of a session or of the learning is damaged: it differs from what was written."""
 
     def __init__(self, what: str) -> None:
-        """`what` it is, for people."""
+        """`what` names the entry in the message."""
         super().__init__(
             f"{what} is damaged on the disk: what is stored is not what was written; ask without it, and restore it "
             "from a backup"
@@ -209,7 +209,7 @@ class EntryDamaged(DataLoss):
 
 
 class DatabaseDamaged(DataLoss):
-    """Pages of the database itself are damaged, so that what they lead to cannot be found."""
+    """Pages of the database itself are damaged, so that entries below them cannot be found."""
 
     def __init__(self, directory: Path, why: str) -> None:
         super().__init__(
@@ -229,7 +229,7 @@ class RecordDamaged(HummockError):
 
 
 class NothingToCopy(StartError):
-    """There is no store where one should be copied from."""
+    """The source of a copy contains no store."""
 
     reason = "STORE_EMPTY"
 
@@ -242,7 +242,7 @@ class NothingToCopy(StartError):
 
 
 class CopiedOntoItself(StartError):
-    """Both ends are the same store."""
+    """Source and target of a copy are the same store."""
 
     reason = "STORE_COPIED_ONTO_ITSELF"
 
@@ -252,7 +252,7 @@ class CopiedOntoItself(StartError):
 
 
 class NotADatabase(StartError):
-    """A connection string cannot be read. It is not repeated: it may hold a password."""
+    """A connection string cannot be parsed. The message leaves it out, as it may contain a password."""
 
     reason = "STORE_DSN_UNREADABLE"
 
@@ -266,7 +266,7 @@ class NotADatabase(StartError):
 
 
 class WordsOutdated(StartError):
-    """The terms of memories were made by an earlier version, or are being made anew."""
+    """The terms of memories were made by an earlier version, or are being updated."""
 
     reason = "STORE_OUTDATED"
 
@@ -284,7 +284,7 @@ class SpacesDiffer(StartError):
     reason = "EMB_SPACE_MISMATCH"
 
     def __init__(self, source: tuple[str, str, str], target: tuple[str, str, str]) -> None:
-        """Each a place, a model's name and its emb_space."""
+        """`source` and `target` are each (place, model name, emb_space)."""
         super().__init__(
             f"{source[0]} has vectors of model {source[1]} (emb_space {source[2]}), and {target[0]} of model "
             f"{target[1]} (emb_space {target[2]}); vectors are copied as they are: copy to an empty store, or have "
@@ -295,7 +295,7 @@ class SpacesDiffer(StartError):
 
 
 class OtherHistory(StartError):
-    """The target has projects of these names that are no copies, or were written to since."""
+    """The target has projects of these names that are not copies, or were written to since they were copied."""
 
     reason = "PROJECT_HAS_OTHER_HISTORY"
 
@@ -310,7 +310,7 @@ class OtherHistory(StartError):
 
 
 class ProjectDamaged(StartError):
-    """A project is not what was written, in the store that is copied."""
+    """A project of the source store is damaged."""
 
     reason = "PROJECT_DAMAGED"
 
@@ -324,7 +324,7 @@ class ProjectDamaged(StartError):
 
 
 class CopyDisturbed(StartError):
-    """The copied entries are not as they were written: something else removed or changed them."""
+    """Another process changed or removed copied entries during the copy."""
 
     reason = "COPY_DISTURBED"
 

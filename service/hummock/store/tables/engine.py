@@ -1,8 +1,8 @@
-"""What an engine of ordered tables does: transactions over keys and values, of whichever database keeps them.
+"""Interface of an engine of ordered tables: transactions over keys and values, in any database.
 
-Whatever Hummock keeps is in tables of keys and values, bytes both, in the order of the keys' bytes. An engine has
-transactions that see one moment, and commits them whole and durably. Records, keys, views, ranking and all that is
-recalled stand on this page and know nothing else of the database below.
+All of Hummock's data are in tables of keys and values, both bytes, in the order of the keys' bytes. An engine has
+transactions that see one moment and commit atomically and durably. Records, views and ranking use only this interface
+and nothing else of the database.
 """
 
 from __future__ import annotations
@@ -17,70 +17,70 @@ from hummock.core.errors import HummockError
 from hummock.ports.claims import Claim
 
 if TYPE_CHECKING:
-    # It looks through tables itself.
+    # Would be a circular import: that module reads tables itself.
     from hummock.store.tables.integrity import Damage
 
 Table: TypeAlias = Any
-"""A table, as its engine knows it."""
+"""A table handle of the engine."""
 
 Scope: TypeAlias = str | int | None
 """The keys a transaction reads: those of a project, by name or number, or with None those of no project."""
 
 
 Foreseen: TypeAlias = Callable[[int], tuple[Mapping[str, Sequence[bytes]], Mapping[str, Sequence[bytes]]]]
-"""What a write is likely to read of a project of this number: keys by the names of tables, and starts of walks."""
+"""Returns the likely reads of a write to the project with this number, by table name: keys, and key prefixes."""
 
 
 class Cursor(Protocol):
-    """A place in a table. A write transaction's sees what that transaction has written."""
+    """A position in a table. A write transaction's cursor sees that transaction's writes."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *args: object) -> None: ...
 
     def set_range(self, key: bytes, /) -> bool:
-        """Goes to the first entry whose key is not before this one; False where there is none."""
+        """Move to the first entry with this key or a later one; False if there is none."""
 
     def first(self) -> bool:
-        """Goes to the first entry; False where there is none."""
+        """Move to the first entry; False if there is none."""
 
     def last(self) -> bool:
-        """Goes to the last entry; False where there is none."""
+        """Move to the last entry; False if there is none."""
 
     def next(self) -> bool:
-        """Goes to the next entry; False where there is none, and then the cursor is nowhere."""
+        """Move to the next entry; False if there is none, which leaves the cursor unpositioned."""
 
     def prev(self) -> bool:
-        """Goes to the entry before; False where there is none, and then the cursor is nowhere."""
+        """Move to the previous entry; False if there is none, which leaves the cursor unpositioned."""
 
     def key(self) -> bytes:
-        """The key at the cursor; empty where it is nowhere."""
+        """The key at the cursor; empty if it is unpositioned."""
 
     def value(self) -> bytes:
-        """The value at the cursor; empty where it is nowhere."""
+        """The value at the cursor; empty if it is unpositioned."""
 
     def item(self) -> tuple[bytes, bytes]:
-        """Both."""
+        """The key and the value at the cursor."""
 
     @property
     def iternext(self) -> Callable[..., Iterator[Any]]:
-        """From the entry at the cursor upwards, which goes along: `keys`, `values`, or both where neither is False."""
+        """Iterate forward from the cursor, moving it: `keys`, `values`, or both if neither is False."""
 
     @property
     def iterprev(self) -> Callable[..., Iterator[Any]]:
-        """From the entry at the cursor downwards, which goes along; arguments as for `iternext`."""
+        """Iterate backward from the cursor, moving it; arguments as for `iternext`."""
 
     @property
     def getmulti(self) -> Callable[[Sequence[bytes]], Iterable[tuple[bytes, bytes]]]:
-        """Those of some keys that are there, with their values."""
+        """The existing ones of some keys, with their values."""
 
     @property
     def putmulti(self) -> Callable[[Sequence[tuple[bytes, bytes]]], object]:
-        """Puts all of some entries."""
+        """Put all of some entries."""
 
 
 class Transaction(Protocol):
-    """Reads at one moment, or writes that happen together or not at all."""
+    """Reads at one moment, or atomic writes."""
 
     @overload
     def get(self, key: bytes, /, *, db: Table) -> bytes | None: ...
@@ -89,26 +89,26 @@ class Transaction(Protocol):
     def get(self, key: bytes, default: bytes, /, *, db: Table) -> bytes: ...
 
     def get(self, key: bytes, default: bytes | None = None, /, *, db: Table) -> bytes | None:
-        """The value of a key."""
+        """The value of a key, or `default`."""
 
     def put(self, key: bytes, value: bytes, /, *, db: Table) -> object:
-        """Gives a key a value, in the place of what it had."""
+        """Set the value of a key."""
 
     def delete(self, key: bytes, /, *, db: Table) -> object:
-        """Removes a key, if it is there."""
+        """Remove a key, if present."""
 
     def pop(self, key: bytes, /, *, db: Table) -> bytes | None:
-        """Removes a key; what it had."""
+        """Remove a key and return its value, or None."""
 
     def replace(self, key: bytes, value: bytes, /, *, db: Table) -> bytes | None:
-        """Gives a key a value; what it had before."""
+        """Set the value of a key and return the previous one, or None."""
 
     def cursor(self, db: Table, /) -> Cursor:
-        """A cursor that is nowhere yet."""
+        """A new, unpositioned cursor."""
 
 
 class ChecksItsPages:
-    """A transaction of a database that checks its own pages: no key of it is damaged without a word."""
+    """Marks transactions of a database that checks its own pages, so that no damaged key goes unnoticed."""
 
     __slots__ = ()
 
@@ -119,16 +119,16 @@ class Tables:
 
     Attributes:
         meta: "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are
-            made anew (`reanalyse.py`), "reached" and a hash of a name to how far a removed project had come, "copying"
-            and "copied" with a number to what is noted of copies (`moving/landing.py`).
+            updated (`reanalyse.py`), "reached" and a hash of a name to the last position of a removed project,
+            "copying" and "copied" with a number to the state of copies (`moving/landing.py`).
         project: Name to number, number to ProjectRecord.
-        project_removed: Number to nothing, of a project that is removed and left something (`project_removal.py`).
+        project_removed: Number to nothing, for a removed project with entries left to clear (`project_removal.py`).
         memory: Doc to MemoryRecord.
         payload: Doc to Payload.
         checksum: Doc to the checksums of its parts (`integrity.py`).
         vector: Chunk to float16 components.
         token: Chunk to int8 token vectors.
-        by_digest: Digest of a text and chunk to nothing, where the chunk may be found by it (`text_vectors.py`).
+        by_digest: Digest of a text and chunk to nothing, for chunks with a known digest (`text_vectors.py`).
         retired: Digest to the time at which the last such chunk was removed, and its vectors.
         retired_age: That time and digest to nothing.
         terms: Doc to its forward list (`forward_lists.py`).
@@ -137,8 +137,8 @@ class Tables:
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
-        expiry: When a memory ends, and its doc, to nothing (`expiry.py`).
-        pending: Doc to nothing, where the vectors of a memory are still to be made.
+        expiry: Expiry time of a memory and its doc to nothing (`expiry.py`).
+        pending: Doc to nothing, for a memory without vectors yet.
         settings: Project to ProjectSettings (`record_codec.py`).
         review: Memory id to Quarantined (`review.py`).
         ops: Seq and number to an operation (`op_log.py`).
@@ -149,11 +149,11 @@ class Tables:
         event: Number to an event of the learning log (`learning_log.py`).
         turn: Scope to its turn (`learning_log.py`).
         usage: Scope and memory id to Usage.
-        usage_scope: Memory and scope, both hashed, to the scope's hash: what of `usage` is a memory's.
+        usage_scope: Memory and scope, both hashed, to the scope's hash: finds the `usage` of a memory.
         link: Memory id to Profile.
         session_record: Session id to SessionRecord (`sessions.py`).
-        session_order: Whether archived, and how lately it moved, to a session's key; and the project's last number.
-        session_deleted: Session to nothing, where its messages are still to be removed.
+        session_order: Archived flag and time rank to a session's key; also the project's last number.
+        session_deleted: Session to nothing, while its messages are still to be removed.
         message: Session and position to SessionMessage.
         message_id: Session and message id to position.
     """
@@ -197,19 +197,19 @@ class Tables:
 
 
 TABLE_NAMES = tuple(field.name for field in fields(Tables))
-"""In the order of their fields."""
+"""Table names in the order of the fields."""
 
 
 class Engine(Protocol):
-    """A database of tables. Safe to call from several threads.
+    """A database of tables. Thread-safe.
 
     Attributes:
-        tables: All of them.
-        space: Of all vectors.
-        space_number: What keys say of the space.
-        damage: What is known to be damaged.
-        failures: What the database raises where it fails a transaction.
-        fatal: Those of them after which it takes nothing any more, until it is opened again.
+        tables: All tables.
+        space: Embedding space of all vectors.
+        space_number: Number of the space in keys.
+        damage: Known damage.
+        failures: Exceptions that the database raises for a failed transaction.
+        fatal: Those after which it accepts no transaction until it is opened again.
     """
 
     failures: tuple[type[Exception], ...]
@@ -221,18 +221,18 @@ class Engine(Protocol):
 
     @property
     def place(self) -> str:
-        """Where the data are, for people; it tells no secret."""
+        """Location of the data, for messages; contains no secret."""
 
     def reading(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
-        """A transaction that reads, to be left soon."""
+        """A read transaction, to be closed soon."""
 
     def answering(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
-        """A transaction that reads for a caller. Raises: HummockError: the database cannot answer."""
+        """A read transaction for a caller. Raises: HummockError: the database cannot answer."""
 
     def looking(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
-        """One whose reads need not be of one moment, each of what comes last at least when it is asked for.
+        """A transaction whose reads may be of different moments, each at least as new as its call.
 
-        Raises: HummockError: the database cannot answer; ProjectGone: the name may be another project's, ask again.
+        Raises: HummockError: the database cannot answer; ProjectGone: the name may be a new project's, try again.
         """
 
     def writing(
@@ -242,91 +242,91 @@ class Engine(Protocol):
         number: int | None = None,
         foreseen: Mapping[str, Foreseen] | None = None,
     ) -> AbstractContextManager[Transaction]:
-        """A transaction that writes; leaving its `with` commits, an exception aborts.
+        """A write transaction; leaving its `with` block commits, an exception aborts.
 
         Args:
-            parent: A transaction that writes, of which this one becomes a part.
-            projects: The names of all that it writes to: nobody else writes to them until it ends.
-            number: The number of one that has no name any more.
-            foreseen: By project what it is likely to read, so that it is read in one go. It may say too little, or too
-                much; nothing happens where each read takes a moment anyway.
+            parent: A write transaction in which this one is nested.
+            projects: Names of all projects it writes to, locked until it ends.
+            number: The number of a project without a name.
+            foreseen: Likely reads by project, to be fetched at once. They may be too few or too many, and are ignored
+                by an engine with cheap reads.
 
         Raises: HummockError: nothing can be written.
         """
 
     def next_number(self, txn: Transaction, /) -> int:
-        """A number for a new project, which none has or had; the transaction may write under it."""
+        """A never used number for a new project; the transaction may write under it."""
 
     def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]], /) -> None:
-        """Says what a transaction will `get` soon, by the names of tables, so that it is read in one go.
+        """Fetch at once the keys that a transaction will `get` soon, by table name.
 
-        All keys are of one project. Nothing happens where each takes a moment anyway.
+        All keys belong to one project. Does nothing in an engine with cheap reads.
         """
 
     def between(
         self, txn: Transaction, table: Table, first: bytes, end: bytes, limit: int, /
     ) -> Sequence[tuple[bytes, bytes]]:
-        """At most `limit` entries from the key `first` on and before `end`, in order; nobody keeps them.
+        """At most `limit` entries from the key `first` on and before `end`, in order, not cached.
 
-        Both keys are of one project.
+        Both keys belong to one project.
         """
 
     def tell(self, txn: Transaction, project: str, seq: int, /) -> None:
-        """Lets whoever else has the database open know of a write to a project, once it is durable."""
+        """Notify other processes that have the database open of a write to a project, once it is durable."""
 
     def require_claim(self, txn: Transaction, claim: Claim, /) -> None:
-        """What the transaction writes happens under a claim, or not at all. Raises: ClaimLost."""
+        """Let the transaction commit only under this claim. Raises: ClaimLost."""
 
     def pending_count(self, txn: Transaction, /) -> int:
-        """Memories of all projects whose vectors are still to be made."""
+        """Number of memories without vectors in all projects."""
 
     def count(self, txn: Transaction, table: Table, /) -> int:
-        """The entries of a table, of all projects."""
+        """Number of entries of a table in all projects."""
 
     def table_bytes(self, txn: Transaction, table: Table, /) -> int:
-        """About what a table's values take."""
+        """Approximate size of a table's values."""
 
     def used_bytes(self, txn: Transaction, /) -> int:
-        """What all tables take."""
+        """Size of all tables."""
 
     def last_commit(self) -> int:
-        """A number that moves with every transaction that writes, of whatever process."""
+        """A number that changes with every write transaction of any process."""
 
     def unusable(self, error: Exception, /) -> HummockError:
-        """What is said at the start of a failure."""
+        """The error to report for a failure at the start."""
 
     def close(self) -> None:
-        """Lets go of the database. Transactions must have ended."""
+        """Release the database. Transactions must have ended."""
 
 
 class Room(Protocol):
-    """What a store may still take, and what is said of a failure to take it. The writer's alone.
+    """Space left in a store, and the errors for failed writes. Used by the writer only.
 
     Attributes:
-        quota_bytes: Most that live data may take.
-        fault: Why writes are refused, all or those that need room; None while they are stored.
+        quota_bytes: Upper bound on the size of live data.
+        fault: Why all writes, or those that need space, are refused; None while they are accepted.
     """
 
     quota_bytes: int
     fault: HummockError | None
 
     def require(self, txn: Transaction, /) -> None:
-        """Raises: StorageFull, or what else is at fault: what the transaction wrote may not stay."""
+        """Check that the transaction may be committed. Raises: StorageFull, or another fault of the disk."""
 
     def failure_of(self, error: Exception, /) -> Exception:
-        """What callers are told of a failure of the database; the error itself where there is nothing better."""
+        """The error to report for a failure of the database; the failure itself by default."""
 
 
 class Health(Protocol):
-    """What is wrong below, for people; empty while all is well."""
+    """Messages about faults of the engine; empty if there are none."""
 
     @property
     def trouble(self) -> str:
-        """Why the service cannot be relied on."""
+        """The fault that makes the service unreliable."""
 
     @property
     def write_fault(self) -> str:
         """Why writes are refused."""
 
     def look(self) -> None:
-        """Looks at all of it. The writer's alone."""
+        """Check for faults. Used by the writer only."""

@@ -1,16 +1,16 @@
-"""How the store knows that what it reads is what was written: seals, checksums of memories, and what was found damaged.
+"""Detection of damaged data: sealed values, checksums of memories, and the damage found so far.
 
-A disk that gives back other bytes than it took is not noticed by LMDB. Each CRC-32 (ISO-HDLC, as in zlib) begins with
-the key, so that what is found in another's place is noticed as well: any change of one or two bits is found, any other
-but one in 4 billion. What was written before there were checksums has none until it is written again, and is taken as
-it is.
+LMDB does not notice a disk that returns other bytes than it stored. Each CRC-32 (ISO-HDLC, as in zlib) starts with the
+key, so that a value under another key is detected as well: any change of one or two bits is found, and any other with
+a miss rate of one in 4 billion. Data written before there were checksums have none until they are written again, and
+are accepted unchecked.
 
-A sealed value is a byte with which no MessagePack begins, CRC-32 of the key and the value, and the value. Numbers of
-before there were seals are known by their length. Memories, whose parts lie in several tables, have one row of
-checksums instead, one for each part as it is stored.
+A sealed value is a byte with which no MessagePack begins, the CRC-32 of the key and the value, and the value. Numbers
+stored before there were seals are recognised by their length. Memories, whose parts are in several tables, have one
+row of checksums instead, one for each stored part.
 
-A key that is damaged is looked for in vain. Then its entry lies beside the place of the one that is looked for, since
-the way through the tree takes a wrong turn nowhere but at that entry. So who finds nothing looks at its neighbours.
+A damaged key is not found. Its entry is then next to the position of the key searched for, since the descent through
+the tree goes wrong only at that entry. So a search without a result checks the neighbours of that position.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ _MARK = 0xC1
 _HEAD = struct.Struct("<BI")
 _NUMBER_BYTES = 8
 UNREADABLE = (msgspec.MsgspecError, struct.error, ValueError, TypeError, KeyError, IndexError)
-"""What decoding may raise of a value that no seal kept from being damaged."""
+"""Errors that decoding a damaged value without a seal may raise."""
 
 _OF_NUMBERS = ("by_id", "session", "message_id")
 _OF_RECORDS = (
     "settings", "review", "learning", "event", "turn", "usage", "link", "session_record", "session_order", "message",
     "retired",
 )  # fmt: skip # a list of names
-"""Tables whose values have seals."""
+"""Tables with sealed values."""
 
 PARTS = ("memory", "payload", "column", "terms")
 """Tables of a memory's parts, in the order of their checksums."""
 _SUM_BYTES = 4
 _ONE, _TWO = struct.Struct("<I"), struct.Struct("<II")
 MEMORY, PAYLOAD, COLUMN, TERMS = range(4)
-"""Places of a memory's checksums; those of each chunk's vector and token vectors follow."""
+"""Positions of a memory's checksums; those of each chunk's vector and token vectors follow."""
 
 Value = TypeVar("Value")
 Place = TypeVar("Place", int, NDArray[np.int64])
 Lost: TypeAlias = "Callable[[Transaction, Table, bytes], bool]"
-"""`is_lost` for who writes, so that nobody is kept from writing beside what is damaged; else `may_be_lost`."""
+"""`is_lost` for writers, so that a damaged neighbour does not block a write; otherwise `may_be_lost`."""
 
 _log = logging.getLogger(__name__)
 
 
 def seal(key: bytes, value: bytes) -> bytes:
-    """What is stored of a value under this key."""
+    """Seal a value for storage under this key."""
     return _HEAD.pack(_MARK, crc32(value, crc32(key))) + value
 
 
 def opened(key: bytes, stored: bytes) -> bytes | None:
-    """The value that is stored under this key; None where it is not what was written, as where nothing is."""
+    """The value without its seal; None if it is damaged or empty."""
     if not stored or stored[0] != _MARK:
         return stored or None
     return stored[_HEAD.size :] if _fits(key, stored) else None
@@ -97,18 +97,18 @@ def unsealed(table: str, key: bytes, stored: bytes) -> bytes | None:
 
 
 def decoded(what: str, key: bytes, stored: bytes, decode: Callable[[bytes], Value]) -> Value:
-    """What a value says; `what` it is, for people. Raises: EntryDamaged."""
+    """Open and decode a value; `what` names it in the error. Raises: EntryDamaged."""
     value = opened(key, stored)
     if value is None:
         raise EntryDamaged(what)
     try:
         return decode(value)
-    except UNREADABLE as error:  # of before there were seals
+    except UNREADABLE as error:  # written before there were seals
         raise EntryDamaged(what) from error
 
 
 def number(what: str, key: bytes, stored: bytes) -> bytes:
-    """A number's eight bytes; `what` it is, for people. Raises: EntryDamaged."""
+    """A number's eight bytes; `what` names it in the error. Raises: EntryDamaged."""
     value = opened_number(key, stored)
     if value is None:
         raise EntryDamaged(what)
@@ -116,16 +116,16 @@ def number(what: str, key: bytes, stored: bytes) -> bytes:
 
 
 def is_lost(txn: Transaction, table: Table, key: bytes) -> bool:
-    """True if a key looked for in vain is there and damaged: a seal beside its place is that of its value."""
+    """True if a missing key is present but damaged: a neighbour has the seal of this key, or is out of order."""
     return any(not is_in_order or _is_of(key, stored) for _, stored, is_in_order in _beside(txn, table, key))
 
 
 def may_be_lost(
     txn: Transaction, table: Table, key: bytes, open_: Callable[[bytes, bytes], bytes | None] = opened
 ) -> bool:
-    """True if a key looked for in vain may be there: beside its place lies one that is not what was written.
+    """True if a missing key may be present: a neighbour of its position is damaged or out of order.
 
-    `open_` is `opened_number` for a table of numbers, as `number_may_be_lost` has it.
+    `open_` is `opened_number` for a table of numbers; see `number_may_be_lost`.
     """
     return any(
         not is_in_order or open_(found, stored) is None for found, stored, is_in_order in _beside(txn, table, key)
@@ -140,7 +140,7 @@ def _is_of(key: bytes, stored: bytes) -> bool:
 
 
 def _beside(txn: Transaction, table: Table, key: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
-    """The entries before and behind the place of a key that is not there, and whether they are so by their keys."""
+    """Entries before and after the position of a missing key, and whether their keys are in order."""
     if isinstance(txn, ChecksItsPages):
         return
     with txn.cursor(table) as cursor:
@@ -152,16 +152,16 @@ def _beside(txn: Transaction, table: Table, key: bytes) -> Iterator[tuple[bytes,
 
 
 def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes | None]]:
-    """Keys that begin with the prefix, in order, and their values: None where one is not what was written.
+    """Keys that begin with the prefix, in order, and their values; None for a damaged value.
 
-    What is damaged beside them is given as well, for it may have been one of them. Without a seal that is also what
-    stands where the order of its key does not let it be.
+    Damaged entries next to them are included, as they may have had the prefix. Entries without a seal also count as
+    damaged if their keys are out of order.
 
     Args:
         txn: Any transaction.
-        table: Where to look.
-        prefix: Of all keys.
-        start: The first key, if it is behind the prefix itself.
+        table: The table to read.
+        prefix: Prefix of all keys.
+        start: The first key, if it is after the prefix itself.
     """
     first = max(prefix, start)
     with txn.cursor(table) as cursor:
@@ -183,7 +183,7 @@ def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -
 
 
 def _go_before(cursor: Cursor, first: bytes) -> bool:
-    """Goes to the first of these keys, or to what is damaged before it; False where there is neither."""
+    """Move to the first key from `first` on, or to damaged entries directly before it; False if there is neither."""
     if not (cursor.prev() if cursor.set_range(first) else cursor.last()):
         return bool(cursor.first())
     while cursor.key() >= first or opened(cursor.key(), cursor.value()) is None:
@@ -195,9 +195,9 @@ def _go_before(cursor: Cursor, first: bytes) -> bool:
 def sums_of(
     txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
 ) -> bytes:
-    """The sums of all parts of a document, as they are stored now; those of chunks end with the last chunk.
+    """The checksums of all parts of a document as stored now, including those of all chunks.
 
-    Whoever has just written its chunks knows of each whether it has token vectors; None looks for them.
+    `written` tells of each chunk just written whether it has token vectors; None reads them.
     """
     key = keys.doc_key(number, doc)
     parts = [(key, txn.get(key, b"", db=getattr(tables, part))) for part in PARTS]
@@ -214,12 +214,12 @@ def sums_of(
 
 
 def row_of(parts: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """The checksums of a memory's parts, by their keys: those of PARTS, then vector and token vectors of each chunk."""
+    """Checksums of a memory's parts, given as (key, part): PARTS, then vector and token vectors of each chunk."""
     return struct.pack(f"<{len(parts)}I", *[crc32(part, crc32(key)) for key, part in parts])
 
 
 def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> bool:
-    """True if all parts are what was written; also where no sums were kept."""
+    """True if all parts match their checksums, or have none."""
     kept = txn.get(keys.doc_key(number, doc), db=tables.checksum)
     return kept is None or kept == sums_of(txn, tables, number, space, doc)
 
@@ -227,18 +227,18 @@ def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int
 def keep_sums(
     txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
 ) -> None:
-    """Keeps the sums of a document that has been written; `written` as in `sums_of`."""
+    """Store the checksums of a document after writing it; `written` as in `sums_of`."""
     txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc, written), db=tables.checksum)
 
 
 def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
-    """True if a part has the checksum that was kept for this place, or none was kept.
+    """True if a part matches the checksum stored at this position, or none is stored.
 
     Args:
-        kept: What the table has for the document.
-        place: Of the part's sum.
-        key: The part's.
-        part: As it was read.
+        kept: The document's stored checksums.
+        place: Position of the part's checksum.
+        key: The part's key.
+        part: The part as it was read.
     """
     if kept is None:
         return True
@@ -248,12 +248,12 @@ def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeptSums:
-    """The sums of many documents, for parts that are read by the thousand.
+    """The checksums of many documents, for reading parts by the thousand.
 
     Attributes:
         docs: (n,) int64, ascending.
-        seeds: (n,) uint32, what the sums of all parts but vectors begin with.
-        starts: (n + 1,) int64, where each document's sums begin in `sums`.
+        seeds: (n,) uint32, CRC-32 of each document's key, the start value for all its parts except vectors.
+        starts: (n + 1,) int64, start of each document's checksums in `sums`.
         sums: (m,) uint32.
     """
 
@@ -264,7 +264,7 @@ class KeptSums:
 
     @classmethod
     def of(cls, entries: Iterable[tuple[bytes, bytes]]) -> KeptSums:
-        """Those of a project, given what the table has. Raises: ValueError: some are cut."""
+        """The checksums of a project, from the table's entries. Raises: ValueError: some are cut."""
         found = list(entries)
         doc_keys, values = [key for key, _ in found], [value for _, value in found]
         starts = np.zeros(len(found) + 1, np.int64)
@@ -277,12 +277,12 @@ class KeptSums:
         )
 
     def match(self, place: int, docs: NDArray[np.int64], parts: Sequence[bytes]) -> bool:
-        """True if these parts have the checksums kept for this place of each document, or none were kept."""
+        """True if these parts match the checksums at this position of each document, or there are none."""
         at, is_kept = self._places(docs)
         return not is_kept.any() or self._match(at, is_kept, np.full(len(at), place), self.seeds[at], parts)
 
     def match_vectors(self, docs: NDArray[np.int64], chunks: NDArray[np.int64], parts: Mapping[bytes, bytes]) -> bool:
-        """True if these vectors, by their keys, have the checksums that were kept, or none were."""
+        """True if these vectors, by their keys, match their checksums, or there are none."""
         at, is_kept = self._places(docs)
         seeds = np.fromiter(map(crc32, parts), np.uint32, len(parts))
         return not is_kept.any() or self._match(at, is_kept, vector_place(chunks), seeds, [*parts.values()])
@@ -308,15 +308,15 @@ class KeptSums:
 
 
 def vector_place(chunk: Place) -> Place:
-    """Where the sum of a chunk's vector stands."""
+    """Position of the checksum of a chunk's vector."""
     return len(PARTS) + 2 * chunk
 
 
 def require(kept: bytes | None, key: bytes, memory_id: str, memory: bytes, payload: bytes | None) -> None:
-    """Raises: MemoryDamaged: a memory's record, or its payload where it was read, is not what was written."""
+    """Check a memory's record and, if given, its payload against their checksums. Raises: MemoryDamaged."""
     if kept is None:
         return
-    # By hand: a recall does so for each of its hits.
+    # Inlined for speed: a recall does this for each hit.
     seed = crc32(key)
     sums = _ONE.pack(crc32(memory, seed)) if payload is None else _TWO.pack(crc32(memory, seed), crc32(payload, seed))
     if not kept.startswith(sums):
@@ -324,13 +324,13 @@ def require(kept: bytes | None, key: bytes, memory_id: str, memory: bytes, paylo
 
 
 class Damage:
-    """What was found to be damaged since the store was opened. Safe to use from several threads.
+    """Damage found since the store was opened. Thread-safe.
 
-    Documents that are damaged are left out of views; a project with any is read thoroughly when it is loaded.
-    Of other entries it is noted which are left out.
+    Damaged documents are left out of views, and a project with any is checked memory by memory when it is loaded.
+    Other damaged entries are recorded when they are left out.
 
     Attributes:
-        of_database: What is wrong with the database itself, once a read has met it.
+        of_database: Damage of the database itself, once a read has met it.
     """
 
     def __init__(self) -> None:
@@ -340,7 +340,7 @@ class Damage:
         self.of_database: DatabaseDamaged | None = None
 
     def note(self, number: int, doc: int) -> bool:
-        """Notes a document of a project; False where it was known."""
+        """Record a damaged document of a project; False if it was known."""
         with self._lock:
             docs = self._docs.setdefault(number, set())
             is_new = doc not in docs
@@ -348,7 +348,7 @@ class Damage:
         return is_new
 
     def note_entry(self, what: str, key: bytes) -> None:
-        """Notes an entry that is no document; `what` it is, for people."""
+        """Record and log a damaged entry other than a document; `what` names it in the log."""
         with self._lock:
             is_new = (what, key) not in self._entries
             self._entries.add((what, key))
@@ -356,18 +356,18 @@ class Damage:
             _log.error("%s is damaged on the disk and left out", what)
 
     def settle(self, number: int, docs: Iterable[int]) -> None:
-        """A project was read thoroughly: these are all."""
+        """Replace a project's damaged documents after a complete check."""
         with self._lock:
             self._docs[number] = set(docs)
 
     def of(self, number: int) -> frozenset[int]:
-        """Those of a project."""
+        """Damaged documents of a project."""
         with self._lock:
             return frozenset(self._docs.get(number, ()))
 
     @property
     def is_any(self) -> bool:
-        """True if anything was found at all."""
+        """True if any damaged document was found."""
         return any(self._docs.values())
 
     @property

@@ -1,4 +1,4 @@
-"""Keys of every table, and walks over ranges of them."""
+"""Keys of all tables, and iteration over ranges of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AGE = struct.Struct(">IQQ")
 _TEXT = struct.Struct(">BB")
 _NUMBER = struct.Struct(">Q")
 
-# LMDB's keys have at most 511 bytes.
+# LMDB keys have at most 511 bytes.
 _LONGEST_NAME = 400
 _LONGEST_KEY = 511
 HASH_BYTES = 16
@@ -32,24 +32,24 @@ COPYING = b"copying"
 
 
 def project_prefix(project: int) -> bytes:
-    """What all keys of a project begin with."""
+    """Prefix of all keys of a project."""
     return _PROJECT.pack(project)
 
 
 def project_name_key(name: str) -> bytes:
-    """From a project's name to its number; in the order of the names' bytes.
+    """Key from a project's name to its number; in the order of the names' bytes.
 
-    A name that is too long for a project is cut, and still too long to be one.
+    A name that is too long for a project is cut, to a length that is still too long.
     """
     return (b"n" + name.encode())[:_LONGEST_KEY]
 
 
 PROJECT_NUMBERS = b"p"
-"""What the keys of all projects' records begin with."""
+"""Key prefix of all projects' records."""
 
 
 def project_number_key(project: int) -> bytes:
-    """From a project's number to its record."""
+    """Key from a project's number to its record."""
     return PROJECT_NUMBERS + _PROJECT.pack(project)
 
 
@@ -59,12 +59,12 @@ def copying_key(project: int) -> bytes:
 
 
 def copied_key(project: int) -> bytes:
-    """From the number of a project that is a copy to what it is a copy of."""
+    """Key from the number of a copied project to its source."""
     return b"copied" + _PROJECT.pack(project)
 
 
 def pack_project(project: int) -> bytes:
-    """A project's number as a value."""
+    """Encode a project's number as a value."""
     return _PROJECT.pack(project)
 
 
@@ -74,53 +74,53 @@ def unpack_project(value: bytes) -> int:
 
 
 def doc_key(project: int, doc: int) -> bytes:
-    """A memory by its number."""
+    """Key of a memory by its document number."""
     return _DOC.pack(project, doc)
 
 
 def doc_of_doc_key(key: bytes) -> int:
-    """The memory's number in a `doc_key`."""
+    """The document number in a `doc_key`."""
     return int(_DOC.unpack(key)[1])
 
 
 def docs_of_doc_keys(doc_keys: Sequence[bytes]) -> NDArray[np.int64]:
-    """Document numbers in many keys, (n,) int64. Raises: ValueError: one is no such key."""
+    """Document numbers in many keys, (n,) int64. Raises: ValueError: one is no `doc_key`."""
     return np.frombuffer(b"".join(doc_keys), [("project", ">u4"), ("doc", ">u8")])["doc"].astype(np.int64)
 
 
 def space_prefix(project: int, space: int) -> bytes:
-    """What the chunks of one embedding space begin with."""
+    """Key prefix of the chunks of one embedding space."""
     return _SPACE.pack(project, space)
 
 
 def chunks_prefix(project: int, space: int, doc: int) -> bytes:
-    """What the chunks of a memory begin with."""
+    """Key prefix of the chunks of a memory."""
     return _SPACE.pack(project, space) + _NUMBER.pack(doc)
 
 
 def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
-    """A chunk's vectors, in the order of memories."""
+    """Key of a chunk's vectors, in the order of documents."""
     return _CHUNK.pack(project, space, doc, chunk)
 
 
 def chunk_keys(project: int, space: int, docs: NDArray[np.int64], chunks: NDArray[np.int64]) -> Iterator[bytes]:
-    """Keys of many chunks, given (n,) documents and the number of a chunk of each."""
+    """Keys of many chunks, given (n,) documents and (n,) chunk numbers."""
     return map(_CHUNK.pack, repeat(project), repeat(space), docs.tolist(), chunks.tolist())
 
 
 def of_chunk_key(key: bytes) -> tuple[int, int, int]:
-    """The space, the document and the chunk in a `chunk_key`."""
+    """Space, document and chunk number in a `chunk_key`."""
     _, space, doc, chunk = _CHUNK.unpack(key)
     return int(space), int(doc), int(chunk)
 
 
 def project_of_chunk_key(key: bytes) -> int:
-    """The number of the project whose chunk it is."""
+    """The project's number in a `chunk_key`."""
     return unpack_project(key[: _PROJECT.size])
 
 
 def name_key(project: int, name: str) -> bytes:
-    """A memory's id, a term, a session or a request by its name; very long names by their hash."""
+    """Key of a memory id, term, session or request by name; very long names are hashed."""
     raw = name.encode()
     return _PROJECT.pack(project) + (raw if len(raw) <= _LONGEST_NAME else _hashed(raw))
 
@@ -137,32 +137,32 @@ def _hashed(raw: bytes) -> bytes:
 
 
 def text_bytes(key: TextKey) -> bytes:
-    """A text's key as bytes."""
+    """Encode a text's key."""
     return _TEXT.pack(key.kind, key.origin) + key.identity
 
 
 def earlier_text_bytes(key: TextKey) -> list[bytes]:
-    """The keys under which older versions have stored the text."""
+    """Encoded keys under which older versions have stored the text."""
     return [_TEXT.pack(key.kind, key.origin) + one for one in key.earlier]
 
 
 def text_prefix(project: int, text: bytes) -> bytes:
-    """What the entries of all memories with this text begin with; `text` is of `text_bytes`."""
+    """Key prefix of all memories with this text; `text` comes from `text_bytes`."""
     return _PROJECT.pack(project) + text
 
 
 def text_key(project: int, text: bytes, doc: int) -> bytes:
-    """One memory with this text; older memories come first."""
+    """Key of one memory with this text; older memories come first."""
     return text_prefix(project, text) + _NUMBER.pack(doc)
 
 
 def doc_of_text_key(key: bytes) -> int:
-    """The memory's number at the end of a `text_key`."""
+    """The document number at the end of a `text_key`."""
     return int(_NUMBER.unpack(key[-_NUMBER.size :])[0])
 
 
 def op_key(project: int, seq: int, number: int) -> bytes:
-    """An operation of a write."""
+    """Key of an operation of a write."""
     return _OP.pack(project, seq, number)
 
 
@@ -172,43 +172,43 @@ def seq_of_op_key(key: bytes) -> int:
 
 
 def age_key(project: int, time_s: float, seq: int) -> bytes:
-    """A request by its age, oldest first; whole milliseconds."""
+    """Key of a request by time in whole milliseconds, oldest first."""
     return _AGE.pack(project, max(int(time_s * 1000), 0), seq)
 
 
 def time_of_age_key(key: bytes) -> float:
-    """Unix seconds, whole milliseconds, in an `age_key`."""
+    """The time in an `age_key`, Unix seconds in whole milliseconds."""
     return float(_AGE.unpack(key)[1]) / 1000
 
 
 def expiry_key(time_s: float, project: int, doc: int) -> bytes:
-    """A memory by when it ends, of all projects; whole milliseconds, the first comes first."""
+    """Key of a memory by expiry time in whole milliseconds, for all projects, the earliest first."""
     return _NUMBER.pack(max(int(time_s * 1000), 0)) + doc_key(project, doc)
 
 
 def of_expiry_key(key: bytes) -> tuple[float, int, int]:
-    """The time, Unix seconds, the project and the document in an `expiry_key`."""
+    """Time in Unix seconds, project and document in an `expiry_key`."""
     project, doc = _DOC.unpack(key[_NUMBER.size :])
     return _NUMBER.unpack(key[: _NUMBER.size])[0] / 1000, int(project), int(doc)
 
 
 def event_key(project: int, number: int) -> bytes:
-    """An event of the learning log; older events come first."""
+    """Key of an event of the learning log; older events come first."""
     return _DOC.pack(project, number)
 
 
 def hashed(name: str) -> bytes:
-    """A name that stands before another in a key, at a fixed length."""
+    """Fixed-length hash of a name that is followed by another in a key."""
     return blake2b(name.encode(), digest_size=HASH_BYTES).digest()
 
 
 def usage_key(project: int, scope: bytes, memory_id: str) -> bytes:
-    """A memory's usage in a scope, which is hashed; in the order of ids."""
+    """Key of a memory's usage in a hashed scope; in the order of ids."""
     return _PROJECT.pack(project) + scope + memory_id.encode()
 
 
 def usage_scope_key(project: int, memory_id: str, scope: bytes) -> bytes:
-    """Key of a memory's usage in a scope, which is hashed; with an empty scope, the prefix of all of the memory's."""
+    """Key of a memory's usage in a hashed scope; with an empty scope, the prefix of all its usage."""
     return _PROJECT.pack(project) + hashed(memory_id) + scope
 
 
@@ -230,9 +230,9 @@ def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -
 
     Args:
         txn: Any transaction.
-        table: Where to look.
-        prefix: Of all keys.
-        start: The first key, if it is behind the prefix itself.
+        table: The table to read.
+        prefix: Prefix of all keys.
+        start: The first key, if it is after the prefix itself.
     """
     with txn.cursor(table) as cursor:
         if not cursor.set_range(max(prefix, start)):
@@ -244,7 +244,7 @@ def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -
 
 
 def docs_behind(txn: Transaction, table: Table, project: int, after: int, *, descending: bool) -> Iterator[int]:
-    """The documents of a table of memories behind one of them, upwards or downwards; 0: from the first, or the last."""
+    """Documents of a table of memories after `after`, ascending or descending; 0 starts at the first or the last."""
     prefix = project_prefix(project)
     with txn.cursor(table) as cursor:
         if descending:
@@ -261,13 +261,13 @@ def docs_behind(txn: Transaction, table: Table, project: int, after: int, *, des
 
 
 def slices(txn: Transaction, table: Table, prefix: bytes, expected: int) -> Iterator[list[bytes]]:
-    """The values of all keys that begin with the prefix, in order, some thousands at a time.
+    """Values of all keys that begin with the prefix, in order, in slices of up to `_SLICE_ENTRIES`.
 
     Args:
         txn: Any transaction.
-        table: Where to look.
-        prefix: Of all keys.
-        expected: About how many there are: so many are read at first.
+        table: The table to read.
+        prefix: Prefix of all keys.
+        expected: Estimated number of values, which bounds the first slice.
     """
     with txn.cursor(table) as cursor:
         if not cursor.set_range(prefix):
@@ -282,9 +282,9 @@ def slices(txn: Transaction, table: Table, prefix: bytes, expected: int) -> Iter
 
 
 def _strangers(cursor: Cursor, prefix: bytes, count: int) -> int:
-    """How many of the `count` entries up to the cursor have another prefix; it goes back to the last that has this one.
+    """Number of the `count` entries up to the cursor without the prefix; moves back to the last entry with it.
 
-    Keys are looked at where a range ends alone: to read all of them would take as long as the values do.
+    Keys are read at the end of a range only: reading all of them would take as long as the values.
     """
     if not cursor.key():
         cursor.last()

@@ -1,6 +1,6 @@
-"""The learning of projects: how it lies in the store, and how it is read and written.
+"""The learning log of projects: storage format, reads and writes.
 
-An event is stored with its time and, as the first element of its own array, a number that says what it is.
+An event is stored with its time and, as the first element of its own array, a number for its type.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ decode_profile = msgspec.msgpack.Decoder(Profile).decode
 
 
 def encode_event(time: float, event: LearningEvent) -> bytes:
-    """An event that happened at this time, in Unix seconds; its number in the project stands in the key."""
+    """Encode an event and its time in Unix seconds; its number in the project is in the key."""
     number = _NUMBERS[type(event)]
     return encode((time, (number, *_EVENTS[number].values(event))))
 
@@ -66,7 +66,7 @@ def decode_event(number: int, value: bytes) -> LoggedEvent:
 
 
 def encode_state(state: LearningState) -> bytes:
-    """What concerns a whole project."""
+    """Encode a project's learning state."""
     return encode(_STATE.values(state))
 
 
@@ -76,7 +76,7 @@ def decode_state(value: bytes) -> LearningState:
 
 
 def encode_turn(turn: int) -> bytes:
-    """A scope's newest turn; the scope stands in the key."""
+    """Encode a scope's newest turn; the scope is in the key."""
     return encode((turn,))
 
 
@@ -87,13 +87,13 @@ def decode_turn(value: bytes) -> int:
 
 
 def encode_usage(usage: Usage) -> bytes:
-    """A memory's usage in a scope."""
+    """Encode a memory's usage in a scope."""
     return encode((usage.frequency, usage.last_sent_turn, usage.counted_turn))
 
 
 def decode_usage(value: bytes) -> Usage:
     """Inverse of `encode_usage`."""
-    # By hand: a turn reads all that its scope has used.
+    # Inlined for speed: a turn reads all usage of its scope.
     frequency, last_sent_turn, counted_turn = (*decode_array(value), NEVER)[:3]
     return Usage(frequency=frequency, last_sent_turn=last_sent_turn, counted_turn=counted_turn)
 
@@ -103,7 +103,7 @@ _STATE_OF = "the state of a project's learning"
 
 
 def event_of(key: bytes, stored: bytes) -> LoggedEvent:
-    """An event as it is stored. Raises: EntryDamaged."""
+    """Decode a stored event. Raises: EntryDamaged."""
     number = keys.doc_of_doc_key(key)
     return integrity.decoded(
         f"event {number} of the learning log", key, stored, lambda value: decode_event(number, value)
@@ -111,21 +111,21 @@ def event_of(key: bytes, stored: bytes) -> LoggedEvent:
 
 
 class StoredRows:
-    """What a transaction sees of one project's learning.
+    """One project's learning data as a transaction sees them.
 
-    Usage and profiles follow from the log. One that is damaged is noted and taken for none, so that turns go on; what
-    they do not follow from is an error.
+    Usage and profiles are derived from the log: damaged ones are recorded and treated as missing, so that turns
+    continue. Other damage is an error.
     """
 
     def __init__(self, txn: Transaction, tables: Tables, damage: Damage, number: int) -> None:
-        """Args are the transaction, the store's tables, what is damaged of them, and the project's number."""
+        """`damage` collects damaged entries; `number` is the project's."""
         self._txn = txn
         self._tables = tables
         self._damage = damage
         self._number = number
 
     def state(self) -> LearningState:
-        """What concerns the whole project. Raises: EntryDamaged."""
+        """The project's learning state. Raises: EntryDamaged."""
         key = keys.project_prefix(self._number)
         value = self._txn.get(key, db=self._tables.learning)
         if value is None:
@@ -134,7 +134,7 @@ class StoredRows:
         return integrity.decoded(_STATE_OF, key, value, decode_state)
 
     def turn(self, scope: str) -> int | None:
-        """The scope's newest turn; None for one that has had none. Raises: EntryDamaged."""
+        """The scope's newest turn; None if it has had none. Raises: EntryDamaged."""
         key = keys.name_key(self._number, scope)
         value = self._txn.get(key, db=self._tables.turn)
         if value is None:
@@ -143,13 +143,13 @@ class StoredRows:
         return integrity.decoded(_TURN, key, value, decode_turn)
 
     def used(self, scope: str, memory_id: str) -> Usage | None:
-        """How the scope has used a memory; None when it never did."""
+        """The scope's usage of a memory; None if it never used it."""
         key = keys.usage_key(self._number, keys.hashed(scope), memory_id)
         value = self._txn.get(key, db=self._tables.usage)
         return None if value is None else self._derived(_USAGE, key, value, decode_usage)
 
     def profile(self, memory_id: str) -> Profile | None:
-        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+        """The profile of a memory; None if it was never analysed and has no keywords."""
         key = keys.name_key(self._number, memory_id)
         value = self._txn.get(key, db=self._tables.link)
         if value is not None:
@@ -159,25 +159,25 @@ class StoredRows:
         return None
 
     def usage(self, scope: str) -> dict[str, Usage]:
-        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+        """All usage of the scope by memory id, in the order of the ids' UTF-8 bytes."""
         prefix = keys.usage_key(self._number, keys.hashed(scope), "")
         found = self._all(self._tables.usage, prefix, _USAGE, decode_usage)
         return {keys.memory_of_usage_key(key): usage for key, usage in found}
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
-        """All profiles with their memory ids, in the order of their UTF-8 bytes."""
+        """All profiles with their memory ids, in the order of the ids' UTF-8 bytes."""
         for key, profile in self._all(self._tables.link, keys.project_prefix(self._number), _PROFILE, decode_profile):
             yield keys.name_in_key(key), profile
 
     def scopes(self) -> Iterator[tuple[str, int]]:
-        """All scopes that have had a turn, with their newest."""
+        """All scopes that have had a turn, with their newest turn."""
         for key, turn in self._all(self._tables.turn, keys.project_prefix(self._number), _TURN, decode_turn):
             yield keys.name_in_key(key), turn
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
+        """At most `limit` events after number `after` (0: from the first), oldest first.
 
-        One that is damaged is noted and left out: numbers have no other gaps.
+        Damaged events are recorded and left out: numbers have no other gaps.
         """
         found: list[LoggedEvent] = []
         numbers = range(after + 1, min(after + limit, self.state().events) + 1)
@@ -201,7 +201,7 @@ class StoredRows:
     def _all(
         self, table: Table, prefix: bytes, what: str, decode: Callable[[bytes], Value]
     ) -> Iterator[tuple[bytes, Value]]:
-        """All that is stored under keys that begin so; what is damaged is noted and left out."""
+        """All values with this key prefix; damaged ones are recorded and left out."""
         for key, value in integrity.entries(self._txn, table, prefix):
             try:
                 decoded = None if value is None else decode(value)
@@ -213,7 +213,7 @@ class StoredRows:
                 yield key, decoded
 
     def _require_absent(self, table: Table, key: bytes, what: str) -> None:
-        """Raises: EntryDamaged: what is looked for in vain is lost."""
+        """Check that a missing key was never stored. Raises: EntryDamaged: it is lost."""
         if integrity.is_lost(self._txn, table, key):
             raise EntryDamaged(what)
 
@@ -222,7 +222,7 @@ class StoredLearning(StoredRows):
     """The store's LearningReader."""
 
     def entries_seq(self) -> int:
-        """Sequence number of the newest write that stored or removed an entry; 0 when none did."""
+        """Sequence number of the newest write that stored or removed an entry; 0 if none did."""
         value = self._txn.get(keys.project_number_key(self._number), db=self._tables.project)
         return 0 if value is None else record_codec.decode_project(value).entries_seq
 
@@ -231,7 +231,7 @@ class LearningWriting(StoredRows):
     """The store's LearningUnit.
 
     Attributes:
-        has_grown: Whether something was written that takes room; what only removes does not.
+        has_grown: Whether anything but removals was written, which needs space.
     """
 
     def __init__(
@@ -244,10 +244,10 @@ class LearningWriting(StoredRows):
         set_learned: Callable[[str, Sequence[str]], None],
         set_verdicts: Callable[[str], None],
     ) -> None:
-        """Args are as for `StoredRows`; `now` is the time of events in Unix seconds.
+        """Arguments as for `StoredRows`; `now` is the time of events in Unix seconds.
 
-        `set_learned` lets a memory be found by these words, whenever those of its profile change; `set_verdicts` lets
-        it be ranked by the voices of its profile, which is stored by then.
+        `set_learned` is called with a memory's learned words when its profile's words change; `set_verdicts` after
+        its profile is stored with changed verdicts.
         """
         super().__init__(txn, tables, damage, number)
         self._now = now
@@ -256,7 +256,7 @@ class LearningWriting(StoredRows):
         self.has_grown = False
 
     def append(self, event: LearningEvent, changes: LearningChanges, time: float | None = None) -> None:
-        """Logs an event and stores what it changes; without a time it happens now."""
+        """Log an event and store its changes; without a time it happens now."""
         self.has_grown |= not isinstance(event, Forgotten)
         number = self._number
         logged = encode_event(self._now if time is None else time, event)
@@ -277,13 +277,13 @@ class LearningWriting(StoredRows):
             self._forget(memory_id)
 
     def rewrite(self, number: int, event: LearningEvent) -> None:
-        """Puts another event in the place of one that is logged; its time stays."""
+        """Replace a logged event; its time stays."""
         key = keys.event_key(self._number, number)
         time = event_of(key, self._txn.get(key, b"", db=self._tables.event)).time
         self._put(self._tables.event, key, encode_event(time, event))
 
     def drop_scope(self, scope: str) -> None:
-        """Removes the turn and the usage of a scope that no event names any more."""
+        """Remove the turn and the usage of a scope that no event names any more."""
         hashed = keys.hashed(scope)
         for memory_id in self.usage(scope):
             self._txn.delete(keys.usage_key(self._number, hashed, memory_id), db=self._tables.usage)
@@ -291,9 +291,9 @@ class LearningWriting(StoredRows):
         self._txn.delete(keys.name_key(self._number, scope), db=self._tables.turn)
 
     def forget(self, memory_id: str, *, is_entry: bool) -> None:
-        """Forgets a memory that is removed; no event where nothing can be known of it.
+        """Forget a removed memory; logs no event if nothing can be known of it.
 
-        Of an entry something may be learnt later of turns that are in the log: those of before are of another one.
+        Entries always get an event: a later entry with the same id must not learn from logged turns of this one.
         """
         may_be_named = is_entry and self.state().events > 0
         is_known = self._txn.get(keys.name_key(self._number, memory_id), db=self._tables.link) is not None

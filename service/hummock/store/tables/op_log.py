@@ -1,4 +1,4 @@
-"""The op log: what each write did, and what follows from it: snapshots for an export, events for a watch."""
+"""The op log: the operations of each write, and the export pages and watch events derived from them."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ _HEAD = struct.Struct("<BQ")
 
 
 def pack_put(doc: int) -> bytes:
-    """A new document."""
+    """Encode the put of a new document."""
     return _HEAD.pack(_PUT, doc)
 
 
 def pack_removal(doc: int, forward_list: bytes) -> bytes:
-    """A document that is gone, with its stored forward list."""
+    """Encode the removal of a document, with its stored forward list."""
     return _HEAD.pack(_REMOVE, doc) + unpack_terms(forward_list).tobytes()
 
 
 def pack_embedding(doc: int) -> bytes:
-    """A document that waited for its vectors has them."""
+    """Encode the arrival of a pending document's vectors."""
     return _HEAD.pack(_EMBED, doc)
 
 
 def pack_verdict(doc: int) -> bytes:
-    """A document of which something else is said now."""
+    """Encode a change of a document's verdicts."""
     return _HEAD.pack(_JUDGE, doc)
 
 
 def is_removal(operation: bytes) -> bool:
-    """Whether a document is gone by it."""
+    """Whether the operation removes a document."""
     return operation[0] == _REMOVE
 
 
 def net(operations: Iterable[bytes]) -> Changes:
-    """What operations come to, in their order."""
+    """Net effect of operations, given in order."""
     put: dict[int, None] = {}
     embedded: dict[int, None] = {}
     judged: dict[int, None] = {}
@@ -88,15 +88,15 @@ def net(operations: Iterable[bytes]) -> Changes:
 def trim(
     txn: Transaction, tables: Tables, number: int, record: record_codec.ProjectRecord, kept: int, most: int
 ) -> None:
-    """Removes operations that no view in memory is likely to lack, and moves `ops_after` behind them.
+    """Remove operations that no loaded view is likely to need, and move `ops_after` past them.
 
     Args:
         txn: The write's transaction.
-        tables: Of the store.
-        number: The project's.
-        record: The project's, with the write's seq.
-        kept: Writes whose operations stay.
-        most: Operations that are removed at most.
+        tables: The store's tables.
+        number: The project's number.
+        record: The project's record, with the write's seq.
+        kept: Number of writes whose operations stay.
+        most: Upper bound on operations removed.
     """
     due = record.seq - kept
     if due <= record.ops_after:
@@ -122,9 +122,9 @@ def export_behind(
     is_sound: Callable[[int], bool],
     with_vectors: bool,
 ) -> ExportPage:
-    """The memories behind the document `after`, until they fill a page, and what was removed of those before it.
+    """The memories after the document `after`, until they fill a page, and removals among those up to it.
 
-    What has expired at `now`, in Unix seconds, is not among them; nor are documents that are not sound.
+    Memories expired at `now`, in Unix seconds, and damaged ones are left out.
     """
     record = project_record(txn, engine, number)
     removed_ids = _removed(engine, txn, number, record, after, after_seq)
@@ -164,7 +164,7 @@ def _removed(
     after: int,
     after_seq: int,
 ) -> tuple[str, ...] | None:
-    """Ids of the documents up to `after` that writes behind `after_seq` removed; None where they are not known."""
+    """Ids of the documents up to `after` removed by writes after `after_seq`; None if unknown."""
     if not record.ops_after <= after_seq <= record.seq:
         return None
     ids: dict[str, None] = {}
@@ -193,13 +193,13 @@ def _embeddings(engine: Engine, txn: Transaction, number: int, space: int, doc: 
 
 
 _KEY_BYTES = 64
-"""About what an operation without a memory costs whoever reads it."""
+"""Approximate bytes counted for an operation without a memory."""
 
 
 def events_behind(engine: Engine, txn: Transaction, number: int, after: int, now: float, *, full: bool) -> EventPage:
-    """The events of the first writes behind `after`; whole writes, until they fill a page.
+    """The events of the first writes after `after`; whole writes, until they fill a page.
 
-    What has expired at `now`, in Unix seconds, is told of when it is removed.
+    A memory expired at `now`, in Unix seconds, gets an event when it is removed.
     """
     record = project_record(txn, engine, number)
     if not record.ops_after <= after <= record.seq:
@@ -212,7 +212,7 @@ def events_behind(engine: Engine, txn: Transaction, number: int, after: int, now
             return EventPage(events=tuple(told.events()), seq=seq, is_newest=False)
         seq = op_seq
         action, doc = _HEAD.unpack_from(value)
-        if action in (_EMBED, _JUDGE):  # what the memory says is what it said
+        if action in (_EMBED, _JUDGE):  # the memory's content is unchanged
             continue
         if action == _PUT:
             memory, size = _memory(engine, txn, number, doc, full=full)
@@ -227,13 +227,13 @@ def events_behind(engine: Engine, txn: Transaction, number: int, after: int, now
 
 @dataclass(slots=True, kw_only=True)
 class _Told:
-    """What operations come to, memory by memory.
+    """Net events of operations, by memory.
 
     Attributes:
-        docs: Those that were put, also those that a later write has removed.
-        was_there: Whether a memory was there before the first operation on it.
-        latest: The last operation's seq and what it left, in the order of those operations.
-        read_bytes: About what was read.
+        docs: Documents that were put, including those removed by a later write.
+        was_there: Whether a memory existed before its first operation.
+        latest: Seq and result of each memory's last operation, in the order of those.
+        read_bytes: Approximate bytes read.
     """
 
     docs: set[int] = field(default_factory=set)
@@ -242,19 +242,19 @@ class _Told:
     read_bytes: int = 0
 
     def put(self, seq: int, doc: int, memory: Memory | None, size: int) -> None:
-        """A document was put; its memory is None when a later write has removed it, which tells its id."""
+        """Add a put; `memory` is None if a later write removed it, whose operation has the id."""
         self.docs.add(doc)
         self.read_bytes += size
         if memory is not None:
             self._tell(seq, memory.id, memory, was_there=False)
 
     def remove(self, seq: int, doc: int, memory_id: str) -> None:
-        """A document was removed."""
+        """Add a removal."""
         self.read_bytes += _KEY_BYTES
         self._tell(seq, memory_id, None, was_there=doc not in self.docs)
 
     def events(self) -> Iterator[MemoryEvent]:
-        """The last event of each memory; none of those that came and went."""
+        """The last event of each memory; none for memories created and removed in between."""
         for memory_id, (seq, memory) in self.latest.items():
             was_there = self.was_there[memory_id]
             if memory is not None:
@@ -270,7 +270,7 @@ class _Told:
 
 
 def _memory(engine: Engine, txn: Transaction, number: int, doc: int, *, full: bool) -> tuple[Memory | None, int]:
-    """A document's memory, None when it was removed, and its stored bytes."""
+    """A document's memory, None if it was removed or damaged, and its stored bytes."""
     key = keys.doc_key(number, doc)
     value = txn.get(key, db=engine.tables.memory)
     if value is None:

@@ -1,4 +1,4 @@
-"""Projects by name and number, and what is recorded of the whole store."""
+"""Projects by name and number, and the record of the whole store."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ DIRECTORY_KEY = b"directory"
 
 
 def project_number(txn: Transaction, engine: Engine, project: str) -> int | None:
-    """The number of a project."""
+    """The number of a project, or None."""
     value = txn.get(keys.project_name_key(project), db=engine.tables.project)
     return None if value is None else keys.unpack_project(value)
 
 
 def project_record(txn: Transaction, engine: Engine, number: int) -> record_codec.ProjectRecord:
-    """What is recorded of a project. Raises: ProjectGone: it was removed."""
+    """The record of a project. Raises: ProjectGone: it was removed."""
     value = txn.get(keys.project_number_key(number), db=engine.tables.project)
     if value is None:
         raise ProjectGone
@@ -24,5 +24,5 @@ def project_record(txn: Transaction, engine: Engine, number: int) -> record_code
 
 
 def active_space(record: record_codec.DirectoryRecord) -> record_codec.SpaceRecord:
-    """The space of all vectors."""
+    """The embedding space of all vectors."""
     return next(space for space in record.spaces if space.number == record.active_space)

@@ -1,4 +1,4 @@
-"""A project as one transaction sees it: what its views are made of, the operations they follow, and its memories."""
+"""A project as one transaction sees it: the data and operations for its views, and its memories."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ from hummock.text.likeness import identity
 _log = logging.getLogger(__name__)
 
 _MOST_OF_ONE_TEXT = 64
-"""Memories that are looked at for the same one: so many that differ in their times alone, or that an earlier version
-has taken for one. Behind them a repeat is stored again."""
+"""Upper bound on memories compared to find a repeat: these differ only in time, or an earlier version had treated them
+as equal. A repeat of a later one is stored again."""
 
 
 class DecodesRecords(ABC):
-    """The memories and payloads of the records of a `StoredProject`."""
+    """Decodes the memories and payloads of a `StoredProject`."""
 
     __slots__ = ()
 
     @abstractmethod
     def records(self, doc: int, *, full: bool) -> Records:
-        """A memory and, if it is asked for in full, its payload; nothing where there is none."""
+        """Records of a memory and, if `full`, of its payload; empty if there is none."""
 
     def decoded(self, records: Records) -> Memory:
-        """The memory of its records; without a payload where there is no record of one."""
+        """Decode a memory; without a payload if its record is empty."""
         memory, payload = records
         return record_codec.memory_of(memory, payload or None)
 
     def payload(self, doc: int) -> Payload | None:
-        """A memory's payload; None where `records` has none of it."""
+        """A memory's payload; None if the memory does not exist."""
         memory, payload = self.records(doc, full=True)
         return record_codec.decode_payload(payload) if memory else None
 
 
 class TableProject(DecodesRecords):
-    """A `StoredProject`; it lives no longer than its transaction."""
+    """A `StoredProject`, valid only during its transaction."""
 
     __slots__ = (
         "_engine",
@@ -84,16 +84,16 @@ class TableProject(DecodesRecords):
         recent: RecentReads | None = None,
         seen_seq: int = 0,
     ) -> None:
-        """A project.
+        """Create a project.
 
         Args:
-            engine: The open directory, or database.
-            txn: Of which it is a part.
-            number: The project's.
-            term_numbers: Those that were looked up.
-            now: Tells Unix seconds.
-            recent: What was read lately.
-            seen_seq: At which what was read lately will do; 0 is that of the transaction.
+            engine: The open directory or database.
+            txn: The transaction that reads it.
+            number: The project's number.
+            term_numbers: Cache of term numbers.
+            now: Returns Unix seconds.
+            recent: Cache of recent reads.
+            seen_seq: Sequence number at which cached reads are valid; 0 is the transaction's.
         """
         self._now = now
         self._recent = recent
@@ -113,22 +113,22 @@ class TableProject(DecodesRecords):
         return self._engine.space.token_dim
 
     def record(self) -> record_codec.ProjectRecord:
-        """What is recorded of the project."""
+        """The project's record."""
         if self._known_record is None:
             self._known_record = project_record(self.txn, self._engine, self.number)
         return self._known_record
 
     def progress(self) -> Progress:
-        """How far the project has come."""
+        """The project's position."""
         record = self.record()
         return Progress(record.seq, record.content_seq, record.ops_after)
 
     def settings(self) -> ProjectSettings:
-        """What the project sets for itself."""
+        """The project's own settings."""
         return read_settings(self.txn, self._tables.settings, self.number, self._engine.damage)
 
     def memories(self, listed: Listed) -> StoredMemories:
-        """All memories but those that are damaged; `listed` is given their rows and lists before the vectors."""
+        """All intact memories; `listed` gets their rows and lists before the vectors are read."""
         if self._recent is not None:
             self._recent.begin(self.number, self.record())
         if not self._engine.damage.of(self.number):
@@ -141,7 +141,7 @@ class TableProject(DecodesRecords):
         return sound
 
     def _all_memories(self, listed: Listed) -> StoredMemories:
-        """Read slice by slice: what is no array takes little memory, and not for long. Raises: _Unsound, ValueError."""
+        """All memories, read in slices so that values take little memory. Raises: _Unsound, ValueError."""
         prefix = keys.project_prefix(self.number)
         kept = KeptSums.of(keys.entries(self.txn, self._tables.checksum, prefix))
         rows_of_slices, ids = [np.empty(0, ROW)], []
@@ -180,11 +180,11 @@ class TableProject(DecodesRecords):
         return halves
 
     def _sound_docs(self) -> list[int]:
-        """The documents all of whose parts are what was written, ascending; the others are noted."""
+        """Intact documents, ascending; damaged ones are recorded."""
         prefix = keys.project_prefix(self.number)
         tables = self._tables
         listed = {key for table in (tables.checksum, tables.column) for key, _ in keys.entries(self.txn, table, prefix)}
-        # A key of another length is damage as well; whose memory it was cannot be told.
+        # A key of another length is damage as well, but its memory is unknown.
         found = [key for key in listed if len(key) == keys.DOC_KEY_BYTES]
         sound, damaged = [], []
         for doc in sorted(map(keys.doc_of_doc_key, found)):
@@ -193,19 +193,19 @@ class TableProject(DecodesRecords):
             else:
                 self._note_damage(doc)
                 damaged.append(doc)
-        # Others that were known are gone, or were written again.
+        # Other known damaged documents were removed or written again.
         self._engine.damage.settle(self.number, damaged)
         return sound
 
     def is_sound(self, doc: int) -> bool:
-        """Whether all parts of a document are what was written; where no sums were kept, whether they can be read."""
+        """Whether all parts of a document match their checksums or, if it has none, can be decoded."""
         kept = self.txn.get(keys.doc_key(self.number, doc), db=self._tables.checksum)
         if kept is None:
             return self._is_legible(doc)
         return kept == integrity.sums_of(self.txn, self._tables, self.number, self.record().active_space, doc)
 
     def _is_legible(self, doc: int) -> bool:
-        """Whether the parts of a document can be read and fit together."""
+        """Whether the parts of a document can be decoded and match in number."""
         key = keys.doc_key(self.number, doc)
         try:
             record_codec.memory_of(
@@ -221,7 +221,7 @@ class TableProject(DecodesRecords):
             _log.error("a memory is damaged on the disk and left out: project number %d, document %d", self.number, doc)
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
-        """These memories, all of which are there; their documents ascend."""
+        """These memories, which must exist; documents ascend."""
         space = self.record().active_space
         doc_keys = [keys.doc_key(self.number, doc) for doc in docs]
         self._engine.prefetch(self.txn, dict.fromkeys(("column", "terms"), doc_keys))
@@ -239,7 +239,7 @@ class TableProject(DecodesRecords):
         return StoredMemories(rows=rows, ids=ids, lists=[forward_lists.join(lists)], halves=halves)
 
     def changes(self, after_seq: int) -> Changes:
-        """What the operations behind this write come to."""
+        """Net effect of the operations after this write."""
         prefix, start = keys.project_prefix(self.number), keys.op_key(self.number, after_seq + 1, 0)
         found = op_log.net(value for _, value in keys.entries(self.txn, self._tables.ops, prefix, start))
         if self._recent is not None:
@@ -248,23 +248,23 @@ class TableProject(DecodesRecords):
         return found
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
-        """The numbers of terms, in order; None for what nothing has ever held."""
+        """The numbers of terms, in order; None for a term that no memory ever contained."""
         return self._term_numbers.numbers_of(self.txn, self.number, terms)
 
     def has_any_term(self, terms: Sequence[str]) -> bool:
-        """Whether a memory holds, or once held, one of these terms."""
+        """Whether any memory, present or removed, contains one of these terms."""
         return self._term_numbers.has_any(self.txn, self.number, terms)
 
     def numbers_behind(self, prefix: str, most: int | None = None) -> dict[str, int]:
-        """The rest of every term that begins so, or of the first ones, and its number."""
+        """Terms with this prefix, without the prefix, and their numbers; at most the first `most`."""
         begin = keys.name_key(self.number, prefix)
         entries = islice(keys.entries(self.txn, self._tables.term, begin), most)
         return {key[len(begin) :].decode(): int.from_bytes(value, "little") for key, value in entries}
 
     def prefetch(self, docs: Sequence[int], *, full: bool, keep: bool = False) -> None:
-        """Says which memories will be read soon, whether with their payloads, and whether others will ask for them."""
+        """Read memories ahead, with payloads if `full`; `keep` caches them for later reads too."""
         self._kept = frozenset(docs) if keep and full and self._recent is not None else frozenset()
-        # They are held: a write may take them from there before they are asked for.
+        # Held here: a write may drop them from the cache before they are read.
         lately = {doc: records for doc in docs if (records := self._read_lately(doc)) is not None}
         self._lately |= lately
         doc_keys = [keys.doc_key(self.number, doc) for doc in docs if doc not in lately]
@@ -283,7 +283,7 @@ class TableProject(DecodesRecords):
         self.prefetch([int.from_bytes(one, "little") for one in numbers if one is not None], full=full)
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
-        """A memory, with its payload if it is asked for in full; None where there is none, or it has expired."""
+        """A memory, with its payload if `full`; None if it is missing or expired."""
         memory, payload = self.records(doc, full=full)
         if not memory:
             return None
@@ -291,7 +291,7 @@ class TableProject(DecodesRecords):
         return None if found.expire_time is not None and found.is_over(self._now()) else found
 
     def named(self, memory_ids: Sequence[str], *, full: bool) -> list[Memory | None]:
-        """The memories with these ids, in order; None where there is none. Raises: MemoryDamaged."""
+        """The memories with these ids, in order; None for an unknown id. Raises: MemoryDamaged."""
         self.prefetch_named(memory_ids, full=full)
         return [self._named(memory_id, full=full) for memory_id in memory_ids]
 
@@ -301,15 +301,15 @@ class TableProject(DecodesRecords):
             memory = None if doc is None else self.memory(doc, full=full)
         except MemoryDamaged as error:
             raise MemoryDamaged(memory_id, error.doc) from error
-        # An id that leads to another memory is as damaged as its record would be.
+        # An id that leads to another memory is damaged.
         if doc is not None and memory is not None and memory.id != memory_id:
             raise MemoryDamaged(memory_id, doc)
         return memory
 
     def memories_behind(self, after: int, *, full: bool, newest_first: bool) -> Iterator[tuple[int, Memory]]:
-        """Documents and their memories behind a document (0: the first), upwards or downwards.
+        """Documents and their memories after a document (0: from the start), ascending or descending.
 
-        Without what has expired, and without what is damaged in any part: a view leaves it out too.
+        Expired and damaged memories are left out, as in a view.
         """
         for doc in keys.docs_behind(self.txn, self._tables.memory, self.number, after, descending=newest_first):
             if not self.is_sound(doc):
@@ -320,12 +320,12 @@ class TableProject(DecodesRecords):
     def _decoded(self, doc: int, memory: bytes, payload: bytes | None) -> Memory:
         try:
             return record_codec.memory_of(memory, payload)
-        except msgspec.MsgspecError as error:  # of before there were checksums
+        except msgspec.MsgspecError as error:  # written before there were checksums
             self._note_damage(doc)
             raise MemoryDamaged("", doc) from error
 
     def records(self, doc: int, *, full: bool) -> Records:
-        """A memory and, if it is asked for in full, its payload; nothing of one that was removed.
+        """Records of a memory and, if `full`, of its payload; empty if it was removed.
 
         Raises: MemoryDamaged.
         """
@@ -341,7 +341,7 @@ class TableProject(DecodesRecords):
         return memory, payload
 
     def _seq(self) -> int:
-        """At which what was read lately will do."""
+        """Sequence number at which cached reads are valid."""
         return self._seen_seq or self.record().seq
 
     def _read_lately(self, doc: int) -> Records | None:
@@ -352,13 +352,13 @@ class TableProject(DecodesRecords):
         try:
             integrity.require(kept, key, "", memory, payload)
         except MemoryDamaged as damaged:
-            # Of a project that was removed the parts are cleared one after the other; that one is gone, not damaged.
+            # A removed project is cleared part by part: raises ProjectGone, as its memories are not damaged.
             project_record(self.txn, self._engine, self.number)
             self._note_damage(damaged.doc)
             raise
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
-        """The titles and keywords of at most so many memories that have keywords, by their ids."""
+        """Title and keywords of at most `limit` memories with keywords, in the order of their ids."""
         profiles = StoredRows(self.txn, self._tables, self._engine.damage, self.number).profiles()
         with_keywords = ((memory_id, profile.keywords) for memory_id, profile in profiles if profile.keywords)
         found: list[tuple[str, ...]] = []
@@ -367,15 +367,15 @@ class TableProject(DecodesRecords):
                 doc = doc_of(self.txn, self._tables, self.number, memory_id)
                 memory = None if doc is None else self.memory(doc, full=False)
             except EntryDamaged:
-                memory = None  # whoever asks for it is told
+                memory = None  # reading the memory itself reports it
             if memory is not None:
                 found.append((memory.index.title, *keywords))
         return found
 
     def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
-        """The token vectors of chunks, int8, by their documents and their numbers in these.
+        """Token vectors, int8, of chunks given as (document, chunk number).
 
-        Nothing of one that a write removed: it is missed when the memory is loaded.
+        Empty for a removed memory, which is detected when the memory is loaded.
         """
         if self._recent is None:
             return self._stored_tokens(list(chunks))
@@ -401,7 +401,7 @@ def doc_of(
     memory_id: str,
     is_lost: integrity.Lost = integrity.number_may_be_lost,
 ) -> int | None:
-    """The document that has a memory's id. Raises: EntryDamaged: the id is damaged, or lost."""
+    """The document with a memory's id, or None. Raises: EntryDamaged: the id is damaged or lost."""
     key = keys.name_key(number, memory_id)
     stored = txn.get(key, db=tables.by_id)
     if stored is not None:
@@ -412,7 +412,7 @@ def doc_of(
 
 
 def find_by_text(txn: Transaction, tables: Tables, number: int, key: TextKey) -> str | None:
-    """The id of the oldest memory that is the same as what has this key, and is sound."""
+    """The id of the oldest intact memory with this text key, or None."""
     by_identity = keys.text_bytes(key)
     for text in (by_identity, *keys.earlier_text_bytes(key)):
         some = islice(keys.entries(txn, tables.by_text, keys.text_prefix(number, text)), _MOST_OF_ONE_TEXT)
@@ -427,7 +427,7 @@ def find_by_text(txn: Transaction, tables: Tables, number: int, key: TextKey) ->
 
 
 def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) -> Memory | None:
-    """A memory without its payload; None where it is not sound, or has another text: then it is damaged."""
+    """A memory without its payload; None if it is damaged, which includes having another text."""
     value = txn.get(doc_key, b"", db=tables.memory)
     if not integrity.matches(txn.get(doc_key, db=tables.checksum), integrity.MEMORY, doc_key, value):
         return None
@@ -439,7 +439,7 @@ def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) ->
 
 
 def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) -> bytes:
-    """The identity of a stored memory; empty where its payload is not sound."""
+    """The identity of a stored memory; empty if its payload cannot be decoded."""
     payload = txn.get(doc_key, b"", db=tables.payload)
     try:
         whole = msgspec.structs.replace(memory, payload=record_codec.decode_payload(payload))
@@ -449,7 +449,7 @@ def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) 
 
 
 class _Unsound(Exception):
-    """Something is not what was written; which it is is found out memory by memory."""
+    """Some part is damaged; the memories must be checked one by one."""
 
 
 def _require(is_sound: bool) -> None:

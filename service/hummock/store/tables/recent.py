@@ -1,4 +1,4 @@
-"""What was read lately of projects that are in memory, so that it is not read again, or is there when nothing is."""
+"""Cache of recent reads of loaded projects, also used while the database is unreachable."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from hummock.store.tables.record_codec import ProjectRecord
 from hummock.store.views.stored import Records
 
 _ENTRY_BYTES = 200
-"""Bytes of an entry without those of its value: the key, the objects and their places."""
+"""Overhead of an entry in bytes: key, objects and table slots."""
 
 Value = TypeVar("Value")
 
 
 class RecentReads:
-    """Memories with their payloads, and token vectors, of projects whose views are in memory.
+    """Cached memories with their payloads, and token vectors, of loaded projects.
 
-    All that is here of a project is as the project is at one seq, which moves with its view. A transaction that sees
-    another seq finds nothing, and leaves nothing behind. So what a write has removed is never given to a read that
-    began after it; and it is gone from here once the view knows of the write. Safe to use from several threads.
+    All entries of a project are valid at one seq, which moves with its view. A transaction at another seq finds
+    nothing and adds nothing. So a read that began after a removal never gets the removed memory, and the entry is
+    dropped once the view has the write. Thread-safe.
     """
 
     def __init__(self, memory_bytes: int, token_bytes: int) -> None:
-        """Takes at most so many bytes for memories, and for token vectors."""
+        """Create a cache with these byte budgets for memories and for token vectors."""
         self._lock = Lock()
         self._records: dict[int, ProjectRecord] = {}
         self._memories: _Kept[Records] = _Kept(memory_bytes)
         self._tokens: _Kept[dict[int, bytes]] = _Kept(token_bytes)
 
     def begin(self, number: int, record: ProjectRecord) -> None:
-        """A project is loaded, as it is now: nothing that was read before counts."""
+        """Start caching a project as it is loaded now; drops earlier entries."""
         with self._lock:
             self._drop(number)
             self._records[number] = record
 
     def follow(self, number: int, after_seq: int, record: ProjectRecord, changed: Iterable[int]) -> None:
-        """A view is brought up from one seq to that of the record: these documents are gone, or are others now."""
+        """Move a project from one seq to that of the record; drops these removed or changed documents."""
         with self._lock:
             known = self._records.get(number)
             if known is None or known.seq == record.seq:
@@ -48,42 +48,42 @@ class RecentReads:
                     self._memories.drop(number, doc)
                     self._tokens.drop(number, doc)
             else:
-                # What came and went between is not among the changes.
+                # The changes do not cover the seqs in between.
                 self._drop(number)
             self._records[number] = record
 
     def forget(self, number: int) -> None:
-        """A project is not in memory any more."""
+        """Drop a project that is no longer loaded."""
         with self._lock:
             self._drop(number)
 
     def record(self, number: int) -> ProjectRecord | None:
-        """What is recorded of a project that is in memory."""
+        """The cached record of a loaded project, or None."""
         return self._records.get(number)
 
     def memory(self, number: int, seq: int | None, doc: int) -> Records | None:
-        """A memory and its payload, where a transaction that sees this seq would read them.
+        """Cached records of a memory and its payload, if valid at this seq.
 
-        None is for whoever knows by a view which documents there are: what those say never changes.
+        `seq` None accepts any, for callers that know the documents from a view: their content never changes.
         """
         with self._lock:
             return self._memories.get(number, doc) if self._is_at(number, seq) else None
 
     def keep_memory(self, number: int, seq: int, doc: int, records: Records) -> None:
-        """Takes a memory and its payload, as a transaction that sees this seq has read them."""
+        """Cache records of a memory and its payload read at this seq."""
         with self._lock:
             if self._is_at(number, seq):
                 self._memories.put(number, doc, records, sum(map(len, records)))
 
     def tokens(self, number: int, seq: int | None, chunks: Sequence[tuple[int, int]]) -> list[bytes | None]:
-        """The token vectors of chunks, by their documents and their numbers in these; None for what is not here."""
+        """Token vectors of chunks given as (document, chunk number); None if not cached."""
         with self._lock:
             if not self._is_at(number, seq):
                 return [None] * len(chunks)
             return [(self._tokens.get(number, doc) or {}).get(chunk) for doc, chunk in chunks]
 
     def keep_tokens(self, number: int, seq: int, found: Mapping[tuple[int, int], bytes]) -> None:
-        """Takes the token vectors of chunks, as a transaction that sees this seq has read them."""
+        """Cache token vectors of chunks read at this seq."""
         with self._lock:
             if not self._is_at(number, seq):
                 return
@@ -92,7 +92,7 @@ class RecentReads:
                 self._tokens.put(number, doc, of_doc, sum(map(len, of_doc.values())))
 
     def usage(self) -> tuple[int, int]:
-        """Memories that are here, and the bytes of all."""
+        """Number of cached memories, and the bytes of all entries."""
         with self._lock:
             return len(self._memories), self._memories.nbytes + self._tokens.nbytes
 
@@ -107,7 +107,7 @@ class RecentReads:
 
 
 class _Kept(Generic[Value]):
-    """Values by project and document within a budget of bytes, those that were used last. For one thread at a time."""
+    """Least-recently-used cache by project and document within a byte budget. Not thread-safe."""
 
     def __init__(self, budget_bytes: int) -> None:
         self.nbytes = 0
@@ -119,7 +119,7 @@ class _Kept(Generic[Value]):
         return len(self._entries)
 
     def get(self, number: int, doc: int) -> Value | None:
-        """A value, which is now the one used last."""
+        """A cached value, now the most recently used, or None."""
         entry = self._entries.get((number, doc))
         if entry is None:
             return None
@@ -127,7 +127,7 @@ class _Kept(Generic[Value]):
         return entry[0]
 
     def put(self, number: int, doc: int, value: Value, nbytes: int) -> None:
-        """Takes a value; those used longest ago give way."""
+        """Cache a value, evicting the least recently used ones."""
         self.drop(number, doc)
         nbytes += _ENTRY_BYTES
         self._entries[number, doc] = value, nbytes
@@ -137,7 +137,7 @@ class _Kept(Generic[Value]):
             self.drop(*next(iter(self._entries)))
 
     def drop(self, number: int, doc: int) -> None:
-        """Lets go of a value, if it is there."""
+        """Drop a value, if present."""
         entry = self._entries.pop((number, doc), None)
         if entry is not None:
             self.nbytes -= entry[1]
@@ -147,6 +147,6 @@ class _Kept(Generic[Value]):
                 del self._docs_of[number]
 
     def drop_all(self, number: int) -> None:
-        """Lets go of all that a project has."""
+        """Drop all values of a project."""
         for doc in list(self._docs_of.get(number, ())):
             self.drop(number, doc)

@@ -1,7 +1,7 @@
-"""Records as they lie in the store.
+"""Formats of stored records.
 
-Records are MessagePack arrays. They evolve by addition only: a new field goes to the end and has a default, so that a
-record lacking it reads well, and what an older version does not know it skips.
+Records are MessagePack arrays. They evolve by addition only: a new field goes to the end and has a default, so that
+older records can be read, and older versions skip unknown fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hummock.store.tables.engine import Table, Transaction
 from hummock.store.tables.integrity import Damage
 
 SCHEMA = 3
-"""2: memories have checksums. 3: so has whatever else is asked for (`integrity.py`)."""
+"""2: memories have checksums. 3: other entries have them too (`integrity.py`)."""
 
 
 class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -37,9 +37,9 @@ class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class DirectoryRecord(msgspec.Struct, array_like=True, frozen=True):
-    """What a directory is; `schema` stays first for all time.
+    """Description of a directory; `schema` always stays the first field.
 
-    `analyzer` is the version that made its terms. Directories that do not say so were made by the first one.
+    `analyzer` is the version that made its terms; directories without it were made by version 1.
     """
 
     schema: int
@@ -49,7 +49,7 @@ class DirectoryRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Reanalysed(msgspec.Struct, array_like=True, frozen=True):
-    """How far the terms of a directory are made anew: memories before this one of this project are done."""
+    """Progress of an update of a directory's terms: all memories before this document of this project are done."""
 
     project: int
     doc: int
@@ -62,7 +62,7 @@ class SchemaRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ProjectRecord(msgspec.Struct, array_like=True):
-    """A project; what counts up never goes back. What is said of it (`ProjectInfo`) stands where it was added."""
+    """A project; counters never decrease. The fields of `ProjectInfo` are where they were added."""
 
     name: str
     create_time: float
@@ -75,28 +75,28 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     next_term: int = 0
     kinds: dict[int, int] = {}
     ops_after: int = 0
-    """Operations of all later writes are there."""
+    """The operations of all writes after this one are stored."""
     tech_stack_origin: int = 0
     path_origin: int = 0
-    """Who said them; 0 where nobody did, or it was not noted."""
+    """Origins of tech_stack and path; 0 if unset or not recorded."""
     entries_seq: int = 0
     """Sequence number of the newest write that stored or removed an ENTRY."""
     pending: int = 0
-    """Memories whose vectors are still to be made."""
+    """Number of memories without vectors yet."""
     has_superseding: bool = False
-    """Whether a memory was ever put that says that it replaces others."""
+    """Whether a memory that replaces others was ever stored."""
     has_expiring: bool = False
-    """Whether a memory was ever put that ends some time."""
+    """Whether a memory with an expiry time was ever stored."""
 
 
 class MemoryRecord(msgspec.Struct, frozen=True):
-    """A memory as its table has it: without its payload, and with what the store notes of it.
+    """A memory as stored in its table: without its payload, and with the store's own fields.
 
     Attributes:
-        memory: On disk the parts of its index stand by themselves, in the place of the index.
-        text: Its key in `by_text`, empty when it has none.
+        memory: On disk the fields of its index are inlined in the place of the index.
+        text: Its key in `by_text`, empty if it has none.
         session_position: Its place among the memories of its session; -1 without one.
-        digests: Of the texts of its chunks, one after the other; empty where they are not known.
+        digests: Concatenated digests of its chunks' texts; empty if unknown.
     """
 
     memory: Memory
@@ -106,7 +106,7 @@ class MemoryRecord(msgspec.Struct, frozen=True):
 
 
 class RequestRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A write that was accepted under a request_id."""
+    """A write accepted under a request_id, with its reply."""
 
     fingerprint: bytes
     seq: int
@@ -120,24 +120,24 @@ Value = TypeVar("Value", bound=msgspec.Struct)
 
 
 class Fields(Generic[Value]):
-    """Values of one type as arrays of what their fields hold.
+    """Converts values of one type to arrays of their field values.
 
-    For types that are not `array_like`: in the reply to a request their values lie by the names of their fields, or a
-    table holds a part of them only.
+    For types that are not `array_like`, because stored replies have them by field name, or a table stores only some
+    of their fields.
 
     Attributes:
-        kind: Of the values.
+        kind: Type of the values.
     """
 
     def __init__(self, kind: type[Value], *, but_for: str = "") -> None:
-        """Args are the type, and a field that is left out."""
+        """`but_for` is a field to leave out."""
         self.kind = kind
         self._left_out = [place for place, name in enumerate(kind.__struct_fields__) if name == but_for]
         self._names = [name for name in kind.__struct_fields__ if name != but_for]
         self._parts = {self._names.index(one.name): Fields(one.type) for one in fields(kind) if _has_names(one.type)}
 
     def values(self, value: Value) -> list[Any]:
-        """What the fields hold, in their order."""
+        """Field values in order."""
         held = list(astuple(value))
         for place in self._left_out:
             del held[place]
@@ -146,7 +146,7 @@ class Fields(Generic[Value]):
         return held
 
     def value(self, values: Sequence[Any], **left_out: object) -> Value:
-        """Inverse of `values`; what is missing at the end has its default, and what is too much is skipped."""
+        """Inverse of `values`; missing values at the end get their defaults, surplus ones are skipped."""
         return msgspec.convert(self._named(values) | left_out, self.kind)
 
     def _named(self, values: Sequence[Any]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Fields(Generic[Value]):
 
 
 def _has_names(kind: object) -> TypeGuard[type[msgspec.Struct]]:
-    """Whether a part is to be an array and would not be one by itself."""
+    """Whether a field's type is a Struct that msgspec would not encode as an array."""
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct) and not kind.__struct_config__.array_like
 
 
@@ -175,21 +175,21 @@ _INDEX = Memory.__struct_fields__.index("index")
 _INDEX_END = _INDEX + len(MemoryIndex.__struct_fields__)
 _NOTED = _INDEX_END + len(Memory.__struct_fields__[_INDEX + 1 : _PAYLOAD])
 _LATER = _NOTED + 3
-"""Where in a record the parts of the index begin and end, where what the store notes begins, and where the fields of a
-memory stand that came later."""
+"""Positions in a record: start and end of the index's fields, start of the store's own fields, and start of the memory
+fields that were added later."""
 
 
 def encode_memory(memory: Memory, text: bytes, session_position: int, digests: bytes = b"") -> bytes:
-    """The record of a memory; see `MemoryRecord`."""
+    """Encode the record of a memory; see `MemoryRecord`."""
     held = astuple(memory)
     values = list(held[:_PAYLOAD])
     values[_INDEX : _INDEX + 1] = astuple(memory.index)
-    # Of what stands at the end, most memories have none.
+    # Most memories have none of the fields at the end.
     return encode((*values, text, session_position, *_with_something((digests, *held[_PAYLOAD + 1 :]))))
 
 
 def _with_something(values: Sequence[Any]) -> Sequence[Any]:
-    """The values without the empty ones at the end."""
+    """The values without trailing empty ones."""
     end = len(values)
     while end and not values[end - 1]:
         end -= 1
@@ -203,9 +203,9 @@ def decode_memory(value: bytes) -> MemoryRecord:
 
 
 def memory_of(value: bytes, payload: bytes | None) -> Memory:
-    """The memory of a record and of the record of its payload; None leaves it without.
+    """Decode a memory from its record and that of its payload; None leaves the payload out.
 
-    Raises: msgspec.DecodeError, where a record is damaged or, empty, was lost.
+    Raises: msgspec.DecodeError: a record is damaged, or lost and therefore empty.
     """
     return _memory(decode_array(value), None if payload is None else decode_payload(payload))
 
@@ -254,7 +254,7 @@ _DECAY_MODE = PresetSettings.__struct_fields__.index("decay_mode")
 
 
 def read_settings(txn: Transaction, table: Table, number: int, damage: Damage) -> ProjectSettings:
-    """The settings of a project; `NO_SETTINGS` where it has none, and where they are damaged, which is noted."""
+    """The settings of a project; `NO_SETTINGS` if it has none or they are damaged, which is recorded."""
     key, what = keys.project_prefix(number), "the settings of a project"
     value = txn.get(key, db=table)
     if value is None:
@@ -262,13 +262,13 @@ def read_settings(txn: Transaction, table: Table, number: int, damage: Damage) -
     try:
         return integrity.decoded(what, key, value, unpack)
     except EntryDamaged:
-        # All of them are safe, and what the project has stays within reach; whoever sets some again mends it.
+        # The defaults are safe, and the project stays usable; setting its settings again repairs them.
         damage.note_entry(what, key)
         return NO_SETTINGS
 
 
 def write_settings(txn: Transaction, table: Table, number: int, settings: ProjectSettings) -> None:
-    """Replaces the settings of a project."""
+    """Replace the settings of a project."""
     key = keys.project_prefix(number)
     if settings == NO_SETTINGS:
         txn.delete(key, db=table)
@@ -277,7 +277,7 @@ def write_settings(txn: Transaction, table: Table, number: int, settings: Projec
 
 
 def pack(settings: ProjectSettings) -> bytes:
-    """The record of settings: arrays of what their fields hold, with no origins where nothing is said of them."""
+    """Encode settings as arrays of their field values; unset origins become an empty array."""
     values = msgspec.to_builtins(settings)
     for place in _PRESETS:
         values[place][_ORIGINS_PLACE] = sorted(values[place][_ORIGINS_PLACE] or ())
@@ -296,7 +296,7 @@ def unpack(value: bytes) -> ProjectSettings:
 
 
 def _skip_unknown(preset: list[Any]) -> None:
-    """Leaves out the origins and the decay mode of a later version."""
+    """Drop unknown origins and decay modes of a later version."""
     if len(preset) > _ORIGINS_PLACE:
         preset[_ORIGINS_PLACE] = [origin for origin in preset[_ORIGINS_PLACE] if origin in set(Origin)] or None
     if len(preset) > _DECAY_MODE and preset[_DECAY_MODE] not in set(DecayMode):

@@ -1,4 +1,4 @@
-"""What is held for review, beside the memories: no view, no search and no export knows of it."""
+"""Memories quarantined for review, stored apart from others: no view, search or export includes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ReviewUnit:
     """The `ReviewWork` of a unit of work."""
 
     def __init__(self, txn: Transaction, tables: Tables, number: int, begin: Callable[[], None]) -> None:
-        """Args as for the unit of work; `begin` is called before anything is changed."""
+        """Arguments as for the unit of work; `begin` is called before any change."""
         self._txn = txn
         self._table = tables.review
         self._number = number
@@ -27,20 +27,20 @@ class ReviewUnit:
         self.has_removed = False
 
     def get(self, memory_id: str) -> Quarantined | None:
-        """What is held under an id."""
+        """The quarantined memory with this id, or None."""
         key = keys.name_key(self._number, memory_id)
         value = self._txn.get(key, db=self._table)
         return None if value is None else integrity.decoded(_HELD, key, value, decode_held)
 
     def put(self, held: Quarantined) -> None:
-        """Holds a memory; what was held under its id is replaced."""
+        """Quarantine a memory, replacing one with the same id."""
         self._begin()
         key = keys.name_key(self._number, held.memory.id)
         self._txn.put(key, integrity.seal(key, encode(held)), db=self._table)
         self.has_put = True
 
     def delete(self, memory_id: str) -> bool:
-        """Removes what is held under an id. False where nothing is."""
+        """Remove the quarantined memory with this id. False if there is none."""
         self._begin()
         is_there = self._txn.pop(keys.name_key(self._number, memory_id), db=self._table) is not None
         self.has_removed |= is_there
@@ -55,7 +55,7 @@ class ReviewReads:
         self._table = engine.tables.review
 
     def get(self, project: str, ids: Sequence[str]) -> list[Quarantined | None]:
-        """What is held under these ids, in order; see `ports.Review`."""
+        """The quarantined memories with these ids, in order; see `ports.Review`."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
@@ -66,7 +66,7 @@ class ReviewReads:
             ]
 
     def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
-        """At most `limit` of what is held behind an id; see `ports.Review`."""
+        """At most `limit` quarantined memories after an id; see `ports.Review`."""
         with self._engine.answering(project) as txn:
             found = list(islice(self._behind(txn, project, after), limit + 1))
         held = tuple(found[:limit])

@@ -1,4 +1,4 @@
-"""Sessions and their messages: how they lie in the store, and how they are read and written."""
+"""Sessions and their messages: storage format, reads and writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LAST = (1 << 64) - 1
 
 
 class SessionRecord(Struct, frozen=True):
-    """A session; its `number` stands for it in keys and is never used again, `moved` is its place in the order."""
+    """A session; its `number` is used in keys and never again, `moved` is its place in the order."""
 
     session: Session
     moved: int
@@ -37,7 +37,7 @@ _MESSAGE = Fields(SessionMessage, but_for="position")
 
 
 def encode_session(record: SessionRecord) -> bytes:
-    """A session's number and place, and what else it holds."""
+    """Encode a session with its number and place."""
     return encode((record.session.number, record.moved, *_SESSION.values(record.session)))
 
 
@@ -48,7 +48,7 @@ def decode_session(value: bytes) -> SessionRecord:
 
 
 def encode_message(message: SessionMessage) -> bytes:
-    """A message; its session and its position are its key."""
+    """Encode a message; its key has the session and the position."""
     return encode(_MESSAGE.values(message))
 
 
@@ -58,37 +58,37 @@ def decode_message(value: bytes, position: int) -> SessionMessage:
 
 
 def clock_key(project: int) -> bytes:
-    """In the table of the order, behind all places: the last number that was given."""
+    """Key of the project's last session number, in the order table after all places."""
     return keys.project_prefix(project) + b"\xff"
 
 
 def session_key(project: int, session_id: str) -> bytes:
-    """A session by its id."""
+    """Key of a session by its id."""
     return keys.name_key(project, session_id)
 
 
 def order_prefix(project: int, *, archived: bool) -> bytes:
-    """What the places of all archived sessions, or of all others, begin with."""
+    """Key prefix of the places of all archived sessions, or of all others."""
     return keys.project_prefix(project) + bytes([archived])
 
 
 def order_key(project: int, moved: int, *, archived: bool) -> bytes:
-    """A session's place; the one that moved last comes first."""
+    """Key of a session's place; the most recently moved session comes first."""
     return keys.project_prefix(project) + _ORDER.pack(archived, _LAST - moved)
 
 
 def messages_prefix(project: int, number: int) -> bytes:
-    """What the messages of a session begin with, by position and by id."""
+    """Key prefix of a session's messages, by position and by id."""
     return keys.project_prefix(project) + _NUMBER.pack(number)
 
 
 def message_key(project: int, number: int, position: int) -> bytes:
-    """A message by its position."""
+    """Key of a message by its position."""
     return messages_prefix(project, number) + _NUMBER.pack(position)
 
 
 def message_id_key(project: int, number: int, message_id: str) -> bytes:
-    """A message by its id."""
+    """Key of a message by its id."""
     return messages_prefix(project, number) + message_id.encode()
 
 
@@ -98,7 +98,7 @@ def number_of(key: bytes) -> int:
 
 
 def packed(number: int) -> bytes:
-    """A number as a value."""
+    """Encode a number as a value."""
     return _NUMBER.pack(number)
 
 
@@ -106,22 +106,22 @@ _A_SESSION, _A_MESSAGE = "a session", "a message of a session"
 
 
 def read_session(key: bytes, stored: bytes) -> SessionRecord:
-    """A session as it is stored. Raises: EntryDamaged."""
+    """Decode a stored session. Raises: EntryDamaged."""
     return integrity.decoded(_A_SESSION, key, stored, decode_session)
 
 
 def read_message(key: bytes, stored: bytes) -> SessionMessage:
-    """A message as it is stored. Raises: EntryDamaged."""
+    """Decode a stored message. Raises: EntryDamaged."""
     return integrity.decoded(_A_MESSAGE, key, stored, lambda value: decode_message(value, number_of(key)))
 
 
 def read_number(key: bytes, stored: bytes) -> int:
-    """The position of a message by its id, or the last number that a project gave. Raises: EntryDamaged."""
+    """Decode the position of a message id, or a project's last session number. Raises: EntryDamaged."""
     return number_of(integrity.number("a number of a session", key, stored))
 
 
 def _found(txn: Transaction, table: Table, key: bytes, what: str, is_lost: integrity.Lost) -> bytes | None:
-    """What is stored under a key; None where nothing is. Raises: EntryDamaged: it is lost."""
+    """The stored value of a key, or None. Raises: EntryDamaged: the entry is lost."""
     stored = txn.get(key, db=table)
     if stored is None and is_lost(txn, table, key):
         raise EntryDamaged(what)
@@ -131,7 +131,7 @@ def _found(txn: Transaction, table: Table, key: bytes, what: str, is_lost: integ
 def _in_order(
     txn: Transaction, tables: Tables, damage: Damage, prefix: bytes, start: bytes = b""
 ) -> Iterator[SessionRecord]:
-    """Sessions by their places; those that are damaged, or whose places are, are noted and left out."""
+    """Sessions in the order of their places; damaged sessions and places are recorded and left out."""
     for place, key in integrity.entries(txn, tables.session_order, prefix, start):
         if key is None:
             damage.note_entry("a place of a session", place)
@@ -165,7 +165,7 @@ class SessionReads:
             return opened.record.session
 
     def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
-        """At most `limit` sessions, the one that moved last first."""
+        """At most `limit` sessions, the most recently moved first."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
@@ -179,7 +179,7 @@ class SessionReads:
         )
 
     def all(self, project: str) -> tuple[Session, ...]:
-        """All sessions as they are at one moment."""
+        """All sessions at one moment."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
@@ -189,7 +189,7 @@ class SessionReads:
         return tuple(record.session for records in found for record in records)
 
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
-        """One message; None where the session has none with this id."""
+        """One message; None if the session has none with this id."""
         with self._opened(project, session_id) as opened:
             key = message_id_key(opened.project, opened.record.session.number, message_id)
             value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, integrity.number_may_be_lost)
@@ -197,7 +197,7 @@ class SessionReads:
             return None if found is None or found.is_deleted else found
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
-        """At most `limit` messages before a position, in the order of time; none that was deleted."""
+        """At most `limit` messages before a position, in order of time, without deleted ones."""
         with self._opened(project, session_id) as opened:
             end = opened.record.session.last_position + 1
             if position is not None:
@@ -218,7 +218,7 @@ class SessionReads:
         number: int | None = None,
         last: int | None = None,
     ) -> tuple[SessionMessage, ...]:
-        """The messages directly behind a position, in the order of time."""
+        """The messages directly after a position, in order of time."""
         with self._opened(project, session_id) as opened:
             if number not in (None, opened.record.session.number):
                 raise SessionNotFound(session_id)
@@ -246,11 +246,11 @@ class SessionReads:
         return read_message(key, value), len(value)
 
     def _there(self, opened: _Opened, positions: range) -> Iterator[tuple[SessionMessage, int]]:
-        """Those of the messages that were not deleted."""
+        """Messages that are not deleted, and their bytes."""
         return (found for found in self._whole(opened, positions) if not found[0].is_deleted)
 
     def _whole(self, opened: _Opened, positions: range) -> Iterator[tuple[SessionMessage, int]]:
-        """Messages and their bytes, in this order; those that are damaged are noted and left out."""
+        """Messages and their bytes, in this order; damaged ones are recorded and left out."""
         for position in positions:
             try:
                 yield self._read(opened, position)
@@ -260,7 +260,7 @@ class SessionReads:
 
 
 def _named(session_id: str, key: bytes, stored: bytes) -> SessionRecord:
-    """A session that somebody names, so that he may know which one it is. Raises: EntryDamaged."""
+    """Decode a session; an error names its id. Raises: EntryDamaged."""
     try:
         return read_session(key, stored)
     except EntryDamaged as error:
@@ -268,7 +268,7 @@ def _named(session_id: str, key: bytes, stored: bytes) -> SessionRecord:
 
 
 def _fitting(messages: Iterator[tuple[SessionMessage, int]], limit: int, most_bytes: int) -> list[SessionMessage]:
-    """The first messages, at most so many, as many as fit; one at least, where there is one."""
+    """The first messages within both limits; at least one if there is any."""
     found: list[SessionMessage] = []
     for message, size_bytes in islice(messages, limit):
         most_bytes -= size_bytes
@@ -279,7 +279,7 @@ def _fitting(messages: Iterator[tuple[SessionMessage, int]], limit: int, most_by
 
 
 def sessions_of(txn: Transaction, tables: Tables, project: int) -> Iterator[Session]:
-    """All sessions of a project but those that are damaged, in no particular order."""
+    """All intact sessions of a project, in no particular order."""
     for key, value in keys.entries(txn, tables.session_record, keys.project_prefix(project)):
         with suppress(EntryDamaged):
             yield read_session(key, value).session
@@ -296,10 +296,7 @@ class SessionUnit:
         number: int,
         on_change: Callable[[], None],
     ) -> None:
-        """Args are the write's transaction, the tables, what is damaged of them, the project's number, and a call.
-
-        It is made before anything is changed.
-        """
+        """`number` is the project's; `on_change` is called before any change."""
         self._txn = txn
         self._tables = tables
         self._damage = damage
@@ -310,25 +307,25 @@ class SessionUnit:
         self.put_bytes = 0
 
     def get(self, session_id: str) -> Session | None:
-        """A session."""
+        """One session, or None."""
         record = self._find(session_id)
         return None if record is None else record.session
 
     def active(self) -> Session | None:
-        """The session that changed last of those that are not archived."""
+        """The most recently moved session that is not archived."""
         prefix = order_prefix(self._project, archived=False)
         first = next(_in_order(self._txn, self._tables, self._damage, prefix), None)
         return None if first is None else first.session
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
-        """A message of a session that is there, also one that was deleted."""
+        """A message of an existing session, also a deleted one."""
         number = self._present(session_id).session.number
         key = message_id_key(self._project, number, message_id)
         position = _found(self._txn, self._tables.message_id, key, _A_MESSAGE, integrity.is_lost)
         return None if position is None else self._message(number, read_number(key, position))
 
     def behind(self, session_id: str, position: int) -> Iterator[SessionMessage]:
-        """The messages of a session that is there behind a position, in the order of time, none that was deleted."""
+        """The messages of an existing session after a position, in order of time, without deleted ones."""
         session = self._present(session_id).session
         for at in range(position + 1, session.last_position + 1):
             message = self._message(session.number, at)
@@ -336,19 +333,19 @@ class SessionUnit:
                 yield message
 
     def create(self, session: Session) -> None:
-        """Stores a session whose id is free; it has moved last."""
+        """Store a session with an unused id; it moves to the front of the order."""
         tick = self._tick()
         self._put(SessionRecord(replace(session, number=tick), tick))
 
     def change(self, session: Session) -> None:
-        """Replaces a session's values; its place in the order stays."""
+        """Replace a session's values; its place in the order stays."""
         self._on_change()
         record = self._present(session.id)
         self._leave_order(record)
         self._put(SessionRecord(replace(session, number=record.session.number), record.moved))
 
     def append(self, session: Session, message: SessionMessage) -> SessionMessage:
-        """Stores a message behind the newest one; the session has moved last."""
+        """Store a message after the newest one; the session moves to the front of the order."""
         record, tick = self._present(session.id), self._tick()
         self._leave_order(record)
         number, position = record.session.number, record.session.last_position + 1
@@ -361,21 +358,21 @@ class SessionUnit:
         return placed
 
     def learnt(self, session_id: str, message: SessionMessage) -> None:
-        """Replaces a message that is there by one that differs in its memory alone."""
+        """Replace an existing message by one that differs only in its memory."""
         self._on_change()
         self._put_message(self._present(session_id).session.number, message)
 
     def put(self, session: Session, messages: Sequence[SessionMessage]) -> None:
-        """Replaces messages that are there, and the session's values; its place in the order stays."""
+        """Replace existing messages, and the session's values; its place in the order stays."""
         had_put = self.has_put
         self.change(session)
         for message in messages:
             self._put_message(session.number, message)
-        if all(message.is_deleted for message in messages):  # what only removes is done in a full store as well
+        if all(message.is_deleted for message in messages):  # removals alone are allowed in a full store
             self.has_put, self.has_removed = had_put, True
 
     def delete(self, session_id: str) -> None:
-        """Makes a session that is there disappear; its messages are left to `clear`."""
+        """Make an existing session disappear; `clear` removes its messages."""
         self._on_change()
         self.has_removed = True
         record = self._present(session_id)
@@ -384,15 +381,15 @@ class SessionUnit:
         self._txn.put(messages_prefix(self._project, record.session.number), b"", db=self._tables.session_deleted)
 
     def clear(self, limit: int) -> bool:
-        """Removes at most `limit` messages of sessions that were deleted; whether some are left."""
+        """Remove at most `limit` messages of deleted sessions; returns whether some are left."""
         deleted = keys.entries(self._txn, self._tables.session_deleted, keys.project_prefix(self._project))
         for prefix in [key for key, _ in deleted]:
-            # Positions, not texts: a text may have half a megabyte.
+            # Found by id, as a message itself may have half a megabyte.
             found = list(islice(keys.entries(self._txn, self._tables.message_id, prefix), limit + 1))
             self._on_change()
             self.has_removed = True
             for by_id, stored in found[:limit]:
-                # One that is damaged lets its message stay, out of reach.
+                # The message of a damaged position stays, unreachable.
                 position = integrity.opened_number(by_id, stored)
                 if position is not None:
                     self._txn.delete(prefix + position, db=self._tables.message)
@@ -437,7 +434,7 @@ class SessionUnit:
         self._txn.delete(place, db=self._tables.session_order)
 
     def _tick(self) -> int:
-        """The next number of the project: for a session, and for its place in the order."""
+        """The project's next number, for a session and for its place in the order."""
         self._on_change()
         key = clock_key(self._project)
         stored = _found(self._txn, self._tables.session_order, key, "the clock of sessions", integrity.may_be_lost)

@@ -1,4 +1,4 @@
-"""The projects of an engine, each as long as one transaction, or one look, lasts."""
+"""Access to the projects of an engine, each for the duration of one transaction or one unsynchronised read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views.stored import ProjectGone
 
 _LOOKS = 16
-"""Attempts to read a project that is removed each time before it is read."""
+"""Attempts to read a project that is removed concurrently each time."""
 
 Found = TypeVar("Found")
 
@@ -24,12 +24,12 @@ class TableProjects:
     """The `StoredProjects` of an engine."""
 
     def __init__(self, engine: Engine, now: Callable[[], float], recent: RecentReads | None = None) -> None:
-        """The projects of an engine.
+        """Create the access.
 
         Args:
-            engine: The open directory, or database.
-            now: Tells Unix seconds: what has expired by then is not there.
-            recent: What was read lately, where a read takes longer than a look there.
+            engine: The open directory or database.
+            now: Returns Unix seconds; memories expired by then are left out.
+            recent: Cache of recent reads, for engines where a read takes longer than a cache look-up.
         """
         self._engine = engine
         self.now = now
@@ -37,41 +37,41 @@ class TableProjects:
         self._recent = recent
 
     def number_of(self, project: str) -> int | None:
-        """A project's number; None when there is no such project."""
+        """A project's number; None if it does not exist."""
         with self._engine.reading(project) as txn:
             return project_number(txn, self._engine, project)
 
     def look(self, project: str, look: Callable[[TableProject], Found]) -> Found | None:
-        """The result of a function of a project, not all of one moment; None if there is no such project."""
+        """Result of `look`, whose reads may be of different moments; None if the project does not exist."""
         for _ in range(_LOOKS):
             try:
                 with self._engine.looking(project) as txn:
                     number = project_number(txn, self._engine, project)
                     return None if number is None else look(self._project(txn, number))
-            except ProjectGone:  # there may be another one of its name
+            except ProjectGone:  # a new project may have its name
                 continue
         raise Unavailable(f"project {project} is removed again each time that it is looked at; try again")
 
     def seq(self, number: int) -> int:
-        """The writes that a project has accepted. Raises: ProjectGone."""
+        """Sequence number of a project's last write. Raises: ProjectGone."""
         with self._engine.reading(number) as txn:
             return project_record(txn, self._engine, number).seq
 
     @contextmanager
     def reading(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
-        """A project as it is now, to be left soon: meanwhile no page is reused.
+        """Open a project as it is now. Close it soon: meanwhile no page is reused.
 
         Args:
-            number: The project's.
-            seen_seq: A seq that it was seen to have since somebody asked for it, at which what was read lately will
-                do; 0 is whatever it has when it is read.
+            number: The project's number.
+            seen_seq: A seq of the project observed during the same call, at which cached reads are valid; 0 is the
+                seq at the time of the read.
         """
         with self._engine.answering(number) as txn:
             yield self._project(txn, number, self._recent, seen_seq)
 
     @contextmanager
     def looking(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
-        """Open a project for reads that need not be of one moment; with `seen_seq` 0 the cache is not used."""
+        """Open a project for reads that may be of different moments; with `seen_seq` 0 the cache is not used."""
         with self._engine.looking(number) as txn:
             yield self._project(txn, number, self._recent if seen_seq else None, seen_seq)
 
@@ -83,11 +83,11 @@ class TableProjects:
             yield None if number is None else self._project(txn, number, self._recent)
 
     def knows_any_term(self, number: int, terms: Sequence[str]) -> bool:
-        """Whether a project has one of these terms, as far as that was read before."""
+        """Whether the cached terms of a project include one of these."""
         return self.term_numbers.knows_any(number, terms)
 
     def last_commit(self) -> int:
-        """The number of the newest transaction, of whatever process."""
+        """The number of the newest transaction of any process."""
         return self._engine.last_commit()
 
     def _project(

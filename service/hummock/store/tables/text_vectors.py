@@ -1,7 +1,7 @@
-"""Vectors by the text that they were made of: those of any chunk that is there, and for a while those of removed ones.
+"""Vectors by the text they were made of: from any present chunk, and for a while from removed ones.
 
-Only chunks whose digest is known take part; see `Embedding.digest`. Keys begin with the digest and not with a project:
-what is found is a copy of vectors, and nothing of whoever has the text.
+Only chunks with a known digest are included; see `Embedding.digest`. Keys begin with the digest and not with a project:
+a look-up returns a copy of vectors, and nothing about who has the text.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from hummock.store.tables.engine import Engine, Tables, Transaction
 _TIME = struct.Struct(">Q")
 
 _MOST_CHUNKS = 16
-"""Most chunks with the same text that are tried: more than one is needed only where some are damaged."""
+"""Upper bound on chunks of the same text that are tried: more than one is needed only if some are damaged."""
 
 Parts = tuple[bytes, bytes]
-"""A vector and its token vectors as they are stored."""
+"""A stored vector and its token vectors."""
 
 
 def split(digests: bytes) -> Iterator[bytes]:
-    """Digests that stand one after the other."""
+    """Split concatenated digests."""
     return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
 
 
 def find(engine: Engine, digest: bytes) -> Parts | None:
-    """The vectors of a text; None if no memory has it, or had it lately."""
+    """The vectors of a text; None if no memory has it or had it recently."""
     tables = engine.tables
     with engine.answering() as txn:
         chunk_keys = [
@@ -43,7 +43,7 @@ def find(engine: Engine, digest: bytes) -> Parts | None:
             sound = _sound_parts(txn, tables, digest, chunk_key)
         if sound is not None:
             return sound
-    # Behind them: what was removed meanwhile has left its vectors.
+    # Read last: a chunk removed meanwhile has left its vectors there.
     with engine.answering() as txn:
         retired = integrity.opened(digest, txn.get(digest, b"", db=tables.retired))
     if retired is None:
@@ -54,7 +54,7 @@ def find(engine: Engine, digest: bytes) -> Parts | None:
 
 
 def _sound_parts(txn: Transaction, tables: Tables, digest: bytes, chunk_key: bytes) -> Parts | None:
-    """The vectors of a chunk; None where they are not what was written, or it is not a chunk of this text."""
+    """The vectors of a chunk; None if they are damaged, or the chunk has another text."""
     _, doc, chunk = keys.of_chunk_key(chunk_key)
     doc_key = keys.doc_key(keys.unpack_project(chunk_key[:4]), doc)
     record, kept = txn.get(doc_key, b"", db=tables.memory), txn.get(doc_key, db=tables.checksum)
@@ -68,14 +68,14 @@ def _sound_parts(txn: Transaction, tables: Tables, digest: bytes, chunk_key: byt
         return None
     try:
         digests = record_codec.decode_memory(record).digests
-    except msgspec.MsgspecError:  # of before there were checksums
+    except msgspec.MsgspecError:  # written before there were checksums
         return None
     is_its_own = digests[chunk * DIGEST_BYTES : (chunk + 1) * DIGEST_BYTES] == digest
     return (vector, tokens) if is_its_own else None
 
 
 def note(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> None:
-    """A chunk has a text; what was retired of that text is there again."""
+    """Record the text of a chunk; the retired vectors of that text stop ageing."""
     txn.put(digest + chunk_key, b"", db=tables.by_digest)
     stored = txn.pop(digest, db=tables.retired)
     retired = None if stored is None else integrity.opened(digest, stored)
@@ -84,7 +84,7 @@ def note(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> N
 
 
 def retire(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes, now: float) -> None:
-    """A chunk is about to be removed, at `now` in Unix seconds: the last one with its text leaves its vectors."""
+    """Prepare the removal of a chunk at `now`, in Unix seconds: the last one of its text leaves its vectors."""
     if txn.pop(digest + chunk_key, db=tables.by_digest) is None:
         return
     if next(keys.entries(txn, tables.by_digest, digest), None) is not None:
@@ -97,12 +97,12 @@ def retire(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes, no
 
 
 def drop(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> None:
-    """A chunk is about to be removed, and leaves nothing."""
+    """Prepare the removal of a chunk that leaves nothing."""
     txn.delete(digest + chunk_key, db=tables.by_digest)
 
 
 def trim(txn: Transaction, engine: Engine, now: float, limits: StoreLimits) -> None:
-    """Forgets some vectors of removed texts: those that are too old, and the oldest where all take too much room."""
+    """Remove some retired vectors: those that are too old, and the oldest if all together take too much space."""
     tables = engine.tables
     is_too_much = engine.table_bytes(txn, tables.retired) > limits.retired_bytes
     oldest = _TIME.pack(max(int((now - limits.retired_kept_s) * 1000), 0))
