@@ -1,4 +1,4 @@
-"""The LMDB environment: one directory, one process that writes, tables by name. An `Engine` of tables."""
+"""The LMDB environment, an `Engine` of tables: one directory with a single writing process."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _ROOM_FOR_TABLES = 64
 
 
 class Environment:
-    """LMDB under an exclusive lock. Transactions of any thread; one writes at a time.
+    """LMDB under an exclusive lock. Any thread may open transactions; one writes at a time.
 
-    Beside the process that holds the lock others may read, each with an environment that is read only.
+    Other processes may read at the same time, each with a read-only environment.
     """
 
     failures: tuple[type[Exception], ...] = (lmdb.Error,)
     fatal: tuple[type[Exception], ...] = (lmdb.PanicError,)
 
     def __init__(self, directory: Path, space: EmbeddingSpace, map_bytes: int, *, is_read_only: bool = False) -> None:
-        """Opens or makes the directory; one that is read only takes no lock, and is there already.
+        """Open or create the directory; a read-only environment takes no lock and needs an existing one.
 
         Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, AnalyzerTooNew, SchemaTooNew.
         """
@@ -63,7 +63,7 @@ class Environment:
             self._file = _data_file(directory, self._lock)
             opened.callback(self._file.release)
             self._env = opened.enter_context(closing(_opened(directory, map_bytes, is_read_only=is_read_only)))
-            # What was put there in the meantime has not been looked at.
+            # A file put there in the meantime has not been checked.
             self._file.require_path()
             self.tables = _tables(self._env, directory, is_read_only=is_read_only)
             self._every_table = [getattr(self.tables, name) for name in TABLE_NAMES]
@@ -78,14 +78,14 @@ class Environment:
         return str(self.directory)
 
     def reading(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
-        """A read transaction, to be used in a `with` and ended soon: while it lives, no page it sees is reused."""
+        """A read transaction for a short `with` block: while it is open, no page that it sees is reused."""
         self._require_usable()
         self._file.require_size()
         return cast("AbstractContextManager[Transaction]", self._env.begin())
 
     @contextmanager
     def answering(self, scope: Scope = None) -> Iterator[Transaction]:
-        """A read transaction for a caller. Raises: DatabaseDamaged, once it has met pages that are none."""
+        """A read transaction for a caller. Raises: DatabaseDamaged: it met invalid pages."""
         try:
             with self.reading() as txn:
                 yield txn
@@ -103,7 +103,7 @@ class Environment:
         number: int | None = None,
         foreseen: Mapping[str, Foreseen] | None = None,
     ) -> AbstractContextManager[Transaction]:
-        """A write transaction; leaving its `with` commits, an exception aborts. It is the only one, of all projects.
+        """The only write transaction; leaving its `with` block commits, an exception aborts.
 
         Raises: DataFileCut, DirectoryReplaced.
         """
@@ -113,18 +113,18 @@ class Environment:
         return cast("AbstractContextManager[Transaction]", begun)
 
     def require_files(self) -> None:
-        """Raises: DataFileCut, DirectoryReplaced: what is written would not be found again."""
+        """Check that writes will not be lost. Raises: DataFileCut, DirectoryReplaced."""
         self._file.require_size()
         self._file.require_path()
         if self._lock is not None:
             self._lock.require_path()
 
     def touch(self, txn: Transaction) -> None:
-        """Writes what is there, so that the transaction has something to commit."""
+        """Rewrite an unchanged record, so that the transaction has something to commit."""
         txn.put(DIRECTORY_KEY, txn.get(DIRECTORY_KEY, b"", db=self.tables.meta), db=self.tables.meta)
 
     def next_number(self, txn: Transaction) -> int:
-        """A number for a new project, which none has or had."""
+        """A never used number for a new project."""
         number = int.from_bytes(txn.get(NEXT_PROJECT_KEY, b"\x01", db=self.tables.meta), "big")
         txn.put(NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self.tables.meta)
         return number
@@ -134,24 +134,24 @@ class Environment:
 
     @staticmethod
     def between(txn: Transaction, table: Table, first: bytes, end: bytes, limit: int) -> Sequence[tuple[bytes, bytes]]:
-        """At most `limit` entries from one key to before another, in order."""
+        """At most `limit` entries from the key `first` on and before `end`, in order."""
         with txn.cursor(table) as cursor:
             if not cursor.set_range(first):
                 return []
             return list(takewhile(lambda entry: entry[0] < end, islice(cursor.iternext(), limit)))
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
-        """Does nothing: other readers see what is committed."""
+        """Does nothing: other readers see commits at once."""
 
     def require_claim(self, txn: Transaction, claim: Claim) -> None:
-        """Does nothing: all claims are this process's."""
+        """Does nothing: this process has all claims."""
 
     def pending_count(self, txn: Transaction) -> int:
-        """Memories of all projects whose vectors are still to be made."""
+        """Number of memories without vectors in all projects."""
         return self.count(txn, self.tables.pending)
 
     def count(self, txn: Transaction, table: Table) -> int:
-        """The entries of a table."""
+        """Number of entries of a table."""
         return int(_own(txn).stat(table)["entries"])
 
     def table_bytes(self, txn: Transaction, table: Table) -> int:
@@ -170,17 +170,17 @@ class Environment:
         return unusable(self.directory, error)
 
     def last_commit(self) -> int:
-        """The number of the newest transaction, of whatever process."""
+        """The number of the newest transaction of any process."""
         self._require_usable()
         return int(self._env.info()["last_txnid"])
 
     def clear_dead_readers(self) -> int:
-        """Frees what processes held that died while they read; how many they were."""
+        """Release the transactions of dead reader processes; returns their number."""
         return int(self._env.reader_check())
 
     def oldest_reader(self) -> tuple[int, int] | None:
-        """The process and the number of the oldest transaction that reads, of whatever process."""
-        # Lines of a process, a thread and a transaction, which is "-" where it has none.
+        """Process id and number of the oldest read transaction of any process."""
+        # Each line has a process, a thread and a transaction, "-" if there is none.
         rows = [line.split() for line in self._env.readers().splitlines()]
         reading = [(int(row[2]), int(row[0])) for row in rows if len(row) == 3 and row[2].isdecimal()]
         if not reading:
@@ -193,7 +193,7 @@ class Environment:
         return shutil.disk_usage(self.directory).free
 
     def close(self) -> None:
-        """Closes LMDB and lets others in; in a forked child only the copies of both."""
+        """Close LMDB and release the lock; in a forked child only the descriptors' copies."""
         self._is_closed = True
         if os.getpid() == self._pid:
             self._env.close()
@@ -218,7 +218,7 @@ class Environment:
         if active.id != self.space.id:
             raise SpaceDiffers(self.directory, (active.model, active.id), (self.space.model, self.space.id))
         if self._lock is not None and recorded.schema < record_codec.SCHEMA:
-            # From now on an earlier version, which would not write what this one expects, does not open it any more.
+            # Keeps earlier versions, which would not write all that this one expects, from opening it.
             self._record(msgspec.structs.replace(recorded, schema=record_codec.SCHEMA))
         return active.number
 
@@ -228,7 +228,7 @@ class Environment:
             schema=record_codec.SCHEMA, active_space=space.number, spaces=(space,), analyzer=ANALYZER_VERSION
         )
         try:
-            # Before the record: a directory that has one needs no second look.
+            # Before the record: a directory with a record is not synced again.
             _sync_names(self.directory)
         except OSError as error:
             raise unusable(self.directory, error) from error
@@ -244,9 +244,9 @@ class Environment:
 
 
 def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
-    """Name of the model whose vectors a directory holds; None when it holds none yet. Writes nothing.
+    """Name of the model of a directory's vectors; None if it has none yet. Writes nothing.
 
-    Beside a process that writes it (`is_in_use`), the pages that are read must be protected.
+    While another process writes it (`is_in_use`), LMDB's reader lock protects the pages that are read.
 
     Raises: DirectoryUnusable, AnalyzerTooNew, SchemaTooNew.
     """
@@ -255,13 +255,13 @@ def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
 
 
 def recorded_directory(directory: Path, *, is_in_use: bool) -> record_codec.DirectoryRecord | None:
-    """The record of a directory; None if nothing was ever stored in it. Otherwise as `recorded_model`."""
+    """The record of a directory; None if nothing was ever stored in it. Arguments and errors as `recorded_model`."""
     data = directory / DATA_FILE
     try:
         if not data.exists():
             return None
         require_whole(directory)
-        # Empty when its very first start was cut short.
+        # Empty if the very first start was interrupted.
         if data.stat().st_size == 0:
             return None
         with (
@@ -285,7 +285,7 @@ def _locked(directory: Path) -> DirectoryLock:
 
 
 def _data_file(directory: Path, lock: DirectoryLock | None) -> DataFile:
-    """The file that LMDB is about to map; one who writes makes it where the directory is new."""
+    """Open the file that LMDB is about to map; a writer creates it in a new directory."""
     try:
         if lock is not None and lock.is_of_used_directory:
             require_data(directory)
@@ -295,7 +295,7 @@ def _data_file(directory: Path, lock: DirectoryLock | None) -> DataFile:
 
 
 def require_data(directory: Path) -> None:
-    """An empty store in the place of a lost one would be found out when it is too late. Raises: DirectoryUnusable."""
+    """Check that a used directory has its data: a lost store must not become empty. Raises: DirectoryUnusable."""
     data = directory / DATA_FILE
     if data.exists() and data.stat().st_size:
         return
@@ -324,23 +324,23 @@ def _opened(directory: Path, map_bytes: int, *, is_read_only: bool) -> lmdb.Envi
         ) from error
     except (lmdb.Error, OSError) as error:
         raise unusable(directory, error) from error
-    # A reader that was killed would keep its pages from being reused.
+    # Otherwise a killed reader would keep its pages from being reused.
     env.reader_check()
     return env
 
 
 def _sync_names(directory: Path) -> None:
-    """Makes the names of a new directory and its files durable; LMDB syncs no more than what is in the files."""
+    """Make the names of a new directory and its files durable; LMDB syncs only file contents."""
     path = directory.absolute()
     sync_folder(path)
     for parent in path.parents:
-        # Those that are not ours to read were there before.
+        # Parents that this user cannot read existed before.
         with suppress(OSError):
             sync_folder(parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
+    """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -353,7 +353,7 @@ def _tables(env: lmdb.Environment, directory: Path, *, is_read_only: bool) -> Ta
     try:
         if is_read_only:
             return Tables(**{name: env.open_db(name.encode(), create=False) for name in names})
-        # Together: alone, each table that is not there yet would wait for the disk.
+        # In one transaction: otherwise each new table would wait for the disk.
         with env.begin(write=True) as txn:
             return Tables(**{name: env.open_db(name.encode(), txn) for name in names})
     except lmdb.Error as error:
@@ -382,7 +382,7 @@ def _read_directory(
 
 
 def _own(txn: Transaction) -> lmdb.Transaction[bytes]:
-    """A transaction of an environment as LMDB knows it."""
+    """The transaction with LMDB's type."""
     return cast("lmdb.Transaction[bytes]", txn)
 
 

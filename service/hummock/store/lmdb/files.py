@@ -1,8 +1,8 @@
-"""The files of a data directory as the system has them: who holds them, whether they are whole, and faults of the disk.
+"""Files of a data directory: locks, completeness of the data file, and faults of the disk.
 
-The file `lock` names the one process that writes. LMDB maps its data file, and a page of the map that the file does not
-have ends the process without a word (SIGBUS). So its size is compared with what its meta pages say before it is mapped,
-and with what it was while it is used: LMDB's files never shrink.
+The file `lock` names the one process that writes. LMDB maps its data file, and access to a mapped page beyond the
+file's end kills the process (SIGBUS). So the file's size is compared with its meta pages before it is mapped, and with
+its earlier size while it is used: LMDB's files never shrink.
 
 Source of the format: `MDB_page`, `MDB_meta`, `MDB_db` and `MDB_node` of LMDB 0.9's `mdb.c`, for words of 64 bits.
 """
@@ -37,7 +37,7 @@ LOCK_FILE = "lock"
 
 _PID_BYTES = 20
 _USED = b"used\n"
-"""Follows the process, once the directory has a database."""
+"""Follows the process id once the directory has a database."""
 
 DATA_FILE = "data.mdb"
 RESTORE = "restore it from a backup or choose another directory"
@@ -75,21 +75,21 @@ _FAULTS = {
 }
 
 _ONE_WRITE_BYTES = 64 << 20
-"""More than LMDB hands to the system at once."""
+"""More than LMDB writes in one system call."""
 
 
 class LockFile(Protocol):
     """An open lock file, which keeps other processes out until it is closed."""
 
     def release(self) -> None:
-        """Closes the file."""
+        """Close the file."""
 
 
 _held: WeakSet[LockFile] = WeakSet()
 
 
 def let_go_in_child(held: LockFile) -> None:
-    """Has a forked child close its copy, which would keep others out after its parent's end."""
+    """Let forked children close their copies, which would keep others out after the parent's end."""
     _held.add(held)
 
 
@@ -104,7 +104,7 @@ def identity_of(descriptor: int) -> Identity:
 
 
 def is_at(path: Path, identity: Identity) -> bool:
-    """True if the path names that file."""
+    """True if the path names this file."""
     try:
         found = path.stat()
     except OSError:
@@ -113,17 +113,17 @@ def is_at(path: Path, identity: Identity) -> bool:
 
 
 class DirectoryLock:
-    """Holds the directory until it is closed or the process ends, however it ends.
+    """Exclusive lock on a directory, held until it is released or the process ends in any way.
 
-    The file stays behind; what counts is the lock on it. LMDB alone would let a second process write, unseen by what
-    this one keeps in memory.
+    The file itself remains; only the lock on it counts. LMDB alone would let a second process write, unnoticed by the
+    views in this one's memory.
 
     Attributes:
-        is_of_used_directory: Whether there was a database when it was held before.
+        is_of_used_directory: Whether an earlier holder had a database in it.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Raises: DirectoryInUse at once when another holder lives; OSError when the file cannot be made."""
+        """Take the lock without waiting. Raises: DirectoryInUse; OSError: the file cannot be created."""
         self._directory = directory
         descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -142,7 +142,7 @@ class DirectoryLock:
         let_go_in_child(self)
 
     def note_use(self) -> None:
-        """Notes that there is a database now: without one the directory is not new but has lost it."""
+        """Record that there is a database: if it is missing later, it was lost."""
         if not self.is_of_used_directory:
             os.pwrite(self._descriptor, _USED, _PID_BYTES)
             os.fsync(self._descriptor)
@@ -154,7 +154,7 @@ class DirectoryLock:
             raise DirectoryReplaced(self._directory, LOCK_FILE)
 
     def release(self) -> None:
-        """Lets others in. Doing it again does nothing."""
+        """Release the lock. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -162,7 +162,7 @@ class DirectoryLock:
 
 @contextmanager
 def held(directory: Path) -> Iterator[None]:
-    """Holds a directory that is not used for a database, and is made where it is not there.
+    """Lock a directory that has no open database, for a block of code; it is created if missing.
 
     Raises: DirectoryInUse, DirectoryUnusable.
     """
@@ -178,7 +178,7 @@ def held(directory: Path) -> Iterator[None]:
 
 
 def was_used(directory: Path) -> bool:
-    """True if a lock holder noted that there is a database. Takes no lock. Raises: OSError."""
+    """True if a lock holder recorded that there is a database. Takes no lock. Raises: OSError."""
     try:
         return (directory / LOCK_FILE).read_bytes()[_PID_BYTES:] == _USED
     except FileNotFoundError:
@@ -186,11 +186,11 @@ def was_used(directory: Path) -> bool:
 
 
 def require_free(directory: Path) -> None:
-    """Raises: DirectoryInUse when the directory is held now. Makes and keeps nothing."""
+    """Check that the directory is not locked; creates and holds nothing. Raises: DirectoryInUse."""
     try:
         descriptor = os.open(directory / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        # Nobody has held it so far, or opening it says what is wrong.
+        # It was never locked, or opening the store will report the error.
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -213,16 +213,16 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 class DataFile:
-    """The open data file. A writer locks it as well, so that a removed lock file lets no second writer in."""
+    """The open data file. A writer locks it as well, so that removing the lock file lets no second writer in."""
 
     def __init__(self, directory: Path, *, is_read_only: bool) -> None:
-        """Opens the file, which one who writes makes.
+        """Open the file; a writer creates it if missing.
 
         Args:
-            directory: Where it is.
+            directory: The data directory.
             is_read_only: Whether another process writes.
 
-        Raises: DirectoryInUse; DirectoryUnusable: it is no file, or cut short; OSError.
+        Raises: DirectoryInUse; DirectoryUnusable: it is not a plain file, or cut short; OSError.
         """
         self._directory = directory
         self._path = directory / DATA_FILE
@@ -245,8 +245,8 @@ class DataFile:
         let_go_in_child(self)
 
     def require_size(self) -> None:
-        """Raises: DataFileCut: the file is smaller than it was, or has once been: what was lost stays lost."""
-        # Read before the size is: while this thread asks for it, the file grows and another thread notes that.
+        """Check that the file has never shrunk. Raises: DataFileCut, also if it has grown again since."""
+        # Read before the size: the file may grow meanwhile, and another thread records the larger size.
         known = self._bytes
         size = os.fstat(self._descriptor).st_size
         if size < known or self._is_cut:
@@ -255,12 +255,12 @@ class DataFile:
         self._bytes = size
 
     def require_path(self) -> None:
-        """Raises: DirectoryReplaced: the path names another file, or none."""
+        """Check that the file is in place. Raises: DirectoryReplaced: the path names another file, or none."""
         if not is_at(self._path, self._identity):
             raise DirectoryReplaced(self._directory, DATA_FILE)
 
     def release(self) -> None:
-        """Lets others in. Doing it again does nothing."""
+        """Close the file and release its lock. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -277,7 +277,7 @@ def require_file(directory: Path) -> None:
 
 
 def written_at(directory: Path) -> float | None:
-    """Time of the last write to the file, Unix seconds by the clock of then; None if there is no file."""
+    """Time of the last write to the file, Unix seconds by the clock at that time; None if there is no file."""
     try:
         return (directory / DATA_FILE).stat().st_mtime
     except OSError:
@@ -285,7 +285,7 @@ def written_at(directory: Path) -> float | None:
 
 
 def require_whole(directory: Path) -> None:
-    """Raises: DirectoryUnusable: the file is no file, or lacks pages that are in use; OSError."""
+    """Check the data file. Raises: DirectoryUnusable: not a plain file, or pages in use are missing; OSError."""
     require_file(directory)
     descriptor = os.open(directory / DATA_FILE, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -303,7 +303,7 @@ def _kind(mode: int) -> str:
 
 
 def _require_whole(directory: Path, descriptor: int) -> None:
-    """What has no meta page that can be read is left to LMDB, which refuses it."""
+    """Check that no page in use is missing; a file without a readable meta page is left to LMDB, which refuses it."""
     size = os.fstat(descriptor).st_size
     meta = _newest_meta(descriptor)
     if meta is None:
@@ -312,7 +312,7 @@ def _require_whole(directory: Path, descriptor: int) -> None:
     first_missing = size // page_bytes
     if first_missing > last_page:
         return
-    # Pages that were taken and given back in one transaction are never written: LMDB's own files end before them.
+    # Pages allocated and freed in one transaction are never written: an intact file may end before them.
     missing = set(range(first_missing, last_page + 1))
     with suppress(_NotThere):
         missing.difference_update(_free_pages(descriptor, page_bytes, free_root))
@@ -325,7 +325,7 @@ def _require_whole(directory: Path, descriptor: int) -> None:
 
 
 def _newest_meta(descriptor: int) -> tuple[int, int, int] | None:
-    """Bytes of a page, the last page, and the root of the tree of free pages, as the newest transaction left them."""
+    """Page size in bytes, last page, and root of the tree of free pages, after the newest transaction."""
     first = _meta_at(descriptor, 0)
     if first is None:
         return None
@@ -335,7 +335,7 @@ def _newest_meta(descriptor: int) -> tuple[int, int, int] | None:
 
 
 def _meta_at(descriptor: int, start: int) -> tuple[int, int, int, int] | None:
-    """The transaction, and what `_newest_meta` says."""
+    """The transaction's number, followed by the result of `_newest_meta`."""
     page = os.pread(descriptor, _PAGE_HEADER.size + _META.size, start)
     if len(page) < _PAGE_HEADER.size + _META.size:
         return None
@@ -347,11 +347,11 @@ def _meta_at(descriptor: int, start: int) -> tuple[int, int, int, int] | None:
 
 
 class _NotThere(Exception):
-    """A page of the tree is not in the file, or is no page of a tree."""
+    """A page of the tree is missing from the file, or is not a tree page."""
 
 
 def _free_pages(descriptor: int, page_bytes: int, root: int, depth: int = 0) -> Iterator[int]:
-    """The pages that are in no use. Raises: _NotThere."""
+    """Numbers of the free pages. Raises: _NotThere."""
     if root == _NO_PAGE:
         return
     page = _read(descriptor, root * page_bytes, page_bytes)
@@ -370,7 +370,7 @@ def _free_pages(descriptor: int, page_bytes: int, root: int, depth: int = 0) -> 
         if node_flags & _IS_BIG:
             (large,) = _NUMBER.unpack_from(page, start)
             pages = _read(descriptor, large * page_bytes + _LARGE_PAGE_HEADER.size, size)
-        # The first number says how many follow.
+        # The first number is the count of those that follow.
         yield from (number for (number,) in struct.iter_unpack("=Q", pages[_NUMBER.size : len(pages) & ~7]))
 
 
@@ -384,7 +384,7 @@ def _read(descriptor: int, start: int, size: int) -> bytes:
 
 
 def code_of(error: BaseException) -> int:
-    """The number of the system's error, or LMDB's own; 0 where it has none."""
+    """The system's or LMDB's error number; 0 if the error has none."""
     if isinstance(error, OSError):
         return error.errno or 0
     if isinstance(error, lmdb.DiskError):
@@ -393,7 +393,7 @@ def code_of(error: BaseException) -> int:
 
 
 def cause_of(error: BaseException) -> tuple[str, str] | None:
-    """What is wrong and what mends it, where the disk or the system is at fault."""
+    """Cause and remedy of an error of the disk or the system, otherwise None."""
     code = code_of(error)
     if code in _NO_ROOM:
         return _NO_ROOM[code], "make room on the disk"
@@ -401,18 +401,18 @@ def cause_of(error: BaseException) -> tuple[str, str] | None:
 
 
 def fault_of(error: BaseException, directory: Path, free_bytes: int, used_bytes: int) -> HummockError | None:
-    """The error that callers get; None where the disk is not at fault.
+    """The error for callers; None if the disk is not at fault.
 
     Args:
-        error: What LMDB or the system said.
-        directory: Of the data.
-        free_bytes: What the disk still takes, as far as that is known.
-        used_bytes: What the store uses.
+        error: Error of LMDB or the system.
+        directory: The data directory.
+        free_bytes: Free bytes of the disk, 0 if unknown.
+        used_bytes: Bytes that the store uses.
     """
     code, cause = code_of(error), cause_of(error)
     if cause is None:
         return None
-    # What a full disk, or a limit of this process, cuts short is an I/O error to LMDB.
+    # LMDB reports a write cut short by a full disk or a process limit as an I/O error.
     if code == errno.EIO and (free_bytes < _ONE_WRITE_BYTES or _is_limited()):
         code = errno.ENOSPC
     if code in _NO_ROOM:

@@ -1,4 +1,4 @@
-"""Opens the store over LMDB: for the one process that writes a directory, and for others that only read it."""
+"""Opening of a store over LMDB, for the process that writes a directory and for others that read it."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def open_store(
     limits: StoreLimits = DEFAULT_LIMITS,
     say: Say = lambda line: None,
 ) -> WritableStore:
-    """A store that is ready for use.
+    """Open a store for reading and writing.
 
     Args:
-        directory: Made when it is not there.
-        space: Of all vectors; a directory keeps the first one that it was opened with.
-        clock: The time.
-        map_bytes: Most that the data file may ever take; address space only, the file grows as it is needed.
-        quota_bytes: Most that live data may take.
-        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
-        limits: The rest.
-        say: Takes a line for people where opening takes long: terms of an earlier analyzer are made anew.
+        directory: The data directory, created if missing.
+        space: Embedding space of all vectors; a directory keeps the first one that it was opened with.
+        clock: The clock.
+        map_bytes: Upper bound on the data file's size; address space only, the file grows on demand.
+        quota_bytes: Upper bound on the size of live data.
+        memory_budget_bytes: Budget for loaded projects; the most recently read one alone may exceed it.
+        limits: Other limits.
+        say: Takes progress lines for people while terms of an earlier analyzer are updated.
 
     Raises: StartError: the directory is in use, unusable, of another space, or of a newer version or analyzer.
     """
@@ -73,15 +73,15 @@ def open_reads(
     memory_budget_bytes: int,
     limits: StoreLimits = DEFAULT_LIMITS,
 ) -> ReadOnlyStore:
-    """The reads of a store that another process of this machine has open. Every read sees what that one has committed.
+    """Open a store that another process of this machine writes, for reads, which see all its commits.
 
     Args:
-        directory: Where that store is.
-        space: Of all its vectors.
-        clock: The time.
-        map_bytes: As that process has it.
-        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
-        limits: As that process has them.
+        directory: The data directory.
+        space: Embedding space of all its vectors.
+        clock: The clock.
+        map_bytes: Same as in the writing process.
+        memory_budget_bytes: Budget for loaded projects; the most recently read one alone may exceed it.
+        limits: Same as in the writing process.
 
     Raises: StartError: the directory is unusable, or of another space.
     """
@@ -92,21 +92,21 @@ def open_reads(
 
 
 class OnlyWriter:
-    """`ports.Claims` of a data directory: all work is the one service's that has it."""
+    """`ports.Claims` of a data directory: the single writing service does all work."""
 
     def take(self, work: Work, project: str) -> Claim:
-        """Always a claim."""
+        """A claim, always granted."""
         return Claim(work=work, project=project, fence=0)
 
     def release(self, claim: Claim) -> None:
-        """Nobody else waits for it."""
+        """Does nothing: no other service waits for it."""
 
     def holds(self, claim: Claim) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """There is no other service that could die."""
+        """Does nothing: there is no other service that could die."""
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Does nothing."""

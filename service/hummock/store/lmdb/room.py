@@ -1,4 +1,4 @@
-"""Room for writes, and looks at the disk, the files and the readers of a store while it is open."""
+"""Space for writes, and periodic checks of the disk, the files and the readers of an open store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hummock.store.lmdb.files import fault_of
 from hummock.store.tables.engine import Transaction
 
 READERS_S = 10.0
-"""Between two looks at LMDB's table of readers."""
+"""Seconds between two checks of LMDB's reader table."""
 
 HELD_S = 60.0
 """Warn about readers older than this, in seconds: they keep LMDB from reusing pages freed since they began."""
@@ -29,8 +29,8 @@ class DiskRoom:
     """The `Room` of an environment.
 
     Attributes:
-        quota_bytes: Most that live data may take.
-        fault: Why the disk takes no writes, all or those that need room; None while it does.
+        quota_bytes: Upper bound on the size of live data.
+        fault: Why the disk refuses all writes, or those that need space; None while it accepts them.
     """
 
     def __init__(self, environment: Environment, quota_bytes: int, limits: StoreLimits) -> None:
@@ -43,7 +43,7 @@ class DiskRoom:
         self.fault: HummockError | None = None
 
     def require(self, txn: Transaction) -> None:
-        """Raises: StorageFull: what the transaction has put does not fit."""
+        """Check that the transaction's data fit. Raises: StorageFull, or a fault of the disk."""
         used = self._environment.used_bytes(txn)
         if used > self.quota_bytes:
             raise self._map_full(used) if self._is_map_the_limit else StorageFull(used, self.quota_bytes)
@@ -68,7 +68,7 @@ class DiskRoom:
         return failure
 
     def probe(self) -> None:
-        """Looks whether the disk takes writes again, where it did not: by one that changes nothing."""
+        """After a fault, test with a write that changes nothing whether the disk accepts writes again."""
         if self.fault is None:
             return
         try:
@@ -100,14 +100,14 @@ class DiskRoom:
 
 
 class OldestReader(NamedTuple):
-    """The oldest transaction that reads: of which process, and what it sees."""
+    """The oldest read transaction: its process and the transaction number it sees."""
 
     pid: int
     transaction: int
 
 
 class Upkeep:
-    """Looks, now and then. The writer's alone, but for what it says."""
+    """Periodic checks, run by the writer only; the properties may be read from any thread."""
 
     def __init__(self, environment: Environment, room: DiskRoom, clock: Clock) -> None:
         self._environment = environment
@@ -120,18 +120,18 @@ class Upkeep:
 
     @property
     def trouble(self) -> str:
-        """Why the service cannot be relied on, for people; empty while it can."""
+        """Message about a fault that makes the service unreliable; empty if there is none."""
         trouble = self._file_fault or self._environment.damage.of_database
         return "" if trouble is None else str(trouble)
 
     @property
     def write_fault(self) -> str:
-        """Why writes are refused, for people; empty while they are stored."""
+        """Message saying why writes are refused; empty while they are accepted."""
         fault = self._file_fault or self._room.fault
         return "" if fault is None else str(fault)
 
     def look(self) -> None:
-        """Looks at all of it."""
+        """Check files and disk, and every READERS_S the reader table."""
         self._look_at_files()
         if self._file_fault is None:
             self._room.probe()
@@ -141,7 +141,7 @@ class Upkeep:
             try:
                 self._look_at_readers(now_s)
             except lmdb.Error as error:
-                # Nothing that was written depends on it, and the writer's thread looks again.
+                # No stored data depend on it, and the next check tries again.
                 _log.warning("LMDB's table of readers could not be read: %s", error)
 
     def _look_at_files(self) -> None:

@@ -1,9 +1,8 @@
 """Files of saved views in `views/` in the data directory, next to the database.
 
-The database says which file holds which project, as of which seq, and the digest of each of its arrays: a record in the
-table of the directory, written once the file is whole. Whatever else lies there is nothing: left behind by a process
-that ended before it had written the record, of another version, of a data file that was put in the place of this one,
-or damaged. Then the view is made of the tables, as it is everywhere else.
+A record in the directory's table, written after the file is complete, has the file's project, its seq and the digest
+of each of its arrays. Files without a matching record are ignored: left by a process that ended before it wrote the
+record, by another version, by a data file that was replaced, or damaged. Then the view is built from the tables.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from hummock.store.views.stored import ProjectGone, StoredProject
 from hummock.store.views.view import ProjectView
 
 SAVED_VIEWS = "views"
-"""The folder, in the data directory."""
+"""Name of the folder in the data directory."""
 
 _RECORD_PREFIX = b"saved_view:"
 """Prefix of the records' keys, in the table of the directory; a project's number follows."""
@@ -43,15 +42,15 @@ _log = logging.getLogger(__name__)
 
 
 class SavedViewFiles:
-    """The `SavedViews` of a data directory. Safe to use from several threads; one at a time saves."""
+    """The `SavedViews` of a data directory. Thread-safe, but only one thread may save at a time."""
 
     def __init__(self, environment: Environment, limits: StoreLimits, *, is_writer: bool) -> None:
-        """The files of an open directory.
+        """Manage the files of an open directory.
 
         Args:
-            environment: The directory.
-            limits: Of the store.
-            is_writer: Whether it may save; what is of no use any more is removed at once.
+            environment: The open directory.
+            limits: The store's limits.
+            is_writer: Whether this process may save; if so, unused files are removed at once.
         """
         self._environment = environment
         self._limits = limits
@@ -64,8 +63,8 @@ class SavedViewFiles:
                 _log.warning("files of views that are of no use could not be removed: %s", error)
 
     def view(self, stored: StoredProject) -> ProjectView | None:
-        """One from which the writes since can be followed; None where there is none that is sound."""
-        # What is left out as damaged may be in a file of before.
+        """A saved view that can catch up with the project; None if there is none that is intact."""
+        # An earlier file may contain memories that are left out as damaged now.
         if self._environment.damage.of(stored.number):
             return None
         saved = self._record(stored.number)
@@ -92,12 +91,12 @@ class SavedViewFiles:
         return self._is_writer and len(view.columns) >= self._limits.saved_view_memories
 
     def is_behind(self, view: ProjectView) -> bool:
-        """Whether what is saved of the project soon could not be followed any more, or nothing is."""
+        """Whether the saved view is missing or may soon be too old to catch up."""
         saved = self._record(view.number)
         return saved is None or not 0 <= view.seq - saved.seq <= self._limits.ops_kept // 2
 
     def save(self, view: ProjectView) -> None:
-        """Saves it instead of an earlier one; says in the log why not, where that fails."""
+        """Save the view, replacing an earlier one; a failure is logged."""
         try:
             self._save(view)
         except ProjectGone:
@@ -121,7 +120,7 @@ class SavedViewFiles:
         part = self._folder / f"{view.number}.part"
         try:
             part.unlink(missing_ok=True)
-            # Exclusively: through a link at its place another file would be emptied.
+            # O_EXCL: opening a link at this path would truncate another file.
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 saved = write_view(view, environment.space_number, file)
@@ -131,7 +130,7 @@ class SavedViewFiles:
             sync_folder(self._folder)
             sync_folder(environment.directory)
             with environment.writing() as txn:
-                # Raises where the project is gone.
+                # Raises ProjectGone if the project was removed.
                 project_record(txn, environment, view.number)
                 txn.put(_key(view.number), record_codec.encode(saved), db=environment.tables.meta)
         finally:
@@ -148,15 +147,15 @@ class SavedViewFiles:
         return saved if saved.space == self._environment.space_number else None
 
     def _path(self, saved: SavedView) -> Path:
-        """Another file for every content: what is mapped is never written to."""
+        """Path of the file, different for every content, so that a mapped file is never overwritten."""
         return self._folder / _file_name(saved)
 
     def _remove_others(self, saved: SavedView) -> None:
-        """The project's earlier files; a process that has one mapped keeps it."""
+        """Remove the project's earlier files; processes that have one mapped keep it."""
         remove_files(self._folder, but=frozenset({_file_name(saved)}), number=saved.number)
 
     def _remove_strangers(self) -> None:
-        """Records of projects that are gone, and files that no record names."""
+        """Remove records of removed projects, and files without a record."""
         environment = self._environment
         with environment.reading() as txn:
             recorded = dict(_records(txn, environment))
@@ -170,12 +169,12 @@ class SavedViewFiles:
 
 
 def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int | None = None) -> None:
-    """Remove files of views from the folder, and no others; links are not followed.
+    """Remove only files of views from the folder; links are not followed.
 
     Args:
-        folder: It may be missing.
-        but: Names of files that stay.
-        number: Of the project whose files go; None removes those of all.
+        folder: The folder, which may be missing.
+        but: Names of files to keep.
+        number: Project whose files are removed; None for all projects.
 
     Raises: OSError.
     """

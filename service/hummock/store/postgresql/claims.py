@@ -1,8 +1,8 @@
-"""Claims to work as rows: each service has a lease, by the database's clock, and claims live as long as it does.
+"""Claims to work as rows: each service has a lease by the database's clock, and its claims last as long as the lease.
 
-A thread renews the lease, which is one row whatever the service does. A claim is a row that names its holder, and has a
-number that no other has, the fence. Each write under a claim reads its row and locks it against those who would take
-it, in its own transaction (`Database.require_claim`): it happens before another service takes over, or not at all.
+A thread renews the lease, one row per service. A claim is a row with its holder and a unique number, the fence. Each
+write under a claim locks the claim's row in its own transaction (`Database.require_claim`): it happens before another
+service takes over, or not at all.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hummock.store.postgresql.schema import SchemaOutgrown
 from hummock.store.tables import keys
 
 _BEATS = 4
-"""Times in a lease that it is renewed."""
+"""Number of renewals per lease time."""
 
 _AGAIN_S = 0.5
-"""Between two tries to connect."""
+"""Seconds between two attempts to connect."""
 
 _REGISTER = b"INSERT INTO hummock.service (id, until) VALUES (%s, clock_timestamp() + make_interval(secs => %s))"
 _RENEW = b"""
@@ -43,7 +43,7 @@ DELETE FROM hummock.claim WHERE (work, project) IN (
 )
 """
 _LEAVE = b"UPDATE hummock.service SET until = clock_timestamp() WHERE id = %s"
-# What is locked is being written under, or taken by another service at this moment.
+# SKIP LOCKED: a locked claim is in use by a write, or being taken by another service.
 _TAKE = b"""
 WITH me AS (SELECT id FROM hummock.service WHERE id = %(me)s AND until > clock_timestamp()),
 free AS (
@@ -76,11 +76,11 @@ class LeasedClaims:
     """`ports.Claims` of all services that have a database open."""
 
     def __init__(self, database: Database, lease_s: float) -> None:
-        """Begins a lease, and starts the thread that renews it.
+        """Begin a lease, and start the thread that renews it.
 
         Args:
-            database: Where claims are, and whose clock counts.
-            lease_s: How long a service that says nothing keeps what it has.
+            database: The database of the claims, whose clock counts.
+            lease_s: Time after the last renewal for which a service keeps its claims.
 
         Raises: DatabaseUnreachable.
         """
@@ -89,7 +89,7 @@ class LeasedClaims:
         self._interceptor = Lock()
         self._followers: tuple[Callable[[], None], ...] = ()
         self._id, self._fences = "", frozenset[int]()
-        # Work of which the database may have a claim of this service that the service does not know of.
+        # Work for which the database may have a claim of this service that the service does not know of.
         self._doubtful = frozenset[tuple[str, bytes]]()
         self._ending = Event()
         self._has_failed = False
@@ -116,7 +116,7 @@ class LeasedClaims:
         return claim
 
     def release(self, claim: Claim) -> None:
-        """Leaves the work; see `ports.Claims`. Where the database does not answer, the next renewal does it."""
+        """Release the claim; see `ports.Claims`. If the database does not answer, the next renewal does it."""
         with self._interceptor:
             self._fences -= {claim.fence}
         key = keys.project_name_key(claim.project)
@@ -126,16 +126,16 @@ class LeasedClaims:
             self._doubt(claim.work, claim.project)
 
     def holds(self, claim: Claim) -> bool:
-        """Whether it is this service's still, as far as it knows; see `ports.Claims`."""
+        """Whether this service still has the claim, as far as it knows; see `ports.Claims`."""
         return claim.fence in self._fences
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """Tells of services that have died; see `ports.Claims`."""
+        """Call `follower` after another service has died; see `ports.Claims`."""
         with self._interceptor:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:
-        """Ends the lease. What is still to be done is there for others at once, as if this service had died."""
+        """End the lease. Others can take over unfinished work at once, as if this service had died."""
         self._ending.set()
         self._thread.join()
         try:
@@ -152,7 +152,7 @@ class LeasedClaims:
             connection.execute(_DISCARD, (self._id, work, project, list(self._fences)))
             with self._interceptor:
                 self._doubtful -= {(work, project)}
-        # Whoever does nothing for others leaves it to those who do.
+        # Without followers this service takes over no work, and leaves dead services to others.
         if self._followers and connection.execute(_BURY, (self._id,)).rowcount:
             _log.warning("another service is gone; what it was doing is taken over")
             self._tell()
@@ -163,7 +163,7 @@ class LeasedClaims:
             self._doubtful |= {(work.value, keys.project_name_key(project))}
 
     def _begin(self, connection: PatientConnection) -> None:
-        """Begins a lease. It has another name than the one before, whose claims are void for good."""
+        """Begin a lease with a new id; the claims of the previous one are void."""
         begun = uuid4().hex
         connection.execute(_REGISTER, (begun, self._lease_s))
         with self._interceptor:
@@ -192,6 +192,6 @@ class LeasedClaims:
                 self._database.require_form(connection)
                 self.renew(connection)
                 if self._has_failed:
-                    # Whom it was told of when the connection broke, nobody else is told of.
+                    # A death found when the connection broke is reported to no other service.
                     self._has_failed = False
                     self._tell()

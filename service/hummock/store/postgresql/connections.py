@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: a pool of them, each of which gives up on a server that does not answer."""
+"""Pool of PostgreSQL connections with a deadline for each answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE_S = 2.0
 """Deadline in seconds for one statement of a read, or for a new connection: a frozen server does not answer at all."""
 
 _LOST_PATIENCE_S = 0.5
-"""Deadline in seconds for a connection just after one was lost: threads are needed elsewhere too."""
+"""Deadline in seconds for a connection just after one was lost, as the waiting threads are needed elsewhere too."""
 
 _SILENT_PATIENCE_S = 0.1
 """Deadline in seconds for a connection, once the server has not answered for PATIENCE_S."""
@@ -36,7 +36,7 @@ _ROLLBACK = Statement(b"ROLLBACK")
 _LOCK_PATIENCE_MS = 1500
 """Deadline for a lock that another service holds: shorter than PATIENCE_S, so that the server itself reports why."""
 _SETTINGS = (
-    # Every statement finds rows by its table's one key: planning it anew each time costs more than running it.
+    # Every statement finds rows by its table's primary key: planning it each time costs more than running it.
     b"SET plan_cache_mode = force_generic_plan",
     b"SET lock_timeout = %d" % _LOCK_PATIENCE_MS,
 )
@@ -52,7 +52,7 @@ Value = TypeVar("Value")
 
 
 class DatabaseUnreachable(StoreUnreachable):
-    """PostgreSQL does not answer, or has no server that takes writes at the moment."""
+    """PostgreSQL does not answer, or has no server that accepts writes at the moment."""
 
     def __init__(self, place: str, why: str) -> None:
         super().__init__(
@@ -68,23 +68,23 @@ class DatabaseUnreachable(StoreUnreachable):
 
 
 class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that is closed where an answer does not come in time.
+    """A connection that is closed if an answer does not come in time.
 
     Attributes:
-        patience_s: How long it waits for any answer.
+        patience_s: Deadline in seconds for each answer.
     """
 
     patience_s = PATIENCE_S
     _exchange: Exchange | None = None
 
     def ask(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
-        """Sends statements together and waits for all answers; see `Exchange`."""
+        """Send statements together and wait for all answers; see `Exchange`."""
         if self._exchange is None:
             self._exchange = Exchange(self.pgconn)
         return self._exchange(statements, patience_s)
 
     def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
-        """Waits for an answer. Raises: NoAnswer."""
+        """Wait for an answer. Raises: NoAnswer."""
         if timeout is not None:
             return super().wait(gen, interval, timeout)
         try:
@@ -95,7 +95,7 @@ class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def place_of(dsn: str) -> str:
-    """A connection string without its secrets, for people."""
+    """A connection string without its secrets, for messages."""
     parts = conninfo.conninfo_to_dict(dsn)
     hosts = str(parts.get("host") or "localhost")
     ports = str(parts.get("port") or "5432").split(",")
@@ -107,18 +107,18 @@ def place_of(dsn: str) -> str:
 
 
 class Connections:
-    """A pool of connections that work as the service's role. Safe to use from several threads.
+    """A pool of connections with the service's role. Thread-safe.
 
     Attributes:
-        away: What callers were told last, while nothing has been answered since; None while the server answers.
+        away: The last error, if the server has not answered since; None while it answers.
     """
 
     def __init__(self, dsn: str, most: int) -> None:
-        """Connects when it is first asked to.
+        """Create the pool; connections are opened on demand.
 
         Args:
-            dsn: A connection string; with several hosts it should say `target_session_attrs=read-write`.
-            most: Connections at once.
+            dsn: A connection string; with several hosts it should have `target_session_attrs=read-write`.
+            most: Upper bound on simultaneous connections.
         """
         self.place = place_of(dsn)
         self.away: DatabaseUnreachable | None = None
@@ -140,12 +140,12 @@ class Connections:
         )
 
     def open(self) -> None:
-        """Begins to connect."""
+        """Open the pool."""
         self._pool.open()
 
     @contextmanager
     def alone(self) -> Iterator[PatientConnection]:
-        """A connection of its own, as the role of the connection string. Raises: DatabaseUnreachable."""
+        """A connection outside the pool, with the role of the connection string. Raises: DatabaseUnreachable."""
         try:
             connection = PatientConnection.connect(self._dsn, autocommit=True)
         except psycopg.OperationalError as error:
@@ -166,7 +166,7 @@ class Connections:
 
     @contextmanager
     def lent(self) -> Iterator[Lent]:
-        """A connection of the pool, taken when it is first needed."""
+        """A connection of the pool, taken on first use."""
         lent = Lent(self)
         try:
             yield lent
@@ -178,15 +178,15 @@ class Connections:
         return self._pool.getconn(self._patience_s())
 
     def give_back(self, connection: PatientConnection) -> None:
-        """Takes a connection back."""
+        """Return a connection to the pool."""
         self._pool.putconn(connection)
 
     def answered(self) -> None:
-        """Notes that the server has answered through the pool."""
+        """Record that the server has answered through the pool."""
         self.away, self._answered_s = None, time.monotonic()
 
     def lost(self) -> None:
-        """Note that a connection was lost, if no caller gets the error."""
+        """Record that a connection was lost, if no caller gets the error."""
         self.away = self.away or DatabaseUnreachable(self.place, "a connection was lost")
 
     def unreachable(self, error: Exception) -> DatabaseUnreachable:
@@ -194,14 +194,14 @@ class Connections:
         lines = str(error).strip().splitlines()
         self.away = away = DatabaseUnreachable(self.place, lines[0] if lines else type(error).__name__)
         if isinstance(error, NoAnswer) and self._is_silent():
-            # The others would be waited for one by one.
+            # Otherwise each remaining connection would time out in turn.
             self._pool.drain()
         return away
 
     def look(self) -> None:
-        """Notes that the server has answered somebody; where it was away, looks whether the pool reaches it again.
+        """Record an answer on any connection; after a failure test whether the pool reaches the server again.
 
-        Until the pool does callers had better not wait: of several hosts the first may be one that says nothing.
+        Until it does, callers should not wait: the first of several hosts may be one that never answers.
         """
         self._answered_s = time.monotonic()
         if self.away is not None:
@@ -209,7 +209,7 @@ class Connections:
                 lent.ask_first([Statement(b"SELECT 1")], PATIENCE_S)
 
     def close(self) -> None:
-        """Closes all; those in use are closed when they come back."""
+        """Close all connections; those in use are closed when returned."""
         self._pool.close(timeout=1)
 
     def _patience_s(self) -> float:
@@ -228,7 +228,7 @@ class Connections:
 
 
 class Lent:
-    """A connection of the pool from the moment at which something is asked of it, for one thread."""
+    """A connection taken from the pool on first use, for one thread."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -236,7 +236,7 @@ class Lent:
 
     @property
     def connection(self) -> PatientConnection:
-        """The connection itself, of which something has been asked."""
+        """The connection itself; available after the first statement."""
         if self._connection is None:
             raise RuntimeError("nothing has been asked of a connection yet")
         return self._connection
@@ -248,9 +248,9 @@ class Lent:
         return answers
 
     def ask_first(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
-        """Asks what depends on nothing that was asked before, of another connection where this one is broken.
+        """Run statements independent of earlier ones; if the connection is broken, on another one.
 
-        Where a server went away each of its connections is found to be broken once, so that there are several tries.
+        After a server's end each pooled connection is found broken once, hence several attempts.
 
         Raises: psycopg.Error.
         """
@@ -266,7 +266,7 @@ class Lent:
         raise AssertionError("the last try returns or raises")
 
     def give_back(self) -> None:
-        """Ends the transaction that has not ended; a connection that is broken is thrown away by the pool."""
+        """End an open transaction and return the connection; the pool discards a broken one."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -275,7 +275,7 @@ class Lent:
             if status in _INSIDE:
                 connection.ask([_ROLLBACK], PATIENCE_S)
             elif status != psycopg.pq.TransactionStatus.IDLE:
-                connection.close()  # somebody left in the middle of an exchange
+                connection.close()  # an exchange was interrupted
         except psycopg.Error:
             connection.close()
             self._connections.lost()
@@ -284,14 +284,14 @@ class Lent:
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether a failure means that the server is gone, or takes no writes any more, rather than that it refuses one."""
+    """Whether the server is gone or accepts no more writes, in contrast to one refused statement."""
     if is_passing(error):
         return False
     return isinstance(error, PoolTimeout | psycopg.OperationalError | psycopg.errors.ReadOnlySqlTransaction)
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether a transaction was in another one's way, so that the same would go well a moment later."""
+    """Whether a transaction failed by a conflict with another one, so that a retry may succeed."""
     return isinstance(error, psycopg.errors.TransactionRollback | psycopg.errors.LockNotAvailable)
 
 
@@ -302,6 +302,6 @@ def _require_idle(connection: PatientConnection) -> None:
 
 
 def _missing(dsn: str) -> dict[str, str]:
-    """Settings of the network that the connection string leaves open."""
+    """Network settings that the connection string does not have."""
     given = conninfo.conninfo_to_dict(dsn)
     return {name: value for name, value in _KEEPALIVE.items() if name not in given}

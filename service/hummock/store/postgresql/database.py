@@ -51,26 +51,26 @@ SELECT FROM hummock.claim JOIN hummock.service ON service.id = claim.holder AND 
 WHERE claim.work = %s AND claim.project = %s AND claim.fence = %s AND claim.holder = %s FOR SHARE OF claim
 """
 _MOST_NUMBERS = 65_536
-"""Most projects whose numbers are cached by name: some 8 MB. A full cache is emptied."""
+"""Upper bound on cached project numbers by name: some 8 MB. A full cache is emptied."""
 _OWN_NUMBER = 2
-"""The class of locks on projects that have no name any more."""
+"""Class of locks on projects without a name."""
 _COPYING = 3
 """Key of the lock that a process holds while it copies projects into the database."""
 
 
 class Database:
-    """An `Engine`. Safe to use from several threads, each of which has a connection while it reads or writes."""
+    """An `Engine`. Thread-safe: each thread has its own connection while it reads or writes."""
 
     failures: tuple[type[Exception], ...] = (psycopg.Error,)
     fatal: tuple[type[Exception], ...] = ()
 
     def __init__(self, dsn: str, space: EmbeddingSpace, connections: int) -> None:
-        """Opens the database, and makes the tables where there are none.
+        """Open the database, and create the tables if there are none.
 
         Args:
             dsn: Its connection string.
-            space: Of all vectors.
-            connections: Most at once.
+            space: Embedding space of all vectors.
+            connections: Upper bound on simultaneous connections.
 
         Raises: StartError, Unavailable.
         """
@@ -95,18 +95,18 @@ class Database:
 
     @property
     def place(self) -> str:
-        """The database, without what is secret of its connection string."""
+        """The database's address, without secrets of the connection string."""
         return self._connections.place
 
     @property
     def away(self) -> DatabaseUnreachable | None:
-        """Why nothing can be asked of the database; None while it answers, as far as is known."""
+        """Why the database cannot be reached; None while it answers, as far as is known."""
         away = self._connections.away
         return None if away is None else away.again()
 
     @contextmanager
     def reading(self, scope: Scope = None) -> Iterator[RowTransaction]:
-        """A transaction that reads at one moment. Raises: DatabaseUnreachable, SchemaOutgrown."""
+        """A read transaction at one moment. Raises: DatabaseUnreachable, SchemaOutgrown."""
         self._require_known_form()
         with self._said(), self._connections.lent() as lent:
             numbers = [scope] if isinstance(scope, int) else []
@@ -116,7 +116,7 @@ class Database:
 
     @contextmanager
     def looking(self, scope: Scope = None) -> Iterator[RowTransaction]:
-        """Reads that need not be of one moment: each is one round trip, and nothing begins or ends.
+        """Reads that may be of different moments: each is one round trip, without a transaction.
 
         Raises: DatabaseUnreachable, ProjectGone, SchemaOutgrown.
         """
@@ -130,7 +130,7 @@ class Database:
             number = self._numbers.get(name_key)
             txn = RowTransaction(lent, self._entrance(scope, number), [], is_loose=True)
             if number is not None:
-                # Whatever is asked of it finds out whether that is so still.
+                # Each read checks whether the cached number is still valid.
                 txn.know(self._by_name["project"], name_key, keys.pack_project(number))
             yield txn
 
@@ -142,7 +142,7 @@ class Database:
         number: int | None = None,
         foreseen: Mapping[str, Foreseen] | None = None,
     ) -> Iterator[RowTransaction]:
-        """A transaction that writes to these projects, for which it waits its turn among all services."""
+        """A write transaction for these projects, which waits for their locks among all services."""
         if parent is not None:
             with self._part(parent) as part:
                 yield part
@@ -155,7 +155,7 @@ class Database:
             txn.commit()
 
     def next_number(self, txn: Transaction) -> int:
-        """A number for a new project, which none has or had."""
+        """A never used number for a new project."""
         own = _own(txn)
         (answer,) = own.begin([Statement(b"SELECT hummock.new_project()")])
         made = int.from_bytes(answer.rows[0][0] or b"", "big")
@@ -163,16 +163,16 @@ class Database:
         return made
 
     def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]]) -> None:
-        """Reads in one go what will be asked for."""
+        """Read keys ahead, in one statement."""
         _own(txn).prefetch(self._by_table(wanted))
 
     def pending_count(self, txn: Transaction) -> int:
-        """Memories of all projects whose vectors are still to be made, as the projects' records have it."""
+        """Number of memories without vectors in all projects, from the projects' records."""
         records = keys.entries(txn, self._by_name["project"], keys.PROJECT_NUMBERS)
         return sum(record_codec.decode_project(value).pending for _, value in records)
 
     def count(self, txn: Transaction, table: RowTable) -> int:
-        """The rows of a table that the transaction may see."""
+        """Number of rows of a table visible to the transaction."""
         (answer,) = _own(txn).begin([Statement(table.count)])
         return int.from_bytes(answer.rows[0][0] or b"", "big")
 
@@ -185,7 +185,7 @@ class Database:
         return sum(self._table_bytes.values())
 
     def measure(self) -> None:
-        """Looks what all tables take. Raises: DatabaseUnreachable."""
+        """Measure the size of all tables. Raises: DatabaseUnreachable."""
         statement = (
             b"SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n "
             b"ON n.oid = c.relnamespace WHERE n.nspname = 'hummock' AND c.relkind = 'r'"
@@ -195,7 +195,7 @@ class Database:
         self._table_bytes = {(name or b"").decode(): int.from_bytes(size or b"", "big") for name, size in answer.rows}
 
     def seq(self, number: int) -> int | None:
-        """The writes that a project has accepted, by whatever service; None where it is gone."""
+        """Sequence number of a project's last write by any service; None if it was removed."""
         self._require_known_form()
         statement = Statement(self._by_name["project"].get, (int4(0), keys.project_number_key(number)))
         with self._said(), self._connections.lent() as lent:
@@ -204,7 +204,7 @@ class Database:
         return None if value is None else record_codec.decode_project(value).seq
 
     def last_commit(self) -> int:
-        """A number that moves with every transaction that writes, of whatever service. Raises: DatabaseUnreachable."""
+        """A number that changes with every write transaction of any service. Raises: DatabaseUnreachable."""
         with self._said(), self._connections.lent() as lent:
             (answer,) = lent.ask_first([Statement(b"SELECT hashtext(pg_current_snapshot()::text)")], PATIENCE_S)
         return int.from_bytes(answer.rows[0][0] or b"", "big")
@@ -212,22 +212,22 @@ class Database:
     def between(
         self, txn: Transaction, table: RowTable, first: bytes, end: bytes, limit: int
     ) -> Sequence[tuple[bytes, bytes]]:
-        """At most `limit` rows from one key to before another, in order, in one round trip."""
+        """At most `limit` rows from the key `first` on and before `end`, in order, in one round trip."""
         return _own(txn).rows(table.between, table, (int4(table.project_of(first)), first, end), limit)
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
-        """Lets all services know of a write, once it is durable."""
+        """Notify all services of a write, once it is durable."""
         _own(txn).tell(CHANNEL, f"{seq} {project}")
 
     def require_claim(self, txn: Transaction, claim: Claim) -> None:
-        """Nobody else takes the claim until the transaction ends. Raises: ClaimLost."""
+        """Lock the claim against other services until the transaction ends. Raises: ClaimLost."""
         named = (claim.work.value, keys.project_name_key(claim.project), claim.fence, claim.holder)
         cursor = _own(txn).connection.execute(_REQUIRE_CLAIM, named)
         if cursor.fetchone() is None:
             raise ClaimLost(claim)
 
     def ask(self, statement: bytes, arguments: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """What one statement gives, which is a transaction of its own. Raises: DatabaseUnreachable."""
+        """Rows of one statement, run in its own transaction. Raises: DatabaseUnreachable."""
         with self._said(), self._connections.one() as connection:
             cursor = connection.execute(statement, arguments)
             return cursor.fetchall() if cursor.description else []
@@ -245,7 +245,7 @@ class Database:
             yield connection
 
     def require_form(self, connection: PatientConnection) -> None:
-        """Looks whether this version still knows the tables; from then on nothing is read or written where it does not.
+        """Check that this version still knows the schema; otherwise all later reads and writes fail.
 
         Raises: SchemaOutgrown.
         """
@@ -256,14 +256,14 @@ class Database:
 
     @contextmanager
     def listening(self) -> Iterator[PatientConnection]:
-        """A connection of its own that hears of all writes from now on. Raises: DatabaseUnreachable."""
+        """A separate connection that receives notifications of all writes. Raises: DatabaseUnreachable."""
         with self._connections.alone() as connection:
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
             connection.patience_s = PATIENCE_S
             yield connection
 
     def look(self) -> None:
-        """Notes that the server has answered somebody, and looks whether it answers callers again where it did not."""
+        """Record that the server has answered a connection, and after a failure test whether the pool reaches it."""
         self._connections.look()
 
     @contextmanager
@@ -286,7 +286,7 @@ class Database:
         return self._connections.unreachable(error)
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self._connections.close()
 
     def _require_known_form(self) -> None:
@@ -295,7 +295,7 @@ class Database:
 
     @contextmanager
     def _said(self) -> Iterator[None]:
-        """Says of a server that is gone that it is; what a server refuses is a defect of ours, and stays what it is."""
+        """Report a lost server as unreachable; a refused statement is a defect of ours and stays as it is."""
         try:
             yield
         except psycopg.Error as error:
@@ -338,7 +338,7 @@ class Database:
             return Entrance(begin=(_BEGIN_WRITING, lock, scope), entered=lambda txn, _: txn.numbers.append(number))
         if not projects:
             return Entrance(begin=(_BEGIN_WRITING,))
-        # In one order, so that no two services wait for each other.
+        # Sorted, so that two services cannot deadlock.
         name_keys = sorted(map(keys.project_name_key, projects))
 
         def enters_all(txn: RowTransaction, answers: Sequence[Answer]) -> None:
@@ -374,7 +374,7 @@ class Database:
 
     @contextmanager
     def _part(self, parent: Transaction) -> Iterator[RowTransaction]:
-        """A part of a transaction that is undone alone."""
+        """A nested transaction (savepoint) that can be undone alone."""
         own = _own(parent)
         own.flush(_SAVEPOINT)
         part = own.part()
@@ -422,7 +422,7 @@ def _look_at(numbers: Sequence[int]) -> Entrance:
 
 
 def recorded_model(connection: PatientConnection) -> str | None:
-    """Name of the model whose vectors a database holds; None when it holds none yet. Writes nothing."""
+    """Name of the model of a database's vectors; None if it has none yet. Writes nothing."""
     recorded = recorded_directory(connection)
     return None if recorded is None else active_space(recorded).model
 
@@ -437,7 +437,7 @@ def recorded_directory(connection: PatientConnection) -> record_codec.DirectoryR
 
 
 def _own(txn: Transaction) -> RowTransaction:
-    """A transaction as this engine knows it."""
+    """The transaction with this engine's type."""
     if not isinstance(txn, RowTransaction):
         raise TypeError(f"{type(txn).__name__} is no transaction of PostgreSQL")
     return txn

@@ -1,4 +1,4 @@
-"""Why a database cannot be opened."""
+"""Errors of opening a database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DatabaseUnusable(StartError):
 
 
 class DatabaseIsCopiedInto(StartError):
-    """Somebody copies projects into the database."""
+    """Another process is copying projects into the database."""
 
     reason = "STORE_IS_COPIED_INTO"
 

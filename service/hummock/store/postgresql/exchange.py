@@ -1,10 +1,10 @@
-"""Statements that go to the server together, and their answers: one round trip, however many there are.
+"""Pipelined statements and their answers: one round trip for any number of them.
 
-Keys and values are bytes, and so is what this sends and receives: libpq's pipeline mode with prepared statements and
-binary values. A cursor of psycopg's would convert each value, and costs several times as much a statement.
+Keys and values are sent and received as bytes: libpq's pipeline mode with prepared statements and binary values. A
+psycopg cursor would convert each value, at several times the cost per statement.
 
-Statements outside a transaction that go together are one: what the first one sets for a transaction holds for the rest,
-and ends with them.
+Statements sent together outside a transaction form one: a transaction setting of the first applies to the rest, and
+ends with them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from psycopg import pq
 
 _INT4, _INT8 = struct.Struct(">i"), struct.Struct(">q")
 _ARRAY = struct.Struct(">iiIii")
-"""One dimension, no NULL, the type of the elements, how many, from which number on."""
+"""Number of dimensions, NULL flag, element type, number of elements, lower bound."""
 _INT4_TYPE, _BYTEA_TYPE = 23, 17
 _BINARY = 1
 _FAILED = frozenset({pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE, pq.ExecStatus.NONFATAL_ERROR})
@@ -28,7 +28,7 @@ Field = bytes | None
 
 
 class Statement(NamedTuple):
-    """A statement with `$1`, `$2`, … in the places of its arguments, which are as PostgreSQL sends them in binary."""
+    """A statement with placeholders `$1`, `$2`, …, and its arguments in PostgreSQL's binary format."""
 
     text: bytes
     arguments: Sequence[bytes] = ()
@@ -49,27 +49,27 @@ class _Prepared(NamedTuple):
 
 
 class NoAnswer(psycopg.OperationalError):
-    """The server said nothing in time."""
+    """The server did not answer in time."""
 
 
 def int4(number: int) -> bytes:
-    """A number as an argument of type int."""
+    """Encode an argument of type int."""
     return _INT4.pack(number)
 
 
 def int8(number: int) -> bytes:
-    """A number as an argument of type bigint."""
+    """Encode an argument of type bigint."""
     return _INT8.pack(number)
 
 
 def bytea_array(values: Sequence[bytes]) -> bytes:
-    """Several values as one argument of type bytea[]."""
+    """Encode an argument of type bytea[]."""
     head = _ARRAY.pack(1, 0, _BYTEA_TYPE, len(values), 1)
     return head + b"".join([part for value in values for part in (_INT4.pack(len(value)), value)])
 
 
 def int4_array(numbers: Iterable[int]) -> bytes:
-    """Several numbers as one argument of type int[]."""
+    """Encode an argument of type int[]."""
     packed = [_INT4.pack(4) + _INT4.pack(number) for number in numbers]
     return _ARRAY.pack(1, 0, _INT4_TYPE, len(packed), 1) + b"".join(packed)
 
@@ -83,13 +83,13 @@ class Exchange:
         self._made = 0
 
     def __call__(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
-        """Sends statements and waits for the answers of all.
+        """Send statements and wait for all answers.
 
         Args:
-            statements: At least one. Behind one that fails none is run.
-            patience_s: How long the server may say nothing.
+            statements: At least one. None is run after a failed one.
+            patience_s: Longest silence of the server, in seconds.
 
-        Raises: psycopg.Error: what the first one has failed with; NoAnswer, and then the connection is closed.
+        Raises: psycopg.Error: error of the failed statement; NoAnswer: the connection is closed then.
         """
         pgconn = self._pgconn
         poll = select.poll()
@@ -98,7 +98,7 @@ class Exchange:
         pgconn.pipeline_sync()
         poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
         while pgconn.flush():
-            # It may have to be rid of answers before it takes more.
+            # The server may have to deliver answers before it accepts more.
             if self._wait(poll, patience_s) & select.POLLIN:
                 pgconn.consume_input()
         poll.modify(pgconn.socket, select.POLLIN)
@@ -127,7 +127,7 @@ class Exchange:
         return sent
 
     def _results(self, poll: select.poll, patience_s: float) -> list[pq.abc.PGresult]:
-        """All up to the end of what was sent."""
+        """All results up to the pipeline's end."""
         pgconn = self._pgconn
         results: list[pq.abc.PGresult] = []
         while True:

@@ -1,4 +1,4 @@
-"""The newest sequence numbers of projects in the database, which every read checks first."""
+"""Newest sequence numbers of projects in the database, which every read checks first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hummock.store.views.stored import ProjectGone
 
 
 class _Look:
-    """A read of a project's seq that one reader makes for all who came before it began."""
+    """A read of a project's seq by one reader, shared by all that arrived before it began."""
 
     __slots__ = ("error", "is_done", "seq")
 
@@ -26,8 +26,8 @@ class _Look:
 class FreshProjects(TableProjects):
     """The projects of a database that other services write to.
 
-    A reader must see what was acknowledged before it came, so that no look will do that began before. Those who come
-    while one is under way share the next one.
+    A reader must see all writes acknowledged before it arrived, so it cannot use a read of the seq that began
+    earlier. Readers that arrive during one share the next.
     """
 
     def __init__(self, database: Database, now: Callable[[], float], recent: RecentReads) -> None:
@@ -38,7 +38,7 @@ class FreshProjects(TableProjects):
         self._next: dict[int, _Look] = {}
 
     def seq(self, number: int) -> int:
-        """The writes that a project has accepted, of all services. Raises: ProjectGone, DatabaseUnreachable."""
+        """Sequence number of a project's last write by any service. Raises: ProjectGone, DatabaseUnreachable."""
         with self._interceptor:
             before = self._running.get(number)
             look = None if before is None else self._next.get(number)
@@ -62,7 +62,7 @@ class FreshProjects(TableProjects):
             with self._interceptor:
                 self._running[number] = self._next.pop(number)
         try:
-            # Whoever waited for a look in vain has waited long enough. A failure tells nobody what is outdated.
+            # After a failed read its waiters do not wait for another one; an error cannot be outdated.
             if before is not None and isinstance(before.error, StoreUnreachable):
                 raise before.error
             look.seq = self._database.seq(number)

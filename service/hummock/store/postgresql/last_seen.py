@@ -38,7 +38,7 @@ Read = TypeVar("Read")
 
 
 class StaleSnapshot(Snapshot):
-    """A snapshot of what is in memory of a project; nothing here asks the database, or changes what others share."""
+    """A snapshot of a project's data in memory; it never asks the database, and changes no shared cache."""
 
     __slots__ = ("_database", "_recent", "_remembered")
 
@@ -51,17 +51,17 @@ class StaleSnapshot(Snapshot):
         recent: RecentReads,
         halves: Halves,
     ) -> None:
-        """A snapshot.
+        """Create a snapshot.
 
         Args:
-            view: The project without what has expired.
-            age_s: For how long at most it may not be the newest, in seconds.
-            projects: Terms that were looked up.
-            database: Is never asked; knows whether it could be.
-            recent: What was read of the project.
+            view: The project without expired memories.
+            age_s: Maximum staleness of the view, in seconds.
+            projects: Has the cached term numbers.
+            database: Only its availability is read.
+            recent: Cache of recent reads.
             halves: Threads for searches.
         """
-        # A copy keeps what is found out of it to itself: that may be less than what is so.
+        # A copy, so that incomplete results are not cached in the shared view.
         view = dataclasses.replace(view)
         super().__init__(view, projects, database, halves, is_last=True)
         self.stale_s = age_s
@@ -78,11 +78,11 @@ class StaleSnapshot(Snapshot):
         return self._known(lambda view, stored: Search(view, stored, self._halves).gather(plain))
 
     def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
-        """Those of the terms that the fewest memories hold."""
+        """The rarest of the terms by number of memories, at most `most`."""
         return self._known(lambda view, stored: rarest(view, stored, terms, most))
 
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
-        """Number of memories that hold each term."""
+        """Number of memories that contain each term."""
         return self._known(lambda view, stored: holders(view, stored, terms))
 
     def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
@@ -90,42 +90,42 @@ class StaleSnapshot(Snapshot):
         return {}
 
     def holds_any(self, terms: Sequence[str]) -> bool:
-        """Whether one of the terms was looked up and found."""
+        """Whether one of the terms is cached."""
         return self._projects.knows_any_term(self._view.number, terms)
 
     def given_names(self) -> GivenNames:
-        """Names in the project, if they were read since it changed."""
+        """Names in the project, if they were read since they changed."""
         return self._view.given_names.known or NO_NAMES
 
     def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        """Those of these memories that were read lately."""
+        """The cached ones of these memories, in order; None for others."""
         return [self._remembered.memory(doc, full=full) for doc in docs]
 
     def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """The memories that replace each of these, where that is known."""
+        """Ids of the replacing memories, by id; empty if they are not in memory."""
         try:
             return replacements(self._view, self._remembered, memory_ids)
         except Outdated:
             return {}
 
     def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
-        """Neighbours of these memories in their sessions; none where one of them is not in memory."""
+        """Neighbours of these memories; none, marked as cut, if a needed memory is not cached."""
         try:
             return neighbours_of(self._view, self._remembered, docs, count, full=full, most_bytes=most_bytes)
         except Outdated:
             return [Neighbours(is_cut=True)] * len(docs)
 
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
-        """Those of these memories that were read lately."""
+        """The cached ones of these memories, in order; None for others."""
         return [self._named(memory_id) for memory_id in memory_ids]
 
     def project(self) -> Project | None:
-        """The project as it was seen last."""
+        """The project's last known record."""
         record = self._recent.record(self._view.number)
         return None if record is None else record_codec.project_of(record, self._engine.space.id)
 
     def _known(self, read: Callable[[ProjectView, StoredProject], Read]) -> Read:
-        """What is read of the view and of what is remembered. Raises: StoreUnreachable: too little is in memory."""
+        """Result of `read`, called with the view and cached data. Raises: StoreUnreachable: too little is cached."""
         try:
             return read(self._view, self._remembered)
         except Outdated as error:
@@ -139,12 +139,12 @@ class StaleSnapshot(Snapshot):
 
 
 def not_here(database: Database) -> StoreUnreachable:
-    """The error where the database is away and what was asked for is not in memory."""
+    """The error if the database is unreachable and the requested data are not in memory."""
     return database.away or DatabaseUnreachable(database.place, "and what was asked is not in memory")
 
 
 def _without_what_is_looked_up(query: GroupQuery) -> GroupQuery:
-    """The query without domains, their files, the turns it leaves out, and what others replace."""
+    """The query without domains, key files, session window and exclusion of replaced memories."""
     return replace(
         query,
         domain_names=frozenset(),
@@ -156,9 +156,9 @@ def _without_what_is_looked_up(query: GroupQuery) -> GroupQuery:
 
 
 class _Remembered(DecodesRecords):
-    """A `StoredProject` of which no more is there than was read lately.
+    """A `StoredProject` limited to cached reads.
 
-    Raises Outdated for what must not be guessed.
+    Raises Outdated where missing data would give wrong results.
     """
 
     def __init__(
@@ -192,9 +192,9 @@ class _Remembered(DecodesRecords):
         raise Outdated
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
-        """The numbers of terms; None for words and names of code that were not looked up.
+        """The cached numbers of terms; None for other words, names of code and domains.
 
-        Raises: Outdated: a facet was not, without which a filter would let the wrong memories pass.
+        Raises: Outdated: another facet is not cached, without which a filter would pass the wrong memories.
         """
         found = self._terms.known(self.number, terms)
         for term, number in zip(terms, found, strict=True):
@@ -203,24 +203,24 @@ class _Remembered(DecodesRecords):
         return found
 
     def numbers_behind(self, prefix: str, most: int | None = None) -> dict[str, int]:
-        """Raises: Outdated: no list of all terms is in memory, and what asks for one keeps it."""
+        """Not available from memory. Raises: Outdated, so that no caller caches an incomplete list."""
         raise Outdated
 
     def records(self, doc: int, *, full: bool) -> Records:
-        """A memory and its payload; nothing where it was not read lately."""
+        """Cached records of a memory and, if `full`, of its payload; empty if not cached."""
         found = self._recent.memory(self.number, None, doc)
         return (b"", b"") if found is None else found if full else (found[0], b"")
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
-        """A memory; None where it was not read lately, or has expired."""
+        """A memory; None if it is not cached or has expired."""
         records = self.records(doc, full=full)
         memory = self.decoded(records) if records[0] else None
         return None if memory is None or memory.is_over(self._now()) else memory
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
-        """Raises: Outdated: what is called how is not in memory, and what asks for it keeps it."""
+        """Not available from memory. Raises: Outdated, so that no caller caches an incomplete list."""
         raise Outdated
 
     def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
-        """The token vectors of chunks; nothing where they were not read lately."""
+        """Token vectors of chunks; empty where not cached."""
         return [value or b"" for value in self._recent.tokens(self.number, None, list(chunks))]

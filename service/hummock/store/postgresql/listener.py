@@ -1,4 +1,4 @@
-"""Hears of the writes of all services that have a database open, and passes them on."""
+"""Listener for the write notifications of all services that have a database open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AT_ONCE_S = 0.5
 """Seconds for which notifications are passed on before the thread checks the connection, and whether it is to end."""
 
 _AGAIN_S = 0.5
-"""Between two tries to connect."""
+"""Seconds between two attempts to connect."""
 
 _log = logging.getLogger(__name__)
 
@@ -24,11 +24,11 @@ class Listener:
     """A thread that notifies followers of every write by any service."""
 
     def __init__(self, database: Database, seqs: Callable[[], dict[str, int]]) -> None:
-        """Starts the thread.
+        """Start the thread.
 
         Args:
-            database: Where writes are told of.
-            seqs: The seq of every project: what was written while nobody listened is told of as one write.
+            database: The database that notifies.
+            seqs: Returns the seq of every project: writes missed without a connection are reported as one per project.
         """
         self._database = database
         self._seqs = seqs
@@ -40,12 +40,12 @@ class Listener:
         self._thread.start()
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
-        """Tells of every write from now on: its project, and the project's seq after it."""
+        """Call `follower` after every write from now on, with the project and its seq."""
         with self._interceptor:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:
-        """Ends the thread."""
+        """End the thread."""
         self._ending.set()
         self._thread.join()
 
@@ -70,7 +70,7 @@ class Listener:
                 for notice in connection.notifies(timeout=_AT_ONCE_S):
                     number, _, project = notice.payload.partition(" ")
                     self._tell(project, int(number))
-                # A server that is frozen says nothing for ever; this ends with an error.
+                # Detects a frozen server, which would otherwise stay silent forever.
                 connection.execute(b"SELECT 1")
                 self._database.look()
 

@@ -1,4 +1,4 @@
-"""Opens the store over PostgreSQL, which any number of services may have open and write to."""
+"""Opening of a store over PostgreSQL, which any number of services may open and write to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hummock.store.write.reanalyse import Say, reanalyse
 from hummock.store.write.writer import Writer, start_writer
 
 _WRITERS = 4
-"""Connections besides those of the readers: the writer's, the listener's for views, and two to spare."""
+"""Connections in addition to the readers': the writer's, the listener's for views, and two spare ones."""
 
 
 def open_shared_store(
@@ -42,17 +42,17 @@ def open_shared_store(
     limits: StoreLimits = DEFAULT_LIMITS,
     say: Say = lambda line: None,
 ) -> SharedStore:
-    """A store that is ready for use, over a database that other services may have open too.
+    """Open a store over a database that other services may have open too.
 
     Args:
-        dsn: A connection string, "postgresql://…"; with several hosts the one that takes writes is used.
-        space: Of all vectors; a database keeps the first one that it was opened with.
-        clock: The time. Where it is a day ahead of the database's, nothing is removed by it at first.
-        quota_bytes: Most that the tables may take.
-        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
-        readers: Threads that read at once.
-        limits: The rest.
-        say: Takes a line for people where opening takes long.
+        dsn: A connection string, "postgresql://…"; with several hosts the one that accepts writes is used.
+        space: Embedding space of all vectors; a database keeps the first one that it was opened with.
+        clock: The clock. If it is a day ahead of the database's, nothing is removed by it at first.
+        quota_bytes: Upper bound on the size of the tables.
+        memory_budget_bytes: Budget for loaded projects; the most recently read one alone may exceed it.
+        readers: Number of threads that read simultaneously.
+        limits: Other limits.
+        say: Takes progress lines for people if opening takes long.
 
     Raises: StartError: the database is unusable, of another space, or of a newer version or analyzer.
     """
@@ -80,7 +80,7 @@ Read = TypeVar("Read")
 
 
 class SharedStore(WritableStore):
-    """A store whose database other services write to as well; made by `open_shared_store`."""
+    """A store whose database other services write to as well; created by `open_shared_store`."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class SharedStore(WritableStore):
     def read(
         self, project: str, work: Callable[[Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
     ) -> Read:
-        """What the work makes of a project; once the database is known to be away, who allows it does not wait."""
+        """Result of `work` on a snapshot; with `allow_stale` it comes from memory if the database is unreachable."""
         if not allow_stale:
             return super().read(project, work, min_seq=min_seq)
         away: StoreUnreachable | None = self._database.away
@@ -124,7 +124,7 @@ class SharedStore(WritableStore):
         """Returns None: to see writes of other services takes a round trip, and the event loop must not wait."""
 
     def last_seen(self, project: str) -> StaleSnapshot:
-        """What is in memory of a project. Raises: StoreUnreachable: nothing is."""
+        """A snapshot of a project's data in memory. Raises: StoreUnreachable: it is not loaded."""
         seen = self._seen.seen(project)
         if seen is None:
             raise not_here(self._database)
@@ -133,12 +133,12 @@ class SharedStore(WritableStore):
         return StaleSnapshot(timely, age_s, self._projects, self._database, self._recent_reads, self._halves)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
-        """Tells of every write of every service; of those of this one twice."""
+        """Call `follower` after every write of any service, twice after those of this one."""
         super().follow(follower)
         self._listener.follow(follower)
 
     def close(self) -> None:
-        """Finishes the queued writes and closes the connections. Reads must have ended."""
+        """Finish the queued writes and close the connections. Reads must have ended."""
         self._listener.close()
         super().close()
 
@@ -148,7 +148,7 @@ class SharedStore(WritableStore):
 
 
 def recorded_model_of(dsn: str) -> str | None:
-    """Name of the model whose vectors a database holds; None when it holds none yet. Writes nothing.
+    """Name of the model of a database's vectors; None if it has none yet. Writes nothing.
 
     Raises: StartError.
     """

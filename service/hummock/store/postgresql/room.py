@@ -14,7 +14,7 @@ from hummock.store.postgresql.database import Database
 from hummock.store.tables.engine import Transaction
 
 MEASURED_S = 5.0
-"""Between two looks at what the tables take."""
+"""Seconds between two measurements of the tables' size."""
 
 _log = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ class DatabaseRoom:
     """The `Room` and the `Health` of a database.
 
     Attributes:
-        quota_bytes: Most that the tables may take, with their indexes.
-        fault: Why nothing is written; None while writes are taken.
+        quota_bytes: Upper bound on the size of the tables with their indexes.
+        fault: Why writes are refused; None while they are accepted.
     """
 
     def __init__(self, database: Database, quota_bytes: int, clock: Clock) -> None:
@@ -36,16 +36,16 @@ class DatabaseRoom:
 
     @property
     def trouble(self) -> str:
-        """Why the service cannot be relied on: its version is too old. What cannot be read is said to whoever asks."""
+        """Message if the service's version is too old for the schema; read errors go to the callers instead."""
         return "" if self._database.outgrown is None else str(self._database.outgrown)
 
     @property
     def write_fault(self) -> str:
-        """Why writes are refused, for people; empty while they are stored."""
+        """Message saying why writes are refused; empty while they are accepted."""
         return self.trouble or ("" if self.fault is None else str(self.fault))
 
     def require(self, txn: Transaction) -> None:
-        """Raises: StorageFull: as of the last measure more is used than may be."""
+        """Check the quota against the last measurement. Raises: StorageFull."""
         used = self._database.used_bytes(txn)
         if used > self.quota_bytes:
             raise StorageFull(used, self.quota_bytes)
@@ -60,7 +60,7 @@ class DatabaseRoom:
         elif is_lost(error):
             failure = self._database.unreachable(error)
         else:
-            # A statement that the database does not take is a defect, and is said as one.
+            # A statement refused by the database is a defect, and is reported as one.
             return error
         failure.__cause__ = error
         if self.fault is None:
@@ -69,7 +69,7 @@ class DatabaseRoom:
         return failure
 
     def look(self) -> None:
-        """Looks what is used, now and then, and whether the database answers."""
+        """Measure the used space every MEASURED_S, and during a fault at each call, to see if the database answers."""
         now_s = self._clock.monotonic()
         if self.fault is not None or now_s - self._measured_s >= MEASURED_S:
             self._measured_s = now_s

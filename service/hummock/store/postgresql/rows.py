@@ -1,4 +1,4 @@
-"""A place among the rows of a table, in the order of their keys: an engine's `Cursor`."""
+"""Cursor over the rows of a table in the order of their keys; an engine's `Cursor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hummock.store.postgresql.transaction import Row, RowTable, RowTransaction
 
 _FEW, _MANY = 16, 8192
-"""Rows that are read at first, and at most: who goes on is likely to go far."""
+"""Rows read first and at most per statement: an iteration that continues is likely to go far."""
 _TIMES = 8
 
 
@@ -26,7 +26,7 @@ class RowCursor:
         self._at = -1
         self._most = _FEW
         self._is_all_ahead = True
-        """Whether no row comes behind those that were read."""
+        """Whether no row follows those that were read."""
 
     def __enter__(self) -> Self:
         return self
@@ -35,11 +35,11 @@ class RowCursor:
         self._rows, self._at = [], -1
 
     def set_range(self, key: bytes) -> bool:
-        """Goes to the first row whose key is not before this one; False where there is none."""
+        """Move to the first row with this key or a later one; False if there is none."""
         project = self._table.project_of(key)
         if project != self._project and not self._table.is_shared:
             if project not in self._transaction.numbers and self._project:
-                # Behind all rows of the project that was entered, or before them.
+                # The key is after all rows of the entered project, or before them.
                 return project < self._project and self.first()
             self._project = project
         self._most = _FEW
@@ -51,17 +51,17 @@ class RowCursor:
         return bool(self._rows)
 
     def first(self) -> bool:
-        """Goes to the first row; False where there is none."""
+        """Move to the first row; False if there is none."""
         self._most = _FEW
         return self._ahead(self._table.up_from, b"")
 
     def last(self) -> bool:
-        """Goes to the last row; False where there is none."""
+        """Move to the last row; False if there is none."""
         self._most = _FEW
         return self._back(self._table.down_from_end, ())
 
     def next(self) -> bool:
-        """Goes to the next row; False where there is none, and then the cursor is nowhere."""
+        """Move to the next row; False if there is none, which leaves the cursor unpositioned."""
         if self._at < 0:
             return self.first()
         if self._at + 1 < len(self._rows):
@@ -74,7 +74,7 @@ class RowCursor:
         return self._ahead(self._table.up, self._rows[-1][0])
 
     def prev(self) -> bool:
-        """Goes to the row before; False where there is none, and then the cursor is nowhere."""
+        """Move to the previous row; False if there is none, which leaves the cursor unpositioned."""
         if self._at < 0:
             return self.last()
         if self._at > 0:
@@ -84,37 +84,37 @@ class RowCursor:
         return self._back(self._table.down, (self._rows[0][0],))
 
     def key(self) -> bytes:
-        """The key at the cursor; empty where it is nowhere."""
+        """The key at the cursor; empty if it is unpositioned."""
         return self._rows[self._at][0] if self._at >= 0 else b""
 
     def value(self) -> bytes:
-        """The value at the cursor; empty where it is nowhere."""
+        """The value at the cursor; empty if it is unpositioned."""
         return self._rows[self._at][1] if self._at >= 0 else b""
 
     def item(self) -> tuple[bytes, bytes]:
-        """Both."""
+        """The key and the value at the cursor."""
         return self._rows[self._at] if self._at >= 0 else (b"", b"")
 
     def iternext(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
-        """Iterate upwards from the row at the cursor, or from the first one; the cursor moves along."""
+        """Iterate forward from the row at the cursor, or from the first one, moving the cursor."""
         is_there = self._at >= 0 or self.first()
         while is_there:
             yield self.item() if keys and values else self.key() if keys else self.value()
             is_there = self.next()
 
     def iterprev(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
-        """Iterate downwards from the row at the cursor, or from the last one; the cursor moves along."""
+        """Iterate backward from the row at the cursor, or from the last one, moving the cursor."""
         is_there = self._at >= 0 or self.last()
         while is_there:
             yield self.item() if keys and values else self.key() if keys else self.value()
             is_there = self.prev()
 
     def getmulti(self, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """Those of these keys that are there, with their values."""
+        """The existing ones of these keys, with their values."""
         return self._transaction.several(self._table, keys)
 
     def putmulti(self, items: Sequence[tuple[bytes, bytes]]) -> None:
-        """Puts all of these."""
+        """Put all of these entries."""
         for key, value in items:
             self._transaction.put(key, value, db=self._table)
 

@@ -1,12 +1,12 @@
-"""Hummock's tables in PostgreSQL: how they are made, by which steps, and who may see what of them.
+"""Hummock's tables in PostgreSQL: creation, migrations and row-level security.
 
-All is in the schema `hummock`. Each table has a project's number, a key and a value; the key is the one that any engine
-has (`tables/keys.py`), and the project stands before it so that rows can be kept apart, and spread over servers, by it.
-What is no project's has the number 0.
+All are in the schema `hummock`. Each table has a project's number, a key and a value; the key is the same in any engine
+(`tables/keys.py`), and the project is a column before it so that rows can be isolated, and sharded, by project. Rows
+of no project have the number 0.
 
-Rows are kept apart twice: every statement names its project, and row-level security lets a transaction see, and write,
-only the projects that it has entered (`hummock.enter…`). The role that the service works as owns nothing and cannot
-bypass that; owners are held to it too.
+Rows are isolated twice: every statement names its project, and row-level security lets a transaction see and write
+only the projects that it has entered (`hummock.enter…`). The service's role owns nothing and cannot bypass that; it
+applies to owners too.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hummock.store.tables.engine import TABLE_NAMES
 
 SERVICE_ROLE = "hummock_service"
 SHARED_TABLES = frozenset({"meta", "project", "project_removed", "expiry", "by_digest", "retired", "retired_age"})
-"""Tables whose keys do not begin with a project: the projects, expiry times, and vectors by their texts."""
+"""Tables with keys that do not begin with a project: the projects, expiry times, and vectors by text."""
 
 _UNCOMPRESSED = ("vector", "token", "retired")
-"""Values that no compression makes smaller."""
+"""Tables whose values do not compress."""
 
 _TELLS_NEEDS = 2
-"""The first form whose table of migrations says what each needs; before, each needed itself."""
+"""The first form whose table of migrations has the column `needs`; before, each form needed itself."""
 
 _MIGRATION_LOCK = 0x68756D6D
 """Key of the lock held while the schema is changed."""
@@ -103,18 +103,18 @@ ALTER TABLE hummock.migration ADD COLUMN needs int;
 """
 
 _TOKENS_IN_ROWS = "ALTER TABLE hummock.token SET (toast_tuple_target = 8160);"
-"""Keeps token vectors, some 2 KB each, in their rows: out of line each of the dozens that a recall reads takes two more
-look-ups. Vectors that are stored already stay where they are."""
+"""Stores token vectors, some 2 KB each, in their rows: out of line, each of the dozens that a recall reads takes two
+more look-ups. Vectors stored earlier stay where they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """Brings the schema one form further.
+    """Migration of the schema to the next form.
 
     Attributes:
-        script: What is done. It is never changed.
-        needs: Services that know this form go on, and may be started, over the one that is made. As long as steps only
-            add (tables, columns with a default, functions of a new name) it is that of the step before.
+        script: SQL script, never changed.
+        needs: Lowest form that a service must know to use the new one. It stays that of the previous migration as long
+            as migrations only add tables, columns with a default, or functions with new names.
     """
 
     script: str
@@ -137,7 +137,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hummock TO {SERVICE_ROLE};
 
 
 class SchemaMissing(StartError):
-    """The database has no tables of Hummock's, or those of an earlier form, and this role may not make them."""
+    """The database has no Hummock tables, or those of an earlier form, and this role may not create them."""
 
     reason = "STORE_SCHEMA_MISSING"
 
@@ -164,7 +164,7 @@ class SchemaNewer(StartError):
 
 
 class SchemaOutgrown(Unavailable):
-    """The tables were brought to a form that this version does not know, while it ran."""
+    """The tables were migrated to a form that this version does not know, while it ran."""
 
     reason = "SCHEMA_TOO_NEW"
 
@@ -177,7 +177,7 @@ class SchemaOutgrown(Unavailable):
 
 
 class RoleTooStrong(StartError):
-    """The service would work as a role that row-level security does not hold."""
+    """The service would use a role that bypasses row-level security."""
 
     reason = "STORE_ROLE_TOO_STRONG"
 
@@ -190,11 +190,11 @@ class RoleTooStrong(StartError):
 
 
 def bring_up(connection: psycopg.Connection, place: str) -> None:
-    """Makes the tables, or brings them up to this version's form, where they are not.
+    """Create the tables, or migrate them to this version's form, if necessary.
 
     Args:
-        connection: In autocommit mode, as the role of the connection string.
-        place: The database, for people.
+        connection: In autocommit mode, with the role of the connection string.
+        place: The database, for messages.
 
     Raises: SchemaMissing, SchemaNewer.
     """
@@ -205,7 +205,7 @@ def bring_up(connection: psycopg.Connection, place: str) -> None:
         if form >= len(MIGRATIONS):
             return
         with connection.transaction():
-            # Of several services that start together one makes them.
+            # Only one of several services that start together migrates.
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
             _bring_up(connection, form_of(connection))
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject) as error:
@@ -244,7 +244,7 @@ def _bring_up(connection: psycopg.Connection, form: int) -> None:
 
 
 def _make_role(connection: psycopg.Connection) -> None:
-    """The role is the cluster's: it may be there for another database."""
+    """Create the service's role; roles are shared by the cluster, so it may exist for another database."""
     role = sql.Identifier(SERVICE_ROLE)
     known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (SERVICE_ROLE,)).fetchone()
     if known is None:
@@ -252,7 +252,7 @@ def _make_role(connection: psycopg.Connection) -> None:
             with connection.transaction():
                 connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS").format(role))
         except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
-            pass  # made for another database at the same moment
+            pass  # created for another database at the same moment
     row = connection.execute("SELECT pg_has_role(current_user, %s, 'SET')", (SERVICE_ROLE,)).fetchone()
     if row is None or not row[0]:
         connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))

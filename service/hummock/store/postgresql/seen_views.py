@@ -1,4 +1,4 @@
-"""Views of projects that other services write to, and how lately each was seen to be the newest."""
+"""Views of projects that other services write to, with the time at which each was last known to be the newest."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class SeenViews(ForeignViews):
         recent: RecentReads,
         monotonic: Callable[[], float],
     ) -> None:
-        """Views within a budget of memory.
+        """Create a cache.
 
         Args:
-            projects: What they are made of.
-            budget_bytes: Of all of them.
-            limits: Of the store.
-            recent: What was read of the projects that are in memory; what is given up here goes there too.
-            monotonic: Gives seconds from some start.
+            projects: Source of the views.
+            budget_bytes: Memory budget of all views.
+            limits: The store's limits.
+            recent: Cache of recent reads of the loaded projects; entries of evicted views are dropped.
+            monotonic: Returns seconds from an arbitrary start.
         """
         super().__init__(projects, budget_bytes, limits)
         self._reads = recent
         self._monotonic = monotonic
 
     def seen(self, project: str) -> tuple[ProjectView, float] | None:
-        """The view that is in memory, and for how many seconds at most it may not be the newest; without a look."""
+        """The loaded view and its maximum staleness in seconds, without asking the database."""
         entry = self._entries.get(project)
         view = None if entry is None else self._used(entry)
         return None if entry is None or view is None else (view, self._monotonic() - entry.newest_s)
 
     def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
-        """Brings the views up from which something was removed: once that is acknowledged, nothing here shows it."""
+        """Catch up views with removals, so that no removed memory is visible here once that is acknowledged."""
         for project in shrunk:
             try:
                 self.newer_view(project)
@@ -63,7 +63,7 @@ class SeenViews(ForeignViews):
         entry.newest_s = max(entry.newest_s, began_s)
 
     def _load(self, entry: ViewEntry, number: int) -> ProjectView:
-        # It has no view before this one.
+        # The entry has no earlier view.
         entry.newest_s = self._monotonic()
         return super()._load(entry, number)
 

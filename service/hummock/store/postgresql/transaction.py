@@ -21,10 +21,10 @@ _PROJECT_BYTES = 4
 _COMMIT = Statement(b"COMMIT")
 _NOTIFY = b"SELECT pg_notify($1, $2)"
 _FIRST_ROWS = 2
-"""Rows that are read ahead of an ordered read; mostly it only tests whether there are any."""
+"""Rows read ahead for an ordered read, which mostly only tests whether there are any."""
 
 _MANY_ROWS = 256
-"""So many take longer than a server that answers at all."""
+"""Statements for more rows than this get the longer deadline for loads."""
 
 Row = tuple[bytes, bytes]
 """A key and its value."""
@@ -32,11 +32,11 @@ Row = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """A table, and the statements that read and write it.
+    """A table with the statements that read and write it.
 
     Attributes:
-        name: In the schema.
-        is_shared: Whether its keys are no project's.
+        name: Name in the schema.
+        is_shared: Whether its keys belong to no project.
     """
 
     name: str
@@ -95,14 +95,14 @@ KeysOfTables = Mapping[RowTable, Sequence[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """Statements that set what a transaction may see.
+    """Statements that set the rows visible to a transaction.
 
     Attributes:
-        begin: Statements that begin it at one moment.
-        look: Those that let what goes to the server with them see the same, and end with it.
-        brings: Keys of the table of projects that `entered` knows of.
-        entered: Takes the answers to these, and notes in the transaction what they say.
-        looked: The same with the answers to `look`.
+        begin: Statements that begin a transaction at one moment.
+        look: Statements that give the same visibility to statements sent together with them, without a transaction.
+        brings: Keys of the table of projects whose values `entered` caches.
+        entered: Caches the answers to `begin` in the transaction.
+        looked: Caches the answers to `look` in the transaction.
     """
 
     begin: Sequence[Statement]
@@ -115,27 +115,27 @@ class Entrance:
 class RowTransaction(ChecksItsPages):
     """A transaction on one connection, for one thread.
 
-    It begins with the first thing that must be read at one moment, in the same round trip. What is fetched ahead of
-    that is read without it: each such `prefetch` is one statement, which has a moment of its own.
+    It begins with the first read that must be of its moment, in the same round trip. A `prefetch` before that runs
+    outside of it: each is one statement with its own moment.
 
-    What is put waits, and is what reads of its keys find; it is written before rows of its table are read in order, and
-    at the end. Several statements that need no answer go to the server together.
+    Puts are pending and visible to reads of their keys; they are written before an ordered read of their table, and
+    at the end. Several statements whose answers are not needed go to the server together.
 
     Attributes:
-        numbers: Of the projects that it has entered, as far as is known.
+        numbers: Known numbers of the projects that it has entered.
     """
 
     def __init__(
         self, lent: Lent, entrance: Entrance, numbers: Sequence[int], *, writes: bool = False, is_loose: bool = False
     ) -> None:
-        """Opens a transaction.
+        """Create a transaction.
 
         Args:
             lent: Its connection.
-            entrance: Its beginning.
-            numbers: Of the projects that it is to enter, where they are known.
+            entrance: Statements that begin it.
+            numbers: Known numbers of the projects to enter.
             writes: Whether it may write.
-            is_loose: Whether it never begins, and what it reads is of several moments.
+            is_loose: Whether it never begins, so that its reads are of different moments.
         """
         self.numbers = list(numbers)
         self._lent = lent
@@ -150,11 +150,11 @@ class RowTransaction(ChecksItsPages):
 
     @property
     def connection(self) -> PatientConnection:
-        """Its connection; the transaction has begun."""
+        """Its connection; available once the transaction has begun."""
         return self._lent.connection
 
     def begin(self, statements: Sequence[Statement] = (), patience_s: float = PATIENCE_S) -> list[Answer]:
-        """Begins, if it has not, and asks more in the same round trip, waiting so long at least."""
+        """Begin if necessary, and run the statements in the same round trip with at least this deadline in seconds."""
         if self._is_loose:
             return self._look(statements)
         if self._has_begun:
@@ -173,7 +173,7 @@ class RowTransaction(ChecksItsPages):
     def get(self, key: bytes, default: bytes, /, *, db: RowTable) -> bytes: ...
 
     def get(self, key: bytes, default: bytes | None = None, /, *, db: RowTable) -> bytes | None:
-        """The value of a key."""
+        """The value of a key, or `default`."""
         known = self._known.get(db.name)
         if known is None or key not in known:
             known = self._read(key, db)
@@ -181,60 +181,60 @@ class RowTransaction(ChecksItsPages):
         return default if value is None else value
 
     def put(self, key: bytes, value: bytes, /, *, db: RowTable) -> None:
-        """Gives a key a value."""
+        """Set the value of a key."""
         self.know(db, key, bytes(value))
         self._waits(db)[key] = None
 
     def delete(self, key: bytes, /, *, db: RowTable) -> None:
-        """Removes a key, if it is there."""
+        """Remove a key, if present."""
         self.know(db, key, None)
         self._waits(db)[key] = None
 
     def pop(self, key: bytes, /, *, db: RowTable) -> bytes | None:
-        """Removes a key; what it had."""
+        """Remove a key and return its value, or None."""
         value = self.get(key, db=db)
         if value is not None:
             self.delete(key, db=db)
         return value
 
     def replace(self, key: bytes, value: bytes, /, *, db: RowTable) -> bytes | None:
-        """Gives a key a value; what it had before."""
+        """Set the value of a key and return the previous one, or None."""
         before = self.get(key, db=db)
         self.put(key, value, db=db)
         return before
 
     def cursor(self, db: RowTable, /) -> RowCursor:
-        """A cursor that is nowhere yet."""
+        """A new, unpositioned cursor."""
         return RowCursor(self, db)
 
     def part(self) -> RowTransaction:
-        """A part of this one, which has written all that it had; what it writes may be undone alone."""
+        """A nested transaction, whose writes may be undone alone; this one must have flushed its own."""
         part = RowTransaction(self._lent, self._entrance, self.numbers, writes=True)
         part._has_begun = True
         part._known = {name: dict(known) for name, known in self._known.items()}
         return part
 
     def take(self, part: RowTransaction) -> None:
-        """Take over the pending writes of a part."""
+        """Take over the cached values of a committed part."""
         self._known, self.numbers = part._known, part.numbers
         self._pages.clear()
 
     def know(self, table: RowTable, key: bytes, value: bytes | None) -> None:
-        """Notes what a key has, so that it is not read."""
+        """Cache the value of a key, so that it is not read."""
         self._known.setdefault(table.name, {})[key] = value
 
     def prefetch(self, wanted: KeysOfTables) -> None:
-        """Reads keys of several tables in one go; all of them are of one project."""
+        """Read keys of several tables, all of one project, in one statement."""
         parts = self._unknown(wanted)
         if parts:
             (answer,) = self._look([_of_several(parts)])
             self._fetched(parts, answer)
 
     def foresee(self, projects: Iterable[tuple[KeysOfTables, KeysOfTables]]) -> None:
-        """Begins, and reads in the same round trip what will be asked for.
+        """Begin, and fetch likely reads in the same round trip.
 
         Args:
-            projects: Of each project keys, and from which keys on rows will be read in order.
+            projects: For each project the keys to read, and the start keys of ordered reads.
         """
         statements: list[Statement] = []
         taken: list[Callable[[Answer], None]] = []
@@ -251,20 +251,20 @@ class RowTransaction(ChecksItsPages):
             take(answer)
 
     def several(self, table: RowTable, keys: Sequence[bytes]) -> list[Row]:
-        """Those of these keys that are there, with their values; all of them are of one project."""
+        """The existing ones of these keys, all of one project, with their values."""
         self.prefetch({table: keys})
         known = self._known.get(table.name, {})
         found = ((key, known[key]) for key in keys)
         return [(key, value) for key, value in found if value is not None]
 
     def rows(self, statement: bytes, table: RowTable, arguments: Sequence[bytes], most: int) -> list[Row]:
-        """At most so many rows that a statement finds in a table; pending writes are flushed first."""
+        """At most `most` rows that a statement finds in a table; its pending writes are flushed first."""
         asked = [*self._written(table), Statement(statement, (*arguments, int8(most)))]
         answers = self.begin(asked, PATIENCE_S if most <= _MANY_ROWS else LOAD_PATIENCE_S)
         return cast("list[Row]", answers[-1].rows)
 
     def rows_ahead(self, table: RowTable, start: bytes) -> tuple[list[Row], bool] | None:
-        """The first rows from a key on, and whether there are no more, if they were read ahead."""
+        """The first rows from a key on and whether these are all, or None if they were not read ahead."""
         page = self._pages.get(table.name, {}).get(start)
         if page is None:
             return None
@@ -277,13 +277,13 @@ class RowTransaction(ChecksItsPages):
         return (rows, are_all) if rows or are_all else None
 
     def tell(self, channel: str, message: str) -> None:
-        """Says something to all who listen, once the transaction has been committed."""
+        """Notify listeners on a channel once the transaction is committed."""
         self._told.append((channel, message))
 
     def commit(self) -> None:
-        """Writes all that waits, and makes it durable, in one go."""
+        """Write all pending changes and commit, in one round trip."""
         done = self.begin([*self._all_written(), _COMMIT])[-1].done
-        # A transaction in which a statement has failed is undone by it, and nothing else says so.
+        # COMMIT after a failed statement rolls back; only its command tag shows that.
         if done != _COMMIT.text:
             raise psycopg.errors.InFailedSqlTransaction("a statement had failed, and the transaction was undone")
 
@@ -292,7 +292,7 @@ class RowTransaction(ChecksItsPages):
         self.begin([*self._all_written(), *behind])
 
     def _look(self, statements: Sequence[Statement]) -> list[Answer]:
-        """Asks in the transaction; or without one, where none has begun."""
+        """Run statements in the transaction, or without one if it has not begun."""
         if self._has_begun or self._writes:
             return self.begin(statements)
         look = self._entrance.look
@@ -303,7 +303,7 @@ class RowTransaction(ChecksItsPages):
     def _all_written(self) -> list[Statement]:
         """The statements that write all that is pending."""
         waiting, self._waiting = self._waiting, {}
-        for name in waiting:  # what was read ahead lacks it from now on
+        for name in waiting:  # rows read ahead lack these writes from now on
             self._pages.pop(name, None)
         told, self._told = self._told, []
         written = [statement for name in sorted(waiting) for statement in self._writing(*waiting[name])]
@@ -319,7 +319,7 @@ class RowTransaction(ChecksItsPages):
 
     def _writing(self, table: RowTable, keys: Iterable[bytes]) -> list[Statement]:
         known = self._known[table.name]
-        # In the order of keys: two transactions that write the same ones wait for each other in one order alone.
+        # In the order of keys, so that two transactions that write the same ones cannot deadlock.
         ordered = sorted(keys)
         put = [(key, value) for key in ordered if (value := known[key]) is not None]
         gone = [key for key in ordered if known[key] is None]
@@ -367,7 +367,7 @@ class RowTransaction(ChecksItsPages):
 
 
 def _of_several(parts: Sequence[tuple[RowTable, Sequence[bytes]]]) -> Statement:
-    """What reads keys of several tables, each row with the place of its table among these."""
+    """The statement that reads keys of several tables; each row begins with its table's position among these."""
     arguments = [argument for table, some in parts for argument in (int4(table.project_of(some[0])), bytea_array(some))]
     return Statement(_several_statement(tuple(table.name for table, _ in parts)), arguments)
 
