@@ -1,1 +1,1 @@
-"""What a service did and how busy it is: counts of calls for Status and Prometheus, and spans for OpenTelemetry."""
+"""Monitoring: counts of calls and load for GetStatus and Prometheus, and spans for OpenTelemetry."""

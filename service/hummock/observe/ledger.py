@@ -1,9 +1,9 @@
-"""The ledger of one process: calls that have ended, as numbers in a block of memory that other processes may read.
+"""The ledger of one process: counts of ended calls in a block of memory that other processes may read.
 
-A call that ends adds to some twenty numbers in place; nothing is allocated, locked or sent. What GetStatus and
-Prometheus tell are sums of all ledgers. Times of the last minutes are counted in fine buckets, a row of them for each
-method and each stage, in slots of STEP_S seconds. A slot says which step it counts, so that one which nobody has
-written to for a while is known to be old; it is emptied when it is needed anew.
+A call that ends adds to some twenty numbers in place; nothing is allocated, locked or sent. GetStatus and Prometheus
+report sums of all ledgers. Times of the last minutes are counted in fine buckets, a row for each method and each stage,
+in slots of STEP_S seconds. A slot has the number of its step, so that an old one is recognised; it is cleared before it
+is reused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hummock_client.v1 import errors_pb2, recall_pb2
 
 METHODS: Final = tuple(name_of(method) for service in SERVICES for method in service.methods)
 STAGES: Final = max(recall_pb2.RecallStage.values()) + 1
-"""Rows for stages: a stage's row is its number."""
+"""Number of rows for stages; a stage's row is its number."""
 _DEGRADATIONS: Final = max(recall_pb2.DegradationReason.values()) + 1
 STATUSES: Final = tuple(status.name for status in grpc.StatusCode)
 
@@ -42,22 +42,22 @@ REASONS: Final = (*(name.removeprefix(_PREFIX) for name in errors_pb2.ErrorReaso
 
 CALL_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 STAGE_S: Final = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
-"""Upper bounds, in seconds, of the buckets of Prometheus; one more takes what is above."""
+"""Upper bounds, in seconds, of the Prometheus buckets; one more bucket counts larger times."""
 _CALL_BUCKETS: Final = len(CALL_S) + 1
 _STAGE_BUCKETS: Final = len(STAGE_S) + 1
 
 STEP_S: Final = 20.0
 WINDOW_STEPS: Final = 15
-"""Whole steps that latencies tell of: five minutes."""
+"""Number of whole steps in the latency window: five minutes."""
 _SLOTS: Final = WINDOW_STEPS + 1
 _MINUTE_STEPS: Final = 3
 
 BUCKETS: Final = 108
 _A_DOUBLING: Final = 4
-"""Buckets from one time to twice that. The first one takes all below a microsecond, the last one all from 95 s on."""
+"""Buckets per doubling of the time. The first counts all below a microsecond, the last all from 95 s on."""
 
 bucket_of: Final = partial(bisect_right, [2.0 ** (step / _A_DOUBLING) for step in range(BUCKETS - 1)])
-"""The bucket that counts a time in microseconds."""
+"""Bucket of a time in microseconds."""
 
 _ROWS: Final = len(METHODS) + STAGES
 _LOAD: Final = tuple(field.name for field in fields(ProcessLoad))
@@ -79,7 +79,7 @@ LAYOUT: Final = np.dtype(
         ("recent", np.uint32, (_SLOTS, _ROWS, BUCKETS)),
     ]
 )
-"""Numbers of a ledger. `recalls` are all, and those from the cache; each `…_s` is the sum of a histogram's seconds."""
+"""Numbers of a ledger. `recalls` has all and cached ones; each `…_s` is the sum of a histogram's seconds."""
 
 LEDGER_BYTES: Final = LAYOUT.itemsize
 
@@ -97,17 +97,17 @@ Memory: TypeAlias = "mmap.mmap | bytearray"
 
 
 class Ledger:
-    """Counts the calls of one process. `ended` belongs to one thread; whoever reads may see a call in part."""
+    """Counts the calls of one process. Only one thread may call `ended`; readers may see a call counted in part."""
 
     def __init__(self, memory: Memory, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Counts on from what stands there.
+        """Continue the counts in a block of memory.
 
         Args:
-            memory: LEDGER_BYTES of it, zeros at first; a process that takes another's place takes its memory too.
+            memory: LEDGER_BYTES bytes, initially zero; a process that replaces another continues its block.
             monotonic: Seconds, the same in all processes that share memory.
         """
         numbers = np.frombuffer(memory, LAYOUT, 1)[0]
-        # Numbers of a memory view are counted up three times as fast as those of an array.
+        # Incrementing an element of a memory view is three times as fast as one of an array.
         self._statuses, self._reasons = _counts(numbers["statuses"]), _counts(numbers["reasons"])
         self._degradations, self._recalls = _counts(numbers["degradations"]), _counts(numbers["recalls"])
         self._took, self._took_s = _counts(numbers["took"]), _seconds(numbers["took_s"])
@@ -121,7 +121,7 @@ class Ledger:
         self._evicted_before = int(self._load[_EVICTED])
 
     def ended(self, call: EndedCall) -> None:
-        """Counts a call."""
+        """Count a call."""
         status, method = _STATUS_OF.get(call.outcome, _UNKNOWN), _METHOD_OF.get(call.method)
         if status != _OK:
             self._reasons[_REASON_OF.get(call.reason, len(REASONS) - 1)] += 1
@@ -153,11 +153,11 @@ class Ledger:
                 self._stages_s[stage] += elapsed_s
 
     def note(self, load: ProcessLoad) -> None:
-        """Tells how busy the process is now. What was evicted before it took this place counts on."""
+        """Set the process's present load. Evictions of the process that it replaced are added."""
         self._load[:] = astuple(replace(load, evicted_projects=load.evicted_projects + self._evicted_before))
 
     def _turn(self, step: int) -> None:
-        """Goes on to the slot of a step, which is emptied where it counted another one."""
+        """Switch to the slot of a step, clearing an older step's counts."""
         place = step % _SLOTS
         if self._steps[place] != step:
             self._recent[place] = 0
@@ -174,31 +174,31 @@ def _seconds(numbers: NDArray[np.float64]) -> memoryview[float]:
 
 
 class Ledgers:
-    """The ledger of a service, and those of its readers."""
+    """The ledgers of a service and its reader processes."""
 
     def __init__(self, readers: Sequence[int]) -> None:
-        """Counts from now on; `readers` are descriptors of blocks, one for each reader."""
+        """Start counting; `readers` are descriptors of memory blocks, one for each reader."""
         self.readers = tuple(readers)
         self._memories = (mmap.mmap(-1, LEDGER_BYTES), *(mmap.mmap(each, LEDGER_BYTES) for each in readers))
         self._began_s = time.monotonic()
         self.own = Ledger(self._memories[0])
 
     def activity(self, load: ProcessLoad, calls: Load, living_readers: int) -> Activity:
-        """What all have done; given how busy this process is, and with how many calls."""
+        """Activity of all processes, given this process's load and numbers of calls."""
         self.own.note(replace(load, running_calls=calls.running, waiting_calls=calls.waiting))
         return summed(self._memories, 1 + living_readers, time.monotonic() - self._began_s)
 
     def numbers(self) -> NDArray[np.void]:
-        """All numbers as they are now, one LAYOUT a process."""
+        """All present numbers, one LAYOUT per process."""
         return numbers_of(self._memories)
 
 
 @contextmanager
 def ledgers_with(reader_count: int) -> Iterator[Ledgers]:
-    """The ledgers of a service and of so many readers, for as long as a block of code runs.
+    """The ledgers of a service and `reader_count` readers, for a block of code.
 
-    Those of readers lie in shared memory without a name, so that nothing is left of them however a process dies. None
-    elsewhere than on Linux, where readers are.
+    Those of readers are in anonymous shared memory, so that nothing remains however a process dies. Readers exist on
+    Linux only.
     """
     descriptors: list[int] = []
     try:
@@ -213,30 +213,30 @@ def ledgers_with(reader_count: int) -> Iterator[Ledgers]:
 
 
 def ledger_of_reader(descriptor: int | None) -> Ledger:
-    """The ledger in which a reader counts: the service's block, or one of its own if it was given none."""
+    """The ledger of a reader: the service's block, or a private one without a descriptor."""
     return Ledger(mmap.mmap(-1 if descriptor is None else descriptor, LEDGER_BYTES))
 
 
 def time_of(bucket: int) -> float:
-    """The middle, in ratios, of a bucket's times, in seconds: 2^(1/8) from its ends, which is nine hundredths."""
+    """Geometric mean of a bucket's bounds, in seconds: a factor of 2^(1/8) from either, about 9 %."""
     return float(1e-6 * 2.0 ** ((bucket - 0.5) / _A_DOUBLING))
 
 
 def numbers_of(memories: Sequence[Memory]) -> NDArray[np.void]:
-    """A copy of all ledgers' numbers, one LAYOUT each."""
+    """Copy of all ledgers' numbers, one LAYOUT each."""
     return np.concatenate([np.frombuffer(memory, LAYOUT, 1) for memory in memories])
 
 
 def summed(
     memories: Sequence[Memory], process_count: int, uptime_s: float, monotonic: Callable[[], float] = time.monotonic
 ) -> Activity:
-    """The sums of all ledgers.
+    """Sum of all ledgers.
 
     Args:
-        memories: One a process, LEDGER_BYTES each.
-        process_count: How many of the processes live.
-        uptime_s: Since the first of them began: rates are of no more than that.
-        monotonic: As the ledgers have it.
+        memories: One block of LEDGER_BYTES per process.
+        process_count: Number of living processes.
+        uptime_s: Seconds since the first process began; rates cover at most this time.
+        monotonic: The ledgers' clock.
     """
     now_s = monotonic()
     numbers = numbers_of(memories)
@@ -279,7 +279,7 @@ def summed(
 
 
 def _steps(numbers: NDArray[np.void], newest: int) -> NDArray[np.int64]:
-    """Counts by step, row and bucket, the newest step last; what a slot counted before is left out."""
+    """Counts by step, row and bucket, the newest step last; slots of older steps are left out."""
     steps = np.zeros((_SLOTS, _ROWS, BUCKETS), np.int64)
     for of_steps, recent in zip(numbers["steps"], numbers["recent"], strict=True):
         for back in range(_SLOTS):
@@ -293,7 +293,7 @@ def _latency(buckets: NDArray[np.int64]) -> Latency:
     count = int(buckets.sum())
     if not count:
         return _NONE
-    # The bucket of the smallest time that as many as the quantile says did not exceed.
+    # Nearest rank: the first bucket at which the cumulative count reaches the quantile.
     ranks = np.ceil(np.array([0.5, 0.95, 0.99]) * count)
     p50_s, p95_s, p99_s = map(time_of, np.searchsorted(np.cumsum(buckets), ranks).tolist())
     return Latency(count=count, p50_s=p50_s, p95_s=p95_s, p99_s=p99_s)

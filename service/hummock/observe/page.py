@@ -1,6 +1,6 @@
-"""The page that Prometheus reads, on a port of its own that this machine alone reaches.
+"""Metrics page for Prometheus, on a separate port of the loopback interface.
 
-It tells calls as counts and times, and the state of the service; no content, no names of projects.
+It has counts and times of calls, and the state of the service; no content, no names of projects.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from hummock_client.v1 import recall_pb2
 HOST: Final = "127.0.0.1"
 
 Loads: TypeAlias = Callable[[], Mapping[str, Load]]
-"""The load of each lane, by its name."""
+"""Returns the load of each lane by name."""
 Numbers: TypeAlias = NDArray[np.void]
-"""The numbers of all ledgers, one `ledger.LAYOUT` a process."""
+"""The numbers of all ledgers, one `ledger.LAYOUT` per process."""
 
 _METHOD: Final = ("grpc_service", "grpc_method")
-"""Labels, named as gRPC's own interceptors of other languages name them."""
+"""Labels, named as in gRPC's metrics interceptors for other languages."""
 _METHODS: Final = [method.removeprefix("/").rsplit("/", 1) for method in METHODS]
 
 
 @contextmanager
 def metrics_page(port: int, state: StateCollector) -> Iterator[str]:
-    """The page, for as long as a block runs; its address.
+    """Serve the page for a block of code; yields its address.
 
     Args:
-        port: Of loopback; 0 takes a free one.
-        state: Asked each time that somebody reads the page.
+        port: Loopback port; 0 takes a free one.
+        state: Collected for each request.
 
     Raises: StartError.
     """
@@ -68,7 +68,7 @@ def metrics_page(port: int, state: StateCollector) -> Iterator[str]:
 
 
 class StateCollector(Collector):
-    """What a service has done and says of itself, and how busy it is. Asked on a thread of Prometheus."""
+    """Collector of a service's counts, status and load. Called on a thread of the Prometheus client."""
 
     def __init__(
         self,
@@ -77,18 +77,18 @@ class StateCollector(Collector):
         activity: Callable[[], Activity],
         numbers: Callable[[], Numbers],
     ) -> None:
-        """Asks these: the status, the load of this process's lanes, what all processes do, and what they counted."""
+        """Sources: status, load of this process's lanes, activity of all processes, and their ledgers' numbers."""
         self._status = status
         self._loads = loads
         self._activity = activity
         self._numbers = numbers
 
     def describe(self) -> Iterator[Metric]:
-        """None ahead of time: registering need not ask a service that has not begun."""
+        """No metrics: registering must not query a service that has not started."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """All of it, as of one moment each."""
+        """All metrics, each source read once."""
         status, activity = self._status(), self._activity()
         yield from _calls(self._numbers())
         yield InfoMetricFamily("hummock", "What runs.", value={"version": status.version, "model": status.space.model})
@@ -109,7 +109,7 @@ class StateCollector(Collector):
         loads = self._loads()
         others_run = together.running_calls - sum(load.running for load in loads.values())
         others_wait = together.waiting_calls - sum(load.waiting for load in loads.values())
-        # What runs here may have ended since all were asked.
+        # Calls of this process may have ended since `together` was read.
         loads = {**loads, "readers": Load(running=max(0, others_run), waiting=max(0, others_wait))}
         for lane, load in loads.items():
             running.add_metric([lane], load.running)
@@ -119,7 +119,7 @@ class StateCollector(Collector):
 
 
 def _calls(numbers: Numbers) -> Iterator[Metric]:
-    """The calls of all processes that have ended."""
+    """Metrics of the ended calls of all processes."""
     handled = CounterMetricFamily(
         "grpc_server_handled", "Calls that have ended, by their status.", labels=(*_METHOD, "grpc_code")
     )
@@ -151,7 +151,7 @@ def _calls(numbers: Numbers) -> Iterator[Metric]:
 
 
 def _filled(family: HistogramMetricFamily, numbers: Numbers, name: str) -> Metric:
-    """The family with the rows of a ledger's histogram that have counted anything."""
+    """The family with all non-empty rows of a ledger's histogram."""
     bounds = STAGE_S if name == "stages" else CALL_S
     counts, sums = numbers[name].sum(axis=0), numbers[f"{name}_s"].sum(axis=0)
     for row in np.flatnonzero(counts.any(axis=1)).tolist():
@@ -163,7 +163,7 @@ def _filled(family: HistogramMetricFamily, numbers: Numbers, name: str) -> Metri
 
 
 def _parts(load: ProcessLoad) -> Iterator[Metric]:
-    """Metrics that sum up all processes."""
+    """Load metrics, summed over all processes."""
     yield GaugeMetricFamily("hummock_cache_answers", "Answers of recalls that are kept.", value=load.cached_answers)
     yield GaugeMetricFamily("hummock_cache_bytes", "Of these answers.", value=load.cached_bytes)
     yield GaugeMetricFamily("hummock_views", "Indexes in memory, of all processes.", value=load.loaded_projects)

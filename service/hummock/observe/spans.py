@@ -1,7 +1,7 @@
-"""Calls as spans: each continues the trace of its caller, and has a child for each stage of its recall.
+"""OpenTelemetry spans of calls: each continues its caller's trace, and has a child for each stage of its recall.
 
-A call that ends leaves its numbers in a queue and goes on. A thread makes spans of them, behind the fact and with the
-times that were; the SDK sends them in batches. What does not get through is lost and said in the log; no call waits.
+A call that ends puts its numbers into a queue. A thread makes spans of them afterwards, with the original times; the
+SDK sends them in batches. Spans that cannot be sent are lost and logged; no call waits for them.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _SEND_S: Final = 3.0
 """Longest time, in seconds, to send a batch, with repeated attempts; the service waits for one when it stops."""
 
 _MOST_WAITING: Final = 4096
-"""Calls that wait to be made spans of; more are left out."""
+"""Upper bound on queued calls; more are left out."""
 
 _WITH_PROMPT: Final = frozenset({"Render", "RenderTurn"})
-"""Methods that write a prompt behind their recall."""
+"""Methods that render a prompt after their recall."""
 
 _NANOSECONDS: Final = 1_000_000_000
 _INVALID_CALLS: Final = frozenset(
     {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
 )
-"""Statuses that are the service's own failures, as OpenTelemetry's conventions for gRPC have it."""
+"""Statuses that are the service's own failures, by OpenTelemetry's conventions for gRPC."""
 
 _log = structlog.get_logger("hummock.traces")
 
 
 class _Call(NamedTuple):
-    """The facts of an ended call that its spans are made of. It keeps no message alive."""
+    """Data of an ended call for its spans. It keeps no message alive."""
 
     ended: EndedCall
     stages: tuple[tuple[str, int], ...]
@@ -55,10 +55,10 @@ class _Call(NamedTuple):
 
 
 class CallSpans:
-    """A meter that makes spans of calls."""
+    """Meter that makes spans of calls."""
 
     def __init__(self, provider: TracerProvider) -> None:
-        """Makes them with this provider, on a thread of its own, until `close`."""
+        """Start a thread that makes spans with this provider until `close`."""
         self._tracer = provider.get_tracer("hummock")
         self._context = TraceContextTextMapPropagator()
         self._waiting: SimpleQueue[_Call | None] = SimpleQueue()
@@ -66,7 +66,7 @@ class CallSpans:
         self._thread.start()
 
     def ended(self, call: EndedCall) -> None:
-        """Puts a call into the queue, if there is room."""
+        """Queue a call, unless the queue is full."""
         if self._waiting.qsize() >= _MOST_WAITING:
             return
         receipt = call.receipt
@@ -78,7 +78,7 @@ class CallSpans:
         self._waiting.put(_Call(bare, stages, receipt.elapsed.ToNanoseconds(), is_cached=receipt.cached))
 
     def close(self) -> None:
-        """Makes spans of what waits, and ends."""
+        """Make spans of the queued calls, and end the thread."""
         self._waiting.put(None)
         self._thread.join()
 
@@ -87,7 +87,7 @@ class CallSpans:
             try:
                 self._make(call)
             except Exception:
-                # The next call is another one; without this thread there would be no more spans.
+                # The thread must survive: without it there would be no more spans.
                 _log.exception("spans_not_made", method=call.ended.method)
 
     def _make(self, call: _Call) -> None:
@@ -121,7 +121,7 @@ class CallSpans:
         span.end(end_ns)
 
     def _make_stages(self, call: _Call, method: str, parent: Context, work_ns: int, end_ns: int) -> None:
-        """A receipt tells how long each stage took and in which order: they follow one another from the beginning."""
+        """Make consecutive child spans: a receipt has the order and duration of stages, not their start times."""
         at_ns = work_ns
         for name, elapsed_ns in call.stages:
             until_ns = min(at_ns + elapsed_ns, end_ns)
@@ -150,11 +150,11 @@ def _without_messages(call: EndedCall) -> EndedCall:
 
 @contextmanager
 def spans_to(endpoint: str, ratio: float) -> Iterator[CallSpans]:
-    """What makes spans of calls and sends them, for as long as a block runs.
+    """A `CallSpans` that sends its spans, for a block of code.
 
     Args:
-        endpoint: Of a collector that speaks OTLP over gRPC, as `http://127.0.0.1:4317`, or `https` for TLS.
-        ratio: Of the traces that begin here, so many are kept, in [0, 1]; of others their callers have decided.
+        endpoint: A collector for OTLP over gRPC, such as `http://127.0.0.1:4317`, or `https` for TLS.
+        ratio: Share of the traces beginning here that are sampled, in [0, 1]; callers decide about others.
     """
     _log_of_sdk()
     provider = TracerProvider(
@@ -172,10 +172,10 @@ def spans_to(endpoint: str, ratio: float) -> Iterator[CallSpans]:
 
 
 class _ToOurLog(logging.Handler):
-    """What the SDK has to say, in the form of this process's log."""
+    """Handler that writes the SDK's messages to this process's log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a line."""
+        """Write a line."""
         _log.warning("traces", said=record.getMessage())
 
 
