@@ -1,7 +1,7 @@
-"""The audit log: a line of JSON for each write and each call that administers, in a chain that shows what was removed.
+"""The audit log: a JSON line for each write and each administrative call, in a hash chain that reveals removals.
 
-Each line holds the SHA-256 of the whole line before it, whatever that is; the first line of a file that of the last one
-of the file before. Nothing of a memory's content is in it.
+Each line contains the SHA-256 of the whole previous line, whatever that is; the first line of a file that of the last
+line of the previous file. It contains no memory content.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from hummock.core.errors import NotReady, StartError
 
 FILE_NAME = "audit.jsonl"
 KEPT_FILES = 16
-"""Full ones beside the one that is written; the oldest is removed for the next."""
+"""Number of full files kept in addition to the current one; the oldest is removed for the next."""
 
 NO_LINE = "0" * 64
-"""Stands before the very first line."""
+"""Hash before the very first line."""
 
 MAX_FILE_BYTES = 16 << 20
 _log = structlog.get_logger("hummock.access")
@@ -45,10 +45,10 @@ class AuditFailed(NotReady):
 
 
 class AuditLog:
-    """Appends lines. May be used by several threads."""
+    """Appends lines. Thread-safe."""
 
     def __init__(self, data_dir: Path, max_file_bytes: int = MAX_FILE_BYTES) -> None:
-        """Goes on behind the last line that is there. Raises: StartError."""
+        """Open the log, to continue after its last line. Raises: StartError."""
         self._path = data_dir / FILE_NAME
         self._max_file_bytes = max_file_bytes
         self._lock = Lock()
@@ -63,22 +63,22 @@ class AuditLog:
             ) from error
 
     def close(self) -> None:
-        """Writes no more."""
+        """Close the file."""
         with self._lock:
             if self._file >= 0:
                 os.close(self._file)
                 self._file = -1
 
     def append(self, told: Mapping[str, Any], now_s: float, *, is_durable: bool = False) -> None:
-        """Writes a line.
+        """Write a line.
 
         Args:
-            told: What it says, besides its number and time.
+            told: Its fields, besides its number and time.
             now_s: Unix seconds.
-            is_durable: Whether it is on the disk when this returns; otherwise it is there soon.
+            is_durable: Whether to wait until it is on the disk.
 
         Raises:
-            AuditFailed: It could not be written, or not be made durable.
+            AuditFailed: It could not be written or made durable.
         """
         with self._lock:
             number = self._number + 1
@@ -102,7 +102,7 @@ class AuditLog:
         self._size += written
         if written == len(line):
             return
-        # A full disk took a part of it. It is taken back, so that the chain goes on behind the last whole line.
+        # A full disk took only a part. Remove it, so that the chain continues after the last whole line.
         self._size -= written
         os.ftruncate(self._file, self._size)
         raise OSError(28, os.strerror(28))
@@ -111,11 +111,11 @@ class AuditLog:
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._file, self._size = file, os.fstat(file).st_size
         if self._size and not _ends_a_line(self._path):
-            # What a power cut left of a line is kept as one.
+            # The rest of a line after a power cut is kept as a line.
             self._write(b"\n")
 
     def _turn(self) -> None:
-        """Sets the full file aside, under the number of its last line, and begins another."""
+        """Rename the full file by the number of its last line, and begin another."""
         os.fsync(self._file)
         os.close(self._file)
         self._file = -1
@@ -133,14 +133,14 @@ def _ends_a_line(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is true of an audit log.
+    """Result of verifying an audit log.
 
     Attributes:
-        lines: How many there are.
-        first, last: Numbers of the first and the last one; 0 without any. The first is above 1 where old files were
+        lines: Number of lines.
+        first, last: Numbers of the first and the last line; 0 without any. The first is above 1 if old files were
             removed.
-        head: Hash of the last line, to be noted elsewhere: who removes the last lines removes no link.
-        problems: What is wrong, with file and line; empty where nothing is.
+        head: Hash of the last line, to be stored elsewhere: removing the last lines breaks no link.
+        problems: Problems with file and line; empty if there are none.
     """
 
     lines: int
@@ -151,11 +151,11 @@ class Verdict:
 
 
 def verify(data_dir: Path, known_head: str = "") -> Verdict:
-    """Reads all files and compares each line with the one before.
+    """Read all files and check each line's link to the previous one.
 
     Args:
-        data_dir: Where they lie.
-        known_head: A head that was noted before, which must still be there; empty for none.
+        data_dir: The data directory.
+        known_head: A head stored earlier, which must still be present; empty for none.
 
     Raises: OSError.
     """
@@ -186,12 +186,12 @@ def verify(data_dir: Path, known_head: str = "") -> Verdict:
 
 
 def files_of(data_dir: Path) -> list[Path]:
-    """Those that are full, the oldest first."""
+    """The full files, the oldest first."""
     return sorted(data_dir.glob("audit-*.jsonl"))
 
 
 def _lines(data_dir: Path) -> Iterator[tuple[str, bytes]]:
-    """Each line, and where it stands."""
+    """All lines with their locations (`file:line`)."""
     for path in (*files_of(data_dir), data_dir / FILE_NAME):
         if path.exists():
             with path.open("rb") as opened:
@@ -200,7 +200,7 @@ def _lines(data_dir: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def last_link(data_dir: Path) -> tuple[int, str]:
-    """Number of the last whole line, and the hash of the last line there is."""
+    """Number of the last whole line, and hash of the last line, whole or not."""
     for path in (data_dir / FILE_NAME, *files_of(data_dir)[::-1]):
         lines = path.read_bytes().removesuffix(b"\n").split(b"\n") if path.exists() else []
         if any(lines):
@@ -209,7 +209,7 @@ def last_link(data_dir: Path) -> tuple[int, str]:
 
 
 def link_of(line: bytes) -> tuple[int, str] | None:
-    """Its number and the hash of the line before; None where it is not whole."""
+    """A line's number and the hash of the previous line; None if it is not whole."""
     try:
         told = json.loads(line)
         return int(told["n"]), str(told["before"])
@@ -218,5 +218,5 @@ def link_of(line: bytes) -> tuple[int, str] | None:
 
 
 def hash_of(line: bytes) -> str:
-    """What the line behind it holds. One that lacks its end, as a power cut leaves it, will have it then."""
+    """The hash that the next line contains. A missing newline, as after a power cut, is added by then."""
     return sha256(line.removesuffix(b"\n") + b"\n").hexdigest()

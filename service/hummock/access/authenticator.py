@@ -1,4 +1,4 @@
-"""The authenticator: who a caller is, by the token that he sends."""
+"""Authentication of callers by their tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEVER_READ = (-1,)
 
 
 class Exposure(Enum):
-    """Who can reach the service."""
+    """Range of users who can reach the service."""
 
     OWNER = auto()
     """The user who runs it: a Unix socket."""
@@ -34,26 +34,26 @@ class Exposure(Enum):
 
 
 class _Known(NamedTuple):
-    """A caller, and until when his token is one (Unix seconds; None for ever)."""
+    """A verified caller, and when the token expires (Unix seconds; None never)."""
 
     caller: Caller
     until_s: float | None
 
 
 class _Tokens(NamedTuple):
-    """Those of one state of the file, and the callers that were verified by them."""
+    """The tokens of one version of the file, and the callers verified with them."""
 
     by_id: Mapping[str, Token]
     callers: dict[bytes, _Known]
 
 
 class TokenNews(NamedTuple):
-    """How the tokens differ from what they were when they were read last; at first, from none.
+    """Changes of the tokens since they were read last; the first time, since there were none.
 
     Attributes:
         is_first: Whether they were never read before.
-        live: How many there are by now that nobody revoked.
-        made, revoked: Names; one that was taken out of the file is revoked as well.
+        live: Number of tokens that are not revoked.
+        made, revoked: Names; a token removed from the file counts as revoked.
     """
 
     is_first: bool
@@ -63,14 +63,14 @@ class TokenNews(NamedTuple):
 
 
 class Authenticator:
-    """Knows callers by their tokens. A token that is made or revoked counts from the next call on, in every process.
+    """Authenticates callers by tokens. Creating or revoking one takes effect with the next call, in every process.
 
-    From the network a token is always asked for; from the machine as soon as there is one; from the owner, who could
-    read the files as well, never. A token that is sent is looked at wherever it comes from.
+    Callers from the network always need a token; those from the machine if any token exists; the owner, who could
+    read the files anyway, never. A token that is sent is always checked.
     """
 
     def __init__(self, data_dir: Path, exposure: Exposure, now: Callable[[], float] = time.time) -> None:
-        """An authenticator before the tokens of a data directory; `now` gives Unix seconds."""
+        """Create an authenticator for the tokens of a data directory; `now` returns Unix seconds."""
         self._file = TokenFile(data_dir)
         self._exposure = exposure
         self._now = now
@@ -79,23 +79,23 @@ class Authenticator:
         self._has_tokens = False
         self._told: Mapping[str, str] | None = None
         self.news: deque[TokenNews] = deque(maxlen=_KEPT_NEWS)
-        """The latest that nobody has taken, the oldest first."""
+        """Latest changes not yet consumed, the oldest first."""
 
     @property
     def has_tokens(self) -> bool:
-        """Whether there are any, live or not; once there were, there are."""
+        """Whether there are or were any tokens, live or not."""
         self._read_again()
         return self._has_tokens
 
     def caller(self, authorization: str | None, *, is_over_http: bool = False) -> Caller:
-        """Who calls.
+        """The authenticated caller.
 
         Args:
-            authorization: What he sent: `Bearer` and a token; None for nothing.
+            authorization: The header's value, `Bearer` and a token; None if missing.
             is_over_http: Whether the call came over HTTP, which all users of the machine can reach.
 
         Raises:
-            TokenInvalid: A token is asked for and there is none, or it is not one that is live.
+            TokenInvalid: A required token is missing, or the token is unknown, revoked or expired.
         """
         self._read_again()
         if authorization is None:
@@ -105,7 +105,7 @@ class Authenticator:
                     "makes one with `hummock tokens create`"
                 )
             return LOCAL
-        # By the hash of what was sent, so that no token stays in memory.
+        # Cached by the header's hash, so that no token stays in memory.
         seen = sha256(authorization.encode()).digest()
         tokens = self._tokens
         known = tokens.callers.get(seen)
@@ -117,10 +117,10 @@ class Authenticator:
         return caller
 
     def _verified(self, authorization: str, by_id: Mapping[str, Token]) -> Token:
-        """The token that was sent. Raises: TokenInvalid."""
+        """The record of the token that was sent. Raises: TokenInvalid."""
         scheme, _, text = authorization.partition(" ")
         token = by_id.get(id_of(text)) if scheme.lower() == _SCHEME else None
-        # Compared although the id was not found, so that it takes as long.
+        # Compared even for an unknown id, so that it takes the same time.
         is_known = compare_digest(digest_of(text), token.digest if token else digest_of(""))
         if token is None or not is_known or token.revoked_s is not None:
             raise TokenInvalid("the token is not known here, or was revoked; ask the service's operator for a new one")
@@ -137,22 +137,22 @@ class Authenticator:
         return self._has_tokens and (self._exposure is Exposure.MACHINE or is_over_http)
 
     def _read_again(self) -> None:
-        """Looks whether the file is another one: one system call, of some microseconds."""
+        """Reload the tokens if the file has changed; the check is one system call of some microseconds."""
         version = self._file.version()
         if version == self._version:
             return
         try:
             tokens = self._file.read()
         except TokensUnreadable as error:
-            # Whoever has a token must wait; to let all in would be worse.
+            # Rejecting valid tokens for a while is better than accepting everyone.
             _log.error("tokens_unreadable", problem=str(error))
             tokens, self._has_tokens = (), True
         else:
             self._tell(tokens)
-        # In one step: a caller who is being verified by the old tokens is kept with those.
+        # In one step: a caller being verified with the old tokens is cached with those.
         self._tokens = _Tokens({each.id: each for each in tokens}, {})
         self._has_tokens = self._has_tokens or bool(tokens)
-        # Last: another thread that finds it looks no further.
+        # Set last: a thread that finds this version uses the tokens above.
         self._version = version
 
     def _tell(self, tokens: Sequence[Token]) -> None:

@@ -1,4 +1,4 @@
-"""Tokens: made, listed and revoked in a file of the data directory, beside a service that runs or without one."""
+"""Creation, listing and revocation of tokens in a file of the data directory, with or without a running service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hummock.core.errors import HummockError
 
 FILE_NAME = "tokens.json"
 PREFIX = "hmk"
-"""Begins every token, so that programs that look for secrets in texts find it."""
+"""Prefix of every token, so that secret scanners find it."""
 
 _VERSION = 1
 _ID_BYTES = 6
@@ -31,7 +31,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class TokensUnreadable(HummockError):
-    """The file of tokens cannot be read, or is none."""
+    """The file of tokens cannot be read or parsed."""
 
     reason = "TOKENS_UNREADABLE"
 
@@ -40,21 +40,21 @@ class TokensUnreadable(HummockError):
 
 
 class TokenRefused(HummockError):
-    """What was asked of the tokens cannot be done."""
+    """A token cannot be created or revoked as requested."""
 
     reason = "TOKEN_REFUSED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What is kept of a token: enough to know it again, and not enough to use it.
+    """Stored record of a token: enough to recognise it, not enough to use it.
 
     Attributes:
-        id: Public; a part of the token itself.
-        name: By which people and the audit log know it; unique among those that are not revoked.
+        id: Public part of the token itself.
+        name: Name for people and the audit log; unique among tokens that are not revoked.
         digest: SHA-256 of the whole token, in hexadecimal. It needs no salt and no slow hash: the token is 256 random
-            bits, which nobody can go through.
-        scopes: What it allows.
+            bits, too many to enumerate.
+        scopes: Permissions.
         created_s, expires_s, revoked_s: Unix seconds; None means not.
     """
 
@@ -74,16 +74,16 @@ class Token:
 
 
 class TokenFile:
-    """The tokens of a data directory. Revoked ones stay in it, so that it is never empty again."""
+    """The token file of a data directory. Revoked tokens stay in it, so that it is never empty again."""
 
     def __init__(self, data_dir: Path) -> None:
         self.path = data_dir / FILE_NAME
         self._name = str(self.path)
 
     def version(self) -> tuple[int, ...] | None:
-        """Differs whenever the file is another one; None while there is none."""
+        """A value that changes whenever the file does; None if there is no file."""
         try:
-            # Asked for before each call, and a Path takes several times as long as the system.
+            # Called for each request, and Path.stat takes several times as long as the system call.
             found = os.stat(self._name)  # noqa: PTH116 # as above
         except FileNotFoundError:
             return None
@@ -111,7 +111,7 @@ class TokenFile:
     def create(
         self, name: str, scopes: Sequence[Scope], now_s: float, expires_s: float | None = None
     ) -> tuple[Token, str]:
-        """A new token, and the text that its holder sends, which is kept nowhere.
+        """Create a token; returns its record and the text for its holder, which is stored nowhere.
 
         Args:
             name: 1 to 64 letters, digits and any of `. _ @ -`.
@@ -120,7 +120,7 @@ class TokenFile:
             expires_s: Unix seconds after now; None means never.
 
         Raises:
-            TokenRefused: The name is taken or none, there is no scope, or it would have expired already.
+            TokenRefused: The name is taken or invalid, there is no scope, or it would have expired already.
             TokensUnreadable: The file cannot be read or written.
         """
         if not _NAME.fullmatch(name):
@@ -141,7 +141,7 @@ class TokenFile:
         return made, text
 
     def revoke(self, name: str, now_s: float) -> Token:
-        """Ends a token, by its name or id; from now on it is unknown. Raises: TokenRefused, TokensUnreadable."""
+        """Revoke a token by its name or id, effective at once. Raises: TokenRefused, TokensUnreadable."""
         with self._changing() as tokens:
             for index, each in enumerate(tokens):
                 if name in (each.name, each.id) and each.revoked_s is None:
@@ -151,7 +151,7 @@ class TokenFile:
 
     @contextmanager
     def _changing(self) -> Iterator[list[Token]]:
-        """The tokens, which are written when the block ends well; no other process changes them meanwhile."""
+        """The tokens under an exclusive lock; they are written if the block succeeds."""
         directory = self.path.parent
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -170,18 +170,18 @@ class TokenFile:
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a token's text."""
+    """Stored digest of a token's text."""
     return sha256(text.encode()).hexdigest()
 
 
 def id_of(text: str) -> str:
-    """The public part of a token's text; empty where it is none."""
+    """The public part of a token's text; empty if it is not a token."""
     prefix, _, rest = text.partition("_")
     return rest.partition("_")[0] if prefix == PREFIX else ""
 
 
 def _write(path: Path, tokens: Sequence[Token], folder: int) -> None:
-    """All or nothing, and durable."""
+    """Write the file atomically and durably."""
     data = json.dumps({"version": _VERSION, "tokens": [_kept(each) for each in tokens]}, ensure_ascii=False, indent=1)
     beside = path.with_suffix(".new")
     beside.unlink(missing_ok=True)
