@@ -1,4 +1,4 @@
-"""What may be wrong with a service's directory, machine and settings, and the command that mends it."""
+"""Checks of a service's directory, machine and settings, each with a command that repairs what it finds."""
 
 from hummock.doctor.checks import examine
 from hummock.doctor.finding import Case, Finding, Level

@@ -1,8 +1,8 @@
-"""All that `hummock doctor` checks: one table of small functions, each of which names what mends what it finds.
+"""The checks of `hummock doctor`: two tables of small functions, each of which names a command for a repair.
 
-`OFFLINE` checks look at the directory, the machine and the settings, whether a service runs or not. `ONLINE` checks
-look at what the service on this directory says of itself, and are left out where none answers. What a directory holds
-is checked by the lists of `store/upkeep/check.py`, the quick ones here and all of them by `hummock fsck`.
+`OFFLINE` checks examine the directory, the machine and the settings, whether a service runs or not. `ONLINE` checks
+examine the status of the service on this directory, and are skipped if none answers. The directory's content is checked
+by the lists of `store/upkeep/check.py`: the quick ones here, all of them by `hummock fsck`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TEMPORARY = "hummock-numba-"
 
 
 def has_its_model(case: Case) -> Finding:
-    """Check whether the embedding model is that of the directory, and here as it was published."""
+    """Check whether the embedding model is that of the directory, and installed undamaged."""
     recorded = _recorded(case)
     name = case.settings.model if case.settings.model != models.AUTO else recorded or models.AUTO
     if recorded is not None and name != recorded:
@@ -62,7 +62,7 @@ def has_its_cross_encoder(case: Case) -> Finding | None:
 
 
 def allows_open_files(case: Case) -> Finding:
-    """Check whether a service may open a few thousand files: each connection is one."""
+    """Check whether a service may open a few thousand files: each connection needs one."""
     del case
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY or most >= _ENOUGH_FILES:
@@ -90,7 +90,7 @@ def keeps_compiled_kernels(case: Case) -> Finding:
 
 
 def has_a_valid_certificate(case: Case) -> Finding | None:
-    """Check whether clients will take the certificate, and for at least two weeks more."""
+    """Check whether clients will accept the certificate, for at least two more weeks."""
     certificate, key = case.settings.tls_certificate, case.settings.tls_key
     if certificate is None or key is None:
         return None
@@ -108,7 +108,7 @@ def has_a_valid_certificate(case: Case) -> Finding | None:
 
 
 def answers(case: Case) -> Finding:
-    """Check whether the service on the data directory answers where it should; nobody else may be there."""
+    """Check whether the service on the data directory answers at its address, and no other process does."""
     if case.service is not None:
         return fine(f"a service answers at {case.address}")
     if not case.is_listened_at:
@@ -133,7 +133,7 @@ def answers(case: Case) -> Finding:
 
 
 def is_this_version(case: Case, service: pb.GetStatusResponse) -> Finding:
-    """Check whether what runs is what is installed."""
+    """Check whether the running version is the installed one."""
     if service.version == case.version:
         return fine(f"the service is Hummock {case.version}, as installed")
     return warning(
@@ -143,7 +143,7 @@ def is_this_version(case: Case, service: pb.GetStatusResponse) -> Finding:
 
 
 def writes(case: Case, service: pb.GetStatusResponse) -> Finding:
-    """Check whether it stores what it is given."""
+    """Check whether the service accepts writes."""
     if service.storage.write_state == pb.WRITE_STATE_REFUSED:
         fault = service.storage.write_fault or "it does not say why"
         return error(f"the service stores nothing: {fault}", "hummock status")
@@ -151,7 +151,7 @@ def writes(case: Case, service: pb.GetStatusResponse) -> Finding:
 
 
 def has_no_damage(case: Case, service: pb.GetStatusResponse) -> Finding:
-    """Check whether it met memories that are not as they were written."""
+    """Check whether the service has found damaged memories."""
     if service.storage.damaged_count:
         return error(
             f"the service found {service.storage.damaged_count} memories damaged", f"hummock fsck {case.its_data}"
@@ -160,7 +160,7 @@ def has_no_damage(case: Case, service: pb.GetStatusResponse) -> Finding:
 
 
 def has_all_vectors(case: Case, service: pb.GetStatusResponse) -> Finding:
-    """Check whether every memory can be found by its meaning."""
+    """Check whether every memory has vectors, by which it is found by meaning."""
     failed, pending = service.embedding.failed_count, service.embedding.pending_count
     if failed:
         return warning(
@@ -176,12 +176,12 @@ def has_all_vectors(case: Case, service: pb.GetStatusResponse) -> Finding:
 
 
 def has_the_model_it_should(case: Case, service: pb.GetStatusResponse) -> Finding:
-    """Check whether the service would rather have another model."""
+    """Check whether the service recommends another model."""
     return warning(service.model.advice, "hummock models ls") if service.model.advice else fine("its model suits")
 
 
 def trusts_its_clock(case: Case, service: pb.GetStatusResponse) -> Finding:
-    """Check whether memories are removed when they are due: a clock that jumped is believed ten minutes later."""
+    """Check whether expired memories are removed on time: a clock that jumped is trusted after ten minutes."""
     ahead_s = service.storage.clock_ahead.ToNanoseconds() / 1e9
     if ahead_s:
         return warning(
@@ -219,7 +219,7 @@ ONLINE: tuple[Callable[[Case, pb.GetStatusResponse], Finding], ...] = (
 
 
 def examine(case: Case) -> list[Finding]:
-    """What each check has found, in their order; those that had nothing to look at are left out."""
+    """Findings of all checks in order; checks with nothing to examine are left out."""
     found = [_done(check, case) for check in OFFLINE]
     if case.service is not None:
         found += [check(case, case.service) for check in ONLINE]
@@ -250,7 +250,7 @@ def _verified(case: Case, model: models.Model) -> Finding:
 
 
 def _recorded(case: Case) -> str | None:
-    """Name of the model whose vectors the directory holds; None if it holds none, or does not say."""
+    """Name of the model of the directory's vectors; None if it has none, or cannot be read."""
     try:
         return recorded_model(case.data, is_in_use=bool(case.holder))
     except StartError:
@@ -258,7 +258,7 @@ def _recorded(case: Case) -> str | None:
 
 
 def _shown_to_a_client(files: TlsFiles) -> dict[str, object]:
-    """The certificate as a client sees it that trusts it for itself. A connection in memory: no socket is opened.
+    """The certificate as seen by a client that trusts it, over a connection in memory without sockets.
 
     Raises: StartError; ssl.SSLCertVerificationError.
     """

@@ -1,4 +1,4 @@
-"""The data directory: who may use it, whether it is whole, how full it is, and when it was backed up."""
+"""Checks of the data directory: access, completeness, free space, and age of the last backup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MIB = 1 << 20
 
 
 def is_usable(case: Case) -> Finding:
-    """Check whether there is a directory, or could be, that this user can read and write."""
+    """Check whether the directory exists or can be created, and this user can read and write it."""
     data = case.data
     if data.is_dir():
         if os.access(data, os.R_OK | os.W_OK | os.X_OK):
@@ -41,7 +41,7 @@ def is_usable(case: Case) -> Finding:
 
 
 def is_private(case: Case) -> Finding | None:
-    """Check whether other users are kept out."""
+    """Check whether other users have no access."""
     if not case.data.is_dir():
         return None
     mode = stat.S_IMODE(case.data.stat().st_mode)
@@ -51,7 +51,7 @@ def is_private(case: Case) -> Finding | None:
 
 
 def has_tokens_that_can_be_read(case: Case) -> Finding | None:
-    """Check whether the tokens are, if there are any, and nobody else's."""
+    """Check whether the token file, if any, can be read, by its owner only."""
     file = TokenFile(case.data)
     if not file.path.exists():
         return None
@@ -63,7 +63,7 @@ def has_tokens_that_can_be_read(case: Case) -> Finding | None:
 
 
 def is_locked_by_who_has_it(case: Case) -> Finding | None:
-    """Check whether the lock is that of a process of this machine; one that was left behind keeps nobody out."""
+    """Check whether the lock's holder is a process of this machine; a leftover lock file blocks nobody."""
     lock = case.data / LOCK_FILE
     if not case.holder:
         return fine("nobody has the data directory") if lock.exists() else None
@@ -77,7 +77,7 @@ def is_locked_by_who_has_it(case: Case) -> Finding | None:
 
 
 def is_whole(case: Case) -> Finding | None:
-    """Check whether the data file has all its pages, is of a version that is known, and its projects are in order."""
+    """Check whether the data file has all its pages, its version is known, and its projects are in order."""
     if not _has_data(case):
         return None
     try:
@@ -100,7 +100,7 @@ def is_whole(case: Case) -> Finding | None:
 
 
 def has_room_in_its_quota(case: Case) -> Finding | None:
-    """Check whether the store may still take a fifth of what it may take at all."""
+    """Check whether a fifth of the store's quota is free."""
     if case.service is not None:
         used, quota = case.service.storage.used_bytes, case.service.storage.quota_bytes
     else:
@@ -120,7 +120,7 @@ def has_room_in_its_quota(case: Case) -> Finding | None:
 
 
 def has_room_on_its_disk(case: Case) -> Finding:
-    """Check whether the disk takes more: below the store's reserve nothing is stored."""
+    """Check whether the disk has free space: below the store's reserve nothing is stored."""
     there = next(each for each in (case.data, *case.data.parents) if each.is_dir())
     disk = shutil.disk_usage(there)
     said = f"the disk of {there} has {disk.free / _MIB:.0f} of {disk.total / _MIB:.0f} MiB free"
@@ -134,7 +134,7 @@ def has_room_on_its_disk(case: Case) -> Finding:
 
 
 def is_backed_up(case: Case) -> Finding | None:
-    """Check whether there is a backup of the last week."""
+    """Check whether there is a backup from the last week."""
     if not case.data.is_dir():
         return None
     mend = f"hummock backup BACKUPS {case.its_data}"
@@ -158,9 +158,9 @@ def _has_data(case: Case) -> bool:
 
 
 def _used_bytes(case: Case) -> int | None:
-    """None where there is nothing yet, or nothing that can be read, as `is_whole` says."""
+    """Size of the stored data; None if there are none, or they cannot be read, which `is_whole` reports."""
     try:
-        # A missing page would end this process without a word.
+        # A missing page would kill this process (SIGBUS).
         require_whole(case.data)
         with inspected(case.data) as snapshot:
             return snapshot.size_bytes()

@@ -1,4 +1,4 @@
-"""What the checks are given, and what each of them gives."""
+"""Input and result of the checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hummock_client.v1.admin_service_pb2 import GetStatusResponse
 
 
 class Level(StrEnum):
-    """How a check has ended; an error keeps the service from its work, or soon will."""
+    """Severity of a finding; an error stops the service from working, or soon will."""
 
     OK = "ok"
     WARNING = "warning"
@@ -21,12 +21,12 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a check has found.
+    """Result of a check.
 
     Attributes:
-        level: How bad it is.
-        what: In words, without anything that is stored.
-        command: What mends it, in a shell; empty where nothing needs to be mended. Words in capitals are to be chosen.
+        level: Severity.
+        what: Message, without stored content.
+        command: Shell command for the repair; empty if none is needed. Words in capitals are placeholders.
     """
 
     level: Level
@@ -36,17 +36,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is examined. Nothing of it needs to be there.
+    """Subject of the checks. The directory and the service may be missing.
 
     Attributes:
-        settings: As a service that starts now would have them.
-        version: Of this Hummock.
+        settings: Settings that a service started now would have.
+        version: Version of this Hummock.
         now_s: Unix seconds.
-        holder: The process that has the data directory; empty while there is none.
-        address: Where a service listens by these settings.
-        is_listened_at: Whether anybody takes connections there.
-        status: What the service there says; None where it says nothing.
-        refusal: Why it says nothing; empty where nobody was asked.
+        holder: Process that has the data directory locked; empty if none.
+        address: Address of a service with these settings.
+        is_listened_at: Whether any process accepts connections there.
+        status: Status of the service there; None if it gave none.
+        refusal: Why it gave none; empty if it was not asked.
     """
 
     settings: Settings
@@ -65,27 +65,27 @@ class Case:
 
     @property
     def its_data(self) -> str:
-        """The option that names the data directory, in a command."""
+        """Command-line option that names the data directory."""
         return f"--data {shlex.quote(str(self.data))}"
 
     @property
     def service(self) -> GetStatusResponse | None:
-        """What the service on this data directory says, if one answers."""
+        """Status of the service on this data directory, or None."""
         if self.status is None or Path(self.status.storage.directory).resolve() != self.data.resolve():
             return None
         return self.status
 
 
 def fine(what: str) -> Finding:
-    """Nothing is wrong."""
+    """A finding of level OK."""
     return Finding(level=Level.OK, what=what)
 
 
 def warning(what: str, command: str) -> Finding:
-    """It works, and somebody should know."""
+    """A finding of level WARNING: it works, but needs attention."""
     return Finding(level=Level.WARNING, what=what, command=command)
 
 
 def error(what: str, command: str) -> Finding:
-    """It does not work, or is about to stop."""
+    """A finding of level ERROR: it does not work, or soon will not."""
     return Finding(level=Level.ERROR, what=what, command=command)
