@@ -1,7 +1,7 @@
 """The directory that keeps compiled kernels between runs.
 
-Numba takes a kernel from its cache while the file that holds it stays the same, whatever becomes of the helpers that it
-takes from other files. So each state of the sources has a directory of its own.
+Numba reuses a cached kernel while its own file is unchanged, even if its helpers in other files have changed. So each
+state of the sources has its own directory.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _KEPT_STATES = 3
 
 
 def cache_dir_of(package: Path, environ: Mapping[str, str]) -> Path:
-    """The directory of the package's sources as they are now; older ones are removed.
+    """The directory for the present state of the package's sources; older ones are removed.
 
     Raises:
         OSError: Nothing can be written anywhere.
@@ -44,7 +44,7 @@ def _last_used(directory: Path) -> int:
 
 
 def choose_cache_dir(package: Path, environ: Mapping[str, str], name: str = "") -> Path:
-    """A directory of this name for compiled kernels that exists and can be written, another user's place left alone.
+    """An existing, writable directory of this name for compiled kernels, never another user's.
 
     Tried in order: `NUMBA_CACHE_DIR`, alongside the package, `XDG_CACHE_HOME`, `HOME`, `HUMMOCK_DATA`, the temporary
     directory, which serves a read-only install without a home.
@@ -63,7 +63,7 @@ def choose_cache_dir(package: Path, environ: Mapping[str, str], name: str = "") 
 def _candidates(package: Path, environ: Mapping[str, str]) -> list[Path]:
     configured = Path(environ.get("NUMBA_CACHE_DIR", ""))
     if _STATE.fullmatch(configured.name):
-        # Of a process that started this one: the directory was chosen there.
+        # Set by the parent process, which chose the directory.
         configured = configured.parent
     places = (("XDG_CACHE_HOME", "hummock/numba"), ("HOME", ".cache/hummock/numba"), ("HUMMOCK_DATA", "cache/numba"))
     users = [Path(environ[name]) / tail for name, tail in places if Path(environ.get(name, "")).is_absolute()]

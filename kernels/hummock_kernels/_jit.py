@@ -1,4 +1,4 @@
-"""Compiles kernels: the one place for target, cache and flags.
+"""Compilation of kernels: the single place for target, cache and flags.
 
 Numba reads its environment when it is imported, so everything else in this package gets Numba from here.
 """
@@ -23,7 +23,7 @@ _CPUS_WITH_F16C = frozenset({"x86-64-v3", "x86-64-v4"})
 def set_target(environ: MutableMapping[str, str], machine: str, host_features: Mapping[str, bool]) -> None:
     """Compile for x86-64-v3 where the processor has it, so that a cache is good on every machine of that level.
 
-    What the user has set stays. Other processors (older x86, every ARM) are compiled for as they are.
+    User settings take precedence. Other processors (older x86, every ARM) use their native features.
     """
     is_users_choice = "NUMBA_CPU_NAME" in environ or "NUMBA_CPU_FEATURES" in environ
     has_v3 = all(host_features.get(name, False) for name in _X86_64_V3)
@@ -38,13 +38,13 @@ def can_convert_half(
 ) -> bool:
     """True if the compile target has an instruction that turns float16 into float32.
 
-    Without one LLVM calls a library function that is not there, and the process aborts: in doubt the answer is no.
+    Without one LLVM calls a missing library function, and the process aborts: if in doubt, returns False.
 
     Args:
         machine: The value of `platform.machine()`.
-        host_features: What this processor has, by LLVM's names.
+        host_features: This processor's features, by LLVM's names.
         cpu_name: Numba's target; None is this processor.
-        cpu_features: Numba's feature list; None is all that this processor has.
+        cpu_features: Numba's feature list; None is all features of this processor.
     """
     if machine.lower() not in _X86_MACHINES:
         return machine.lower() in {"aarch64", "arm64"}
@@ -57,7 +57,7 @@ def can_convert_half(
 
 
 def _prepare_environment() -> bool:
-    """Set the target and the cache; says whether there can be a cache."""
+    """Set the target and the cache; returns whether a cache is possible."""
     set_target(os.environ, platform.machine(), llvm.get_host_cpu_features())
     try:
         os.environ["NUMBA_CACHE_DIR"] = str(cache_dir_of(Path(__file__).parent, os.environ))
@@ -139,12 +139,12 @@ def kernel(signature: Any, fastmath: frozenset[str] = frozenset()) -> Callable[[
 
 
 def helper(fastmath: frozenset[str] = frozenset(), *, borrows: bool = False) -> Callable[[F], F]:
-    """Compile a function as a part of the kernels that call it, in whatever file they are.
+    """Compile a function as a part of the kernels that call it, in any file.
 
     Args:
         fastmath: See `kernel`.
-        borrows: It makes no array and returns none, so no references are counted. Those of a named tuple's arrays are
-            counted at every call otherwise: a helper called for each document took up to thirty times as long.
+        borrows: Whether it neither creates nor returns arrays, so that references are not counted. Otherwise those of
+            a named tuple's arrays are counted at each call, which made per-document helpers up to thirty times slower.
     """
 
     def compile_late(function: F) -> F:
@@ -157,7 +157,7 @@ def helper(fastmath: frozenset[str] = frozenset(), *, borrows: bool = False) -> 
 class _Named(types.NamedTuple):
     """A named tuple type that accepts writeable arrays for read-only fields, as a plain argument does.
 
-    Numba itself asks for the same type.
+    Numba's own type requires identical field types.
     """
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
@@ -173,13 +173,13 @@ register_default(_Named)(models.TupleModel)
 
 
 def named(named_tuple: type, *fields: Any) -> Any:
-    """The type of an argument that is this named tuple, for a signature, given its fields' types."""
+    """Signature type of an argument of this named tuple, given its fields' types."""
     make: Any = _Named
     return make(fields, named_tuple)
 
 
 def named_result(named_tuple: type, *fields: Any) -> Any:
-    """The type of a result that is this named tuple."""
+    """Signature type of a result of this named tuple."""
     make: Any = types.NamedTuple
     return make(fields, named_tuple)
 

@@ -1,4 +1,4 @@
-"""Single processor instructions that Numba does not offer, and the same operations by hand for targets without them."""
+"""Processor instructions that Numba does not offer, with fallbacks for targets without them."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ bit_count = _count_by_cpu if IS_COMPILED else _count_by_hand
 
 @intrinsic
 def half_by_cpu(typing_context: Any, bits: Any) -> Any:
-    """A float16 as float32; only where the target has an instruction for it."""
+    """Convert a float16 to float32; only for targets with an instruction for it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
@@ -40,7 +40,7 @@ def half_by_cpu(typing_context: Any, bits: Any) -> Any:
 
 @helper()
 def half_by_hand(bits: np.uint16) -> np.float32:
-    """A float16 as float32, on any target."""
+    """Convert a float16 to float32 on any target."""
     pattern = np.int64(bits)
     exponent = (pattern >> 10) & 31
     mantissa = pattern & 1023
@@ -54,7 +54,7 @@ def half_by_hand(bits: np.uint16) -> np.float32:
 
 
 half = half_by_cpu if HAS_F16C and IS_COMPILED else half_by_hand
-"""A float16 that is stored as uint16, as float32."""
+"""Converts a float16 stored as uint16 to float32."""
 
 
 @intrinsic
@@ -73,8 +73,8 @@ def _fetch_by_cpu(typing_context: Any, values: Any, at: Any) -> Any:
 
 
 def _fetch_by_hand(values: Halves | Longs, at: int) -> None:
-    """Plain Python has no caches to fill."""
+    """Does nothing: plain Python cannot prefetch."""
 
 
 fetch = _fetch_by_cpu if IS_COMPILED else _fetch_by_hand
-"""Begin to load the value at a place of an array, counted over all of its dims."""
+"""Prefetches the value at a flat index of an array."""

@@ -1,10 +1,10 @@
-"""Texts to terms: CJK runs to characters and pairs, identifiers to themselves and their parts, words and signs as such.
+"""Splits texts into terms: CJK runs into characters and pairs, identifiers whole and in parts, words and signs whole.
 
-A form is a term as it stands in a text, folded, before its stem is taken: equal forms are one term. A form's key is a
-64-bit hash of its code points and of whether it is to be stemmed.
+A form is a term as written in a text, folded, before stemming: equal forms are one term. A form's key is a 64-bit hash
+of its code points and of whether it is to be stemmed.
 
-A name is a run of ASCII letters, digits and underscores with a capital or an underscore in it, which folding, stems and
-parts do not keep. It is a form as well: a facet, in its own case and with all of its underscores.
+A name is a run of ASCII letters, digits and underscores with a capital or an underscore in it, which folding, stemming
+and splitting would lose. It is a form as well: a facet, in its own case and with all its underscores.
 """
 
 from typing import NamedTuple
@@ -29,10 +29,10 @@ from hummock_kernels._types import (
     Words,
 )
 
-# What a character is to the analyzer; HARD ones are folded together with their neighbours, or to several.
+# Kinds of characters; HARD ones are folded together with their neighbours, or to several.
 SEPARATOR, CJK, SIGN, OTHER_LETTER, LOWER, UPPER, DIGIT, UNDERSCORE, HYPHEN, APOSTROPHE, HARD = range(11)
 
-# What a piece of text is used for, in the low bits; flags of pieces, and flags of forms.
+# Field of a piece of text in the low bits; then flags of pieces and of forms.
 TITLE, TAGS, BODY, FACET = range(4)
 FIELD = 3
 EXACT = 4
@@ -61,7 +61,7 @@ _HALF = np.uint64(33)
 
 @helper()
 def _classify(codes: Words, start: int, end: int, folds: Words, kinds: Flags, folded: Words, kind: Flags) -> bool:
-    """Fold a piece; says whether it can be folded character by character."""
+    """Fold a piece; returns whether it can be folded character by character."""
     for i in range(start, end):
         code = np.int64(codes[i])
         if code < kinds.shape[0]:
@@ -183,7 +183,7 @@ def _has_stem(folded: Words, kind: Flags, start: int, end: int) -> bool:
 
 
 class _Found(NamedTuple):
-    """Occurrences of forms in the order of the text: where each stands, and its field, plus STEMMED or NAME."""
+    """Occurrences of forms in the order of the text: start, end, and field plus STEMMED or NAME."""
 
     start: Docs
     end: Docs
@@ -206,7 +206,7 @@ def _add_part(found: _Found, count: int, folded: Words, kind: Flags, start: int,
 
 @helper()
 def _add_run(found: _Found, count: int, start: int, end: int, field: int) -> int:
-    """Every character and every pair of neighbours; gives the new `count`, as all of these do."""
+    """Add every character and every pair of adjacent ones; returns the new `count`, like all of these helpers."""
     for i in range(start, end):
         count = _add(found, count, i, i + 1, field)
         if i + 1 < end:
@@ -216,7 +216,7 @@ def _add_run(found: _Found, count: int, start: int, end: int, field: int) -> int
 
 @helper()
 def _add_parts(found: _Found, count: int, folded: Words, kind: Flags, start: int, end: int, field: int) -> int:
-    """A word as a whole and in parts."""
+    """Add a word as a whole and in parts."""
     is_ascii = _is_ascii(folded, start, end)
     count = _add(found, count, start, end, field)
     at = start
@@ -231,7 +231,7 @@ def _add_parts(found: _Found, count: int, folded: Words, kind: Flags, start: int
 
 @helper()
 def _add_text(found: _Found, count: int, folded: Words, kind: Flags, start: int, end: int, field: int) -> int:
-    """Adds all forms of a text; returns the new count."""
+    """Add all forms of a text; returns the new count."""
     at = start
     while at < end:
         if kind[at] == CJK:
@@ -258,7 +258,7 @@ def _add_text(found: _Found, count: int, folded: Words, kind: Flags, start: int,
 
 @helper()
 def _add_names(found: _Found, count: int, codes: Words, folded: Words, kind: Flags, start: int, end: int) -> int:
-    """All names that a text holds, which stand as they are in the second half of `folded`."""
+    """Add all names in a text, from the unfolded second half of `folded`."""
     first = start
     letters = signs = 0
     for at in range(start, end + 1):
@@ -275,9 +275,9 @@ def _add_names(found: _Found, count: int, codes: Words, folded: Words, kind: Fla
 
 @helper()
 def _unite(found: _Found, first: int, end: int, folded: Words, slots: Docs, key: Longs, counts: Words) -> int:
-    """Unite the occurrences [first, end) of a memory in place, each form at its first; gives the new end.
+    """Unite the occurrences [first, end) of a memory in place, each form at its first; returns the new end.
 
-    A slot holds a form's place and one; `first` or less is left over from an earlier memory.
+    A slot holds a form's place plus one; `first` or less is left over from an earlier memory.
     """
     mask = slots.shape[0] - 1
     last = first
@@ -305,7 +305,7 @@ def _unite(found: _Found, first: int, end: int, folded: Words, slots: Docs, key:
 
 @helper()
 def _most_forms(piece_end: Indices, memory_end: Indices) -> int:
-    """The most that one memory can hold: every character, every pair, every piece; words and names are fewer."""
+    """Upper bound on one memory's forms: every character, every pair, every piece; words and names are fewer."""
     most = piece = begin = 0
     for memory in range(memory_end.shape[0]):
         if memory_end[memory] > piece:
@@ -325,28 +325,28 @@ _ANALYSE_SIGNATURE = Tuple(
 def analyse(
     codes: Words, piece_end: Indices, piece_use: Flags, memory_end: Indices, folds: Words, kinds: Flags
 ) -> tuple[Flags, Indices, Indices, Words, Longs, Words, Docs, Docs, Flags]:
-    """Each memory's forms, each once, in the order in which they first occur.
+    """Distinct forms of each memory, in the order in which they first occur.
 
     Args:
-        codes: (n,) code points of all pieces of text, one after the other.
-        piece_end: Where each piece ends in `codes`.
-        piece_use: TITLE, TAGS, BODY or FACET; plus EXACT where the whole piece is one form, which all facets are; plus
-            NAMELESS where names are not looked for.
-        memory_end: Where each memory's pieces end in `piece_end`.
+        codes: (n,) concatenated code points of all pieces of text.
+        piece_end: End of each piece in `codes`.
+        piece_use: TITLE, TAGS, BODY or FACET; plus EXACT if the whole piece is one form, as all facets are; plus
+            NAMELESS to skip names.
+        memory_end: End of each memory's pieces in `piece_end`.
         folds: (t,) the folded character of each code point; those beyond are ideographs and stay, or are hard.
-        kinds: (t,) what each character is.
+        kinds: (t,) kind of each character.
 
     Returns:
-        hard: (pieces,) 1 where a piece holds a HARD character and was left out.
+        hard: (pieces,) 1 if a piece contains a HARD character and was left out.
         indptr: (memories + 1,) slices of the forms.
         lengths: (memories,) occurrences of forms, facets not counted.
-        folded: (2 n,) folded code points, garbage in pieces that are hard; then all code points as they are.
+        folded: (2 n,) folded code points, garbage in hard pieces; then all code points unfolded.
         key: (m,) each form's key, never 0.
         counts: (m,) three saturating bytes, least significant first: title, tags, body.
-        start: (m,) where in `folded` a form begins.
-        end: (m,) where it ends.
-        use: (m,) the field of its first occurrence, plus STEMMED where its stem is the term, EXACT where the piece is,
-            NAME where it is a name.
+        start: (m,) start of each form in `folded`.
+        end: (m,) its end.
+        use: (m,) the field of its first occurrence, plus STEMMED if its stem is the term, EXACT if the piece is,
+            NAME if it is a name.
     """
     memories = memory_end.shape[0]
     size = 16

@@ -1,4 +1,4 @@
-"""BM25F over an inverted index and the documents that are newer than it.
+"""BM25F scores over an inverted index and a delta of newer documents.
 
 Source: Robertson, Zaragoza & Taylor, CIKM 2004 (weighted fields); Robertson & Zaragoza, 2009.
 """
@@ -33,10 +33,10 @@ class Query(NamedTuple):
     """The terms of a query.
 
     Attributes:
-        term: (q,) one given twice counts twice.
+        term: (q,) term numbers; one given twice counts twice.
         idf: (q,) weight of each, not negative.
-        row: (q,) the row of each in a `Presence`; -1 for one that has none.
-        greatest: (q,) no document in the index gets a greater share of a term's gain (see `greatest_shares`).
+        row: (q,) the row of each in a `Presence`; -1 if it has none.
+        greatest: (q,) upper bound on an indexed document's share of a term's gain (see `greatest_shares`).
     """
 
     term: Words
@@ -66,13 +66,13 @@ SATURATION = named(Saturation, F32_1D, F32, F32, F32)
 
 
 class Asked(NamedTuple):
-    """A query, made ready for an index.
+    """A query prepared for an index.
 
     Attributes:
-        gain: (q,) the most that each term could give.
+        gain: (q,) upper bound on the score of each term.
         row: See `Query`.
-        at: (q,) where the postings of each term begin; without a row, those that are still to be looked at.
-        end: (q,) where they end.
+        at: (q,) start of each term's postings; without a row, of those not yet read.
+        end: (q,) end of each term's postings.
         length: (all documents,) weighted length of each.
         floor: A term's weight is halved at floor + slope * length.
         slope: See `floor`.
@@ -96,7 +96,7 @@ def _floor_and_slope(saturation: Saturation) -> tuple[np.float32, np.float32]:
 
 @helper()
 def ask(query: Query, index: Index, saturation: Saturation) -> Asked:
-    """A query, made ready for an index."""
+    """Prepare a query for an index."""
     at = np.zeros(query.term.shape[0], np.int64)
     end = np.zeros(query.term.shape[0], np.int64)
     for position in range(query.term.shape[0]):
@@ -110,18 +110,18 @@ def ask(query: Query, index: Index, saturation: Saturation) -> Asked:
 
 @helper(borrows=True)
 def gain_of(gain: np.float32, weight: np.float32, saturation: np.float32) -> np.float32:
-    """Gain of a term for a document that holds it with this weight."""
+    """Score of a term for a document that contains it with this weight."""
     return gain * weight / (weight + saturation)
 
 
 class Sought(NamedTuple):
-    """A query's terms, to be found in forward lists.
+    """A query's terms, prepared for look-ups in forward lists.
 
     Attributes:
-        ordered: Ascending.
+        ordered: Terms, ascending.
         order: The position of each in the query.
-        sketch: A mark for the low bits of each, so that nearly all other terms are told apart without a search.
-        counts: (q,) those of the document that is looked at, zeros otherwise.
+        sketch: Marks for the low bits of each term, which reject nearly all other terms without a search.
+        counts: (q,) counts of the current document, otherwise zeros.
     """
 
     ordered: Words
@@ -132,7 +132,7 @@ class Sought(NamedTuple):
 
 @helper()
 def ascending(keys: Doubles) -> Indices:
-    """The order of a few keys, ties by the smaller index, by insertion: a sort of NumPy's takes a second to compile."""
+    """Order of a few keys, ties by the smaller index, by insertion sort: NumPy's sort takes a second to compile."""
     order = np.arange(keys.shape[0])
     for i in range(1, keys.shape[0]):
         at = i
@@ -145,7 +145,7 @@ def ascending(keys: Doubles) -> Indices:
 
 @helper()
 def seek_terms(terms: Words) -> Sought:
-    """A query's terms, made ready to be found in forward lists."""
+    """Prepare a query's terms for look-ups in forward lists."""
     sketch = np.zeros(_SKETCH_SIZE, np.uint8)
     for i in range(terms.shape[0]):
         sketch[terms[i] & (_SKETCH_SIZE - 1)] = 1
@@ -155,7 +155,7 @@ def seek_terms(terms: Words) -> Sought:
 
 @helper(borrows=True)
 def _find_query_terms(sought: Sought, delta: Delta, doc: int) -> bool:
-    """Put a newer document's counts at the positions of its query terms; says whether there are any."""
+    """Put a newer document's counts at the positions of its query terms; returns whether there are any."""
     ordered, sketch, terms = sought.ordered, sought.sketch, delta.term
     is_hit = False
     for p in range(delta.indptr[doc - delta.base], delta.indptr[doc - delta.base + 1]):
@@ -194,7 +194,7 @@ def score_newer(asked: Asked, sought: Sought, delta: Delta, doc: int) -> tuple[n
 
 @helper(borrows=True)
 def seek(post_doc: Docs, start: int, end: int, doc: int) -> int:
-    """The first of these postings whose document is this or a later one, found by growing steps from `start`."""
+    """First of these postings with this document or a later one, by galloping search from `start`."""
     step = 1
     high = start
     while high < end and post_doc[high] < doc:
@@ -212,7 +212,7 @@ def seek(post_doc: Docs, start: int, end: int, doc: int) -> int:
 
 
 class Looked(NamedTuple):
-    """Postings that were found: where each is, and the place of its document among those that were asked for."""
+    """Postings found: position of each, and of its document among those requested."""
 
     posting: Indices
     place: Indices
@@ -220,17 +220,17 @@ class Looked(NamedTuple):
 
 @helper(borrows=True)
 def _look_up(asked: Asked, position: int, index: Index, presence: Presence, docs: Indices, looked: Looked) -> int:
-    """Find a term's postings by these documents; says how many there are.
+    """Find a term's postings for these documents; returns their number.
 
-    A row of `presence` takes the place of a search. Without one, a search begins where the last one ended, or at the
-    first posting where documents do not ascend.
+    A row of `presence` replaces the search. Without one, a search begins at the end of the last one, or at the first
+    posting if documents do not ascend.
     """
     posting, place = looked.posting, looked.place
     row, start, end = asked.row[position], asked.at[position], asked.end[position]
     size = 0
     if row >= 0:
         held, before = presence.held, presence.before
-        # Without a branch, so that reads that no cache has go on side by side.
+        # Branchless, so that cache misses overlap.
         for i in range(docs.shape[0]):
             word = held[row, docs[i] >> 6]
             bit = np.uint64(1) << np.uint64(docs[i] & 63)
@@ -251,7 +251,7 @@ def _look_up(asked: Asked, position: int, index: Index, presence: Presence, docs
 def add_gains(
     asked: Asked, position: int, index: Index, presence: Presence, docs: Indices, sums: Vector, looked: Looked
 ) -> int:
-    """Add what a term gives to each of these documents to their sums; gives how many postings were found."""
+    """Add a term's scores to the sums of these documents; returns the number of postings found."""
     size = _look_up(asked, position, index, presence, docs, looked)
     posting, place = looked
     weight, length, gain, floor, slope = index.weight, asked.length, asked.gain[position], asked.floor, asked.slope
@@ -265,13 +265,13 @@ def add_gains(
 def bm25_scores(
     index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, docs: Indices
 ) -> tuple[Vector, Words]:
-    """Keyword score of some documents (n,), which ascend, and which query terms they hold.
+    """Keyword scores of ascending documents (n,), and their matched query terms.
 
-    A document scores the same bits whether it is in the index or in the delta.
+    A document's score has the same bits in the index and in the delta.
 
     Returns:
-        Scores (n,), 0 where nothing matches, and (n,) words in which bit i says that query term i matched, for the
-        first 32 terms. A term that occurs only in fields of weight 0 does not match.
+        Scores (n,), 0 if nothing matches, and (n,) words in which bit i is set if query term i matched, for the first
+        32 terms. A term that occurs only in fields of weight 0 does not match.
     """
     scores = np.zeros(docs.shape[0], np.float32)
     matched = np.zeros(docs.shape[0], np.uint32)

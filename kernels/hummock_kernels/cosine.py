@@ -1,4 +1,4 @@
-"""Cosine: of float16 rows with a query, by row or by document, and of texts whose tokens have a vector each.
+"""Cosine similarity of float16 rows with a query, by row or by document, and of texts by their token vectors.
 
 Rows are stored as float16 in uint16 and decoded as they are read: half the memory traffic of float32.
 """
@@ -37,7 +37,7 @@ _AHEAD = 4
 """Number of rows to prefetch ahead of their use."""
 
 _LINE = 32
-"""Values of a cache line."""
+"""Values per cache line."""
 
 # Token vectors are unit vectors times 127.
 _TOKEN_SCALE = np.float32(1 / 127**2)
@@ -49,7 +49,7 @@ class Chunks(NamedTuple):
     Attributes:
         rows: (n, dim) float16 unit vectors in uint16.
         start: (docs,) first row of each document.
-        size: (docs,) how many rows each has, which follow one another; 0 is allowed.
+        size: (docs,) number of each document's consecutive rows; 0 is allowed.
     """
 
     rows: Halves
@@ -82,7 +82,7 @@ def _asking(query: Vector) -> tuple[int, int]:
 
 @helper()
 def _fetch_ahead(rows: Halves, row: int) -> None:
-    """Begin to load a row that is needed soon: rows that lie apart are waited for twice as long as they are read."""
+    """Prefetch a row that is needed soon: waiting for scattered rows takes twice as long as reading them."""
     values = rows.reshape(-1)
     first = row * rows.shape[1]
     for column in range(0, rows.shape[1], _LINE):
@@ -100,7 +100,7 @@ def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
     """Similarity of the picked rows to the query, (n, dim), (dim,) and (m,) -> (m,) float32 in the order of picks.
 
     Rows are float16 unit vectors in uint16, the query is a finite unit vector; picks are valid row numbers, repeats
-    allowed. A row that holds a NaN where the query is not zero scores NaN.
+    allowed. A row with a NaN where the query is not zero scores NaN.
     """
     scores = np.empty(picks.shape[0], np.float32)
     left, right = _asking(query)
@@ -114,7 +114,7 @@ def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
 
 @helper()
 def _marked(allowed: Flags) -> Docs:
-    """Indices of what is not zero. Written without a branch: a filter that passes some of many mispredicts half."""
+    """Indices of nonzero values. Branchless, as a filter that passes some of many would mispredict half."""
     marked = np.empty(allowed.shape[0] + 1, np.int32)
     size = 0
     for doc in range(allowed.shape[0]):
@@ -125,7 +125,7 @@ def _marked(allowed: Flags) -> Docs:
 
 @helper()
 def _best_chunk(rows: Halves, start: int, count: int, asked: Vector, left: int) -> tuple[np.float32, int]:
-    """The best finite similarity among a document's rows and its row; minus infinity and -1 without any."""
+    """The best finite similarity among a document's rows, and its row; minus infinity and -1 without any."""
     best = np.float32(-np.inf)
     best_row = -1
     for row in range(start, start + count):
@@ -138,12 +138,12 @@ def _best_chunk(rows: Halves, start: int, count: int, asked: Vector, left: int) 
 
 @helper()
 def _best_of_each(rows: Halves, start: Indices, count: Docs, docs: Docs, query: Vector) -> Vector:
-    """The best finite similarity among the rows of each of these documents, which ascend; minus infinity for none."""
+    """The best finite similarity among each ascending document's rows; minus infinity without any."""
     best = np.empty(docs.shape[0], np.float32)
     left, right = _asking(query)
     asked = query[left:right]
     for i in range(docs.shape[0]):
-        # The processor itself looks ahead where nothing is left out.
+        # The processor's own prefetcher suffices if no row is skipped.
         if i + _AHEAD < docs.shape[0] and docs[i + _AHEAD] - docs[i] > _AHEAD:
             _fetch_ahead(rows, start[docs[i + _AHEAD]])
         first = start[docs[i]]
@@ -193,7 +193,7 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, I
 
     (m,) and (dim,) -> (m,) float32, (m,) int64 and (m, dim) float32 in the order of `docs`.
 
-    Of equal chunks it is the first. Without a query (0,) it is the first one, with a similarity of NaN. A document
+    Ties go to the first chunk. Without a query (0,) it is the first chunk, with a similarity of NaN. A document
     without a finite similarity has NaN, the number 0 and its first vector; one without rows a zero vector.
     """
     rows, start, count = chunks
@@ -212,7 +212,7 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, I
         if query.shape[0] > 0:
             best, row = _best_chunk(rows, first, count[docs[i]], asked, left)
             if row >= 0:
-                # float16 rows are not quite of length 1.
+                # float16 rows are not exactly of length 1.
                 cosine[i] = min(max(best, np.float32(-1)), np.float32(1))
                 best_row = row
         number[i] = best_row - first
@@ -222,7 +222,7 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, I
 
 @kernel(OUT_F32_1D(_CHUNKS, I64_1D, F32_1D))
 def best_cosines(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
-    """The similarity of each document's best chunk as `best_chunks` gives it, and nothing else of that.
+    """The similarity of each document's best chunk, as in `best_chunks`.
 
     (m,) and (dim,) -> (m,) float32 in the order of `docs`; the query has a vector.
     """
@@ -261,14 +261,14 @@ def _best_token(query: Shorts, q: int, tokens: Bytes, start: int, end: int) -> n
 def max_sims(query: Bytes, tokens: Bytes, start: Indices, asked: Flags) -> Vector:
     """Mean, over a query's tokens, of the best cosine with any token of a candidate.
 
-    (q, dim), (t, dim), (n + 1,) and (n,) -> (n,) float32 in [-1, 1], but for rounding. Candidate i has the tokens from
-    start[i] to start[i + 1]; one without any, or that is not asked, gets NaN, and so do all when the query has none.
+    (q, dim), (t, dim), (n + 1,) and (n,) -> (n,) float32 in [-1, 1], up to rounding. Candidate i has the tokens from
+    start[i] to start[i + 1]; one without any, or not asked, gets NaN, and so do all if the query has no tokens.
 
     Args:
         query: Unit vectors times 127, or zeros.
         tokens: Token vectors of all candidates, in the form of `query`.
         start: Ascending, from 0 to t.
-        asked: Nonzero for candidates that are asked.
+        asked: Nonzero for candidates to score.
 
     Source: Khattab & Zaharia, SIGIR 2020.
     """

@@ -1,4 +1,4 @@
-"""Gains and losses of candidates by other candidates of their file."""
+"""Adjustment of candidates' scores by other candidates of the same file."""
 
 from typing import NamedTuple
 
@@ -48,11 +48,11 @@ _SHARES = named(FileShares, F32, I64, F64, F64)
 def order_by_files(
     rows: Indices, relevance: Vector, score: Vector, file: Words, name: Longs, shares: FileShares
 ) -> tuple[Indices, Vector, Vector]:
-    """Candidates that others of their file speak for, in their new order: places in `rows`, relevance and score.
+    """Candidates reordered by support from others of their file: places in `rows`, relevance and score.
 
-    (n,), (n,), (n,), (all,) and (all,) -> (n,) each; (0,) each where nothing changes, for fewer than two have a file or
-    none is relevant. The best one of those keeps its relevance, and what has no file its own. Equal ones keep their
-    order. A score changes as its relevance does.
+    (n,), (n,), (n,), (all,) and (all,) -> (n,) each; (0,) each if nothing changes, as fewer than two have a file or
+    none is relevant. The best candidate with a file keeps its relevance, and so do those without one. Ties keep their
+    order. A score changes in proportion to its relevance.
 
     Args:
         rows: Candidates, best first.
@@ -80,7 +80,7 @@ def order_by_files(
         of_file = file[rows[places[grouped[begin]]]]
         end = begin
         has_name = False
-        # The best that count, and the next one, which counts for each of these instead of itself.
+        # The best supporters, and the next one, which replaces each of these in its own support.
         nearest = np.zeros(shares.supporters + 1, np.float32)
         while end < count and file[rows[places[grouped[end]]]] == of_file:
             place = places[grouped[end]]

@@ -1,4 +1,4 @@
-"""The best documents by BM25F, without scoring all.
+"""Best documents by BM25F, without scoring all.
 
 Source: MaxScore, Turtle & Flood, Information Processing & Management 31(6), 1995, here by windows of documents.
 """
@@ -30,14 +30,14 @@ from hummock_kernels.topk import offer, put_in_order
 
 _FIRST_WINDOW_DOCS = 256
 _WINDOW_DOCS = 4096
-"""Multiples of 64. The first windows are small, for all is summed until there are as many as asked for."""
+"""Multiples of 64. The first windows are small, as everything is summed until k documents are found."""
 _SLACK = 1 + 1e-5
-"""Factor above the float32 error of sums of some tens of terms, which are summed in another order for bounds."""
+"""Factor above the float32 error of sums of some tens of terms, as bounds are summed in another order."""
 
 
 @helper()
 def _offer_newer(scores: Vector, best: Indices, asked: Asked, sought: Sought, delta: Delta, allowed: Flags) -> int:
-    """Offer the documents of the delta; gives how many are kept."""
+    """Offer the documents of the delta; returns the number kept."""
     size = 0
     for doc in range(delta.base, delta.base + delta.indptr.shape[0] - 1):
         if allowed[doc] != 0:
@@ -49,7 +49,7 @@ def _offer_newer(scores: Vector, best: Indices, asked: Asked, sought: Sought, de
 
 @helper()
 def _by_bound(asked: Asked, greatest: Vector) -> tuple[Indices, Doubles, int]:
-    """Terms by how much they can give, most first; what those from each place on can; how many can give anything."""
+    """Terms by score bound, largest first; sums of the bounds from each place on; number of positive bounds."""
     bounds = np.zeros(greatest.shape[0], np.float64)
     for term in range(bounds.shape[0]):
         if asked.end[term] > asked.at[term]:
@@ -62,7 +62,7 @@ def _by_bound(asked: Asked, greatest: Vector) -> tuple[Indices, Doubles, int]:
 
 
 class _Window(NamedTuple):
-    """Documents of a window that may be among the best, and their sums so far; `given` is by place in the window."""
+    """Candidate documents of a window, and their sums so far; `given` is indexed by place in the window."""
 
     doc: Indices
     sum: Vector
@@ -81,7 +81,7 @@ def _sum_leading(
     stop: int,
     found: Indices,
 ) -> int:
-    """Sum the postings of the terms that lead by the allowed documents of a window; says how many hold any."""
+    """Sum the leading terms' postings by allowed document of a window; returns the number of documents with any."""
     docs, given = window.doc, window.given
     post_doc, post_weight = index.doc, index.weight
     length, floor, slope = asked.length, asked.floor, asked.slope
@@ -111,7 +111,7 @@ def _sum_leading(
 
 @helper(borrows=True)
 def _keep_reaching(window: _Window, size: int, needed: float) -> int:
-    """Move those of the first `size` documents whose sums may be as much as that to the front; says how many."""
+    """Move those of the first `size` documents whose sums may reach `needed` to the front; returns their number."""
     docs, sums = window.doc, window.sum
     kept = 0
     for i in range(size):
@@ -132,7 +132,7 @@ def _offer_indexed(
     allowed: Flags,
     base: int,
 ) -> int:
-    """Offer the documents of the index that may be among the best, window by window; gives how many are kept."""
+    """Offer the candidate documents of the index, window by window; returns the number kept."""
     order, rest, leading = _by_bound(asked, greatest)
     window = _Window(
         np.empty(_WINDOW_DOCS + 1, np.int64), np.empty(_WINDOW_DOCS, np.float32), np.zeros(_WINDOW_DOCS, np.float32)
@@ -157,7 +157,7 @@ def _offer_indexed(
                 break
             add_gains(asked, order[place], index, presence, window.doc[:many], window.sum, looked)
             many = _keep_reaching(window, many, reached - rest[place + 1])
-        # Once more, in the order of the query.
+        # Summed again in the order of the query, on which float32 sums depend.
         window.sum[:many] = 0
         for term in range(order.shape[0] if many > 0 else 0):
             add_gains(asked, term, index, presence, window.doc[:many], window.sum, looked)
@@ -175,16 +175,16 @@ def best_by_bm25(
 ) -> Indices:
     """The documents with the best scores, without scoring all.
 
-    A term gives a document its gain times a share at most. Terms that lead are those that can give most: what the
-    others can give together does not reach the worst of the best so far. So a document must hold a term that leads;
-    the postings of these are summed, and other terms are looked up for documents that may still reach the best.
+    A term's score is at most its gain times a share. Leading terms are those with the largest bounds, such that the
+    others' bounds together do not reach the worst kept score. So a document must contain a leading term; the postings
+    of these are summed, and other terms are looked up for documents that may still be among the best.
 
     Args:
         index: All but the newest documents.
-        delta: The newest.
-        presence: Who holds the frequent ones of the index's terms.
-        query: What is asked for.
-        saturation: What it is worth.
+        delta: The newest documents.
+        presence: Bitmaps of the index's frequent terms.
+        query: Terms of the query.
+        saturation: Parameters of the scores.
         allowed: (all documents,) nonzero for those that may be found.
         k: Upper bound on the result; 0 or less gives nothing.
 

@@ -1,4 +1,4 @@
-"""Choosing memories that fit the query and differ from each other."""
+"""Selection of memories that fit the query and differ from each other."""
 
 from typing import NamedTuple
 
@@ -28,20 +28,20 @@ TWIN = 1
 """Mark of a near-twin of one chosen before."""
 
 OVER = 2
-"""Mark of one before which a less relevant one was chosen, since its writer had enough of the first."""
+"""Mark of a candidate moved after a less relevant one because its writer had reached the cap."""
 
 _WAITS = 2
-"""Loss of a candidate that waits: larger than that of any near-twin."""
+"""Loss of a postponed candidate: larger than that of any near-twin."""
 
 
 class Cap(NamedTuple):
     """Limit on the candidates of one writer among the first chosen.
 
     Attributes:
-        writers: (all,) equal for what is of one writer; 0 for what is not counted. (0,) where nothing is.
-        most: At least 1.
-        first: How many are looked at; where that is not above `most`, there is no limit.
-        near: Share of the largest relevance from which on others come before what a writer has beyond it.
+        writers: (all,) equal for candidates of one writer; 0 for uncounted ones. (0,) if none are counted.
+        most: Largest number per writer, at least 1.
+        first: Number of first choices to which the cap applies; no cap if not above `most`.
+        near: Share of the largest relevance from which on others come before a writer's candidates over the cap.
     """
 
     writers: Words
@@ -107,22 +107,22 @@ def mmr(
     of a chosen candidate wait until nothing else is left, and are then chosen by the same rule. Equal gains go to
     the smaller place.
 
-    What a writer has beyond the cap waits, near-twin or not, for what of others is near. Where nothing of others is,
-    the order is as it would be without a cap.
+    A writer's candidates over the cap wait, near-twin or not, for those of others that are near. Without such others
+    the order is the same as without a cap.
 
     Args:
-        vectors: Unit vectors; a zero row, or one that holds a NaN, has similarity 0 to all others.
-        names: Equal for what may be versions of one thing; 0 for what has no name.
+        vectors: Unit vectors; a zero row, or one with a NaN, has similarity 0 to all others.
+        names: Equal for possible versions of one thing; 0 without a name.
         rows: The vector, the name and the writer of each candidate.
         relevance: Larger is better, in the range of a cosine; a NaN comes last.
         weight: In [0, 1]; 1 ignores diversity.
-        alike: A cosine counts no further than this: what is alike is not the less wanted for being very much alike.
-        twin_bar: Two of one name whose cosine reaches it are near-twins; above 1 there are none.
+        alike: Upper bound on cosines, so that very similar candidates are not penalised more than similar ones.
+        twin_bar: Two candidates of one name with at least this cosine are near-twins; above 1 there are none.
         keep: Upper bound on the result; 0 or less gives nothing.
         cap: Limit on candidates of one writer.
 
-    Source: Carbonell & Goldstein, SIGIR 1998; that a gain which only falls need not be known exactly to be passed
-    over: Minoux, Optimization Techniques 1978.
+    Source: Carbonell & Goldstein, SIGIR 1998; lazy evaluation of decreasing gains: Minoux, Optimization Techniques
+    1978.
     """
     n = rows.shape[0]
     chosen = np.empty(max(min(keep, n), 0), np.int64)
@@ -131,7 +131,7 @@ def mmr(
     is_chosen = np.zeros(n, np.bool_)
     is_twin = np.zeros(n, np.uint8)
     is_over = np.zeros(n, np.uint8)
-    # Once a writer has enough, what is his and what is not near wait for the rest.
+    # Once a writer has reached the cap, his candidates and those that are not near wait for the rest.
     waits = np.zeros(n, np.uint8)
     is_held = np.zeros(n, np.bool_)
     has_held = False

@@ -21,21 +21,21 @@ from hummock_kernels._types import (
 
 VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
 """Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain, HOLDER
-one of the few that hold the name which the query is."""
+one of the few memories that contain the name that the query consists of."""
 
 CODE, SAID, AGELESS, SENTENCE, ASKING, ASKING_FIRST = 1, 2, 4, 8, 16, 32
-"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which its neighbours speak for; a text
-that ends in a question; one that asks, and says something besides."""
+"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which gains from its neighbours; a text
+that ends in a question; a text with a question and more."""
 
 
 class Pool(NamedTuple):
-    """Candidates, and what the paths say of each.
+    """Candidates with their scores by path.
 
     Attributes:
         cosine: (n,) of the best chunk; NaN without a vector.
         keyword: (n,) BM25, not negative.
         matched: (n,) bit i is set where term i of the query matched.
-        evidence: (n,) what its words say for it; 1 and more is enough without any similarity.
+        evidence: (n,) strength of its matched words; 1 and more is enough without any similarity.
         late: (n,) max-sim of the token vectors; NaN without any.
         found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
         marks: (n,) bits CODE, SAID, AGELESS, SENTENCE, ASKING and ASKING_FIRST.
@@ -43,9 +43,9 @@ class Pool(NamedTuple):
         create_time: (n,) Unix seconds.
         session: (n,) equal for sentences of one session; 0 without one.
         position: (n,) place in the session.
-        speaker: (n,) equal for sentences of one speaker; 0 where nobody knows.
-        time_match: (n,) how far its time is one of the query's, in [0, 1]; (0,) when the query speaks of none.
-        verdict: (n,) factor of what was said of it, above 0; (0,) when nothing was said of any.
+        speaker: (n,) equal for sentences of one speaker; 0 if unknown.
+        time_match: (n,) agreement of its time with the query's, in [0, 1]; (0,) if the query has none.
+        verdict: (n,) factor from its verdicts, above 0; (0,) if there are none.
         tie: (n,) numbers that break ties.
     """
 
@@ -71,27 +71,27 @@ class Weights(NamedTuple):
 
     Attributes:
         unrelated: Cosine of unrelated texts, below 1; similarity counts from there.
-        min_similarity: Least cosine of candidates that neither words nor a name speak for.
-        min_of_best: Least cosine, likewise, of the best candidate of the recall.
+        min_similarity: Smallest cosine of candidates without evidence from words or a name.
+        min_of_best: Smallest cosine, under the same condition, of the best candidate of the recall.
         best_cosine: Cosine of that best candidate; several may have it.
         vector_share: Largest share of the vector path and of late interaction, in [0, 1].
         decay_rate: Decrease of the logarithm of a score in a day; 0 switches decay off.
         as_of: Unix seconds from which ages are counted.
         even_similarity: Best similarity of the pool at which the vector path weighs as much as the keyword path.
         steepness: The odds of the vector path grow with that similarity as its power.
-        enough_terms: Share of the query's terms from which on what holds so many of them is strong evidence, in [0, 1].
-        scarcity: The odds of the vector path grow with how far the best candidate falls short of it, as its power.
+        enough_terms: Share of the query's terms from which on their match is strong evidence, in [0, 1].
+        scarcity: The odds of the vector path grow with the best candidate's shortfall from it, as its power.
         code_odds: Factor of those odds for code.
-        name_odds: Factor of those odds, and of late interaction's share, where a candidate holds all of the query.
-        key_file_evidence: How far a fragment of a key file moves towards the best score, in [0, 1].
+        name_odds: Factor of those odds, and of late interaction's share, if a candidate contains the whole query.
+        key_file_evidence: Share of the distance to the best score that a fragment of a key file gains, in [0, 1].
         late_share: Largest share of late interaction, in [0, 1].
         late_from: Best similarity of the pool up to which late interaction has no share.
         late_full: Best similarity of the pool from which on late interaction has its largest share.
         neighbour_weight: Share of a sentence's score that its neighbours in the session gain; 0 switches lending off.
         answer_weight: Share of a question's score that its answer gains.
-        asking_loss: Share of its own score that a text which ends in a question then loses.
+        asking_loss: Share of its own score that a text ending in a question then loses.
         time_share: Share of `time_match`, in [0, 1].
-        decay_floor: Share of a score that no age takes away, in [0, 1].
+        decay_floor: Share of a score that age never removes, in [0, 1].
     """
 
     unrelated: float

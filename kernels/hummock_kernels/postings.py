@@ -1,7 +1,7 @@
-"""An inverted index and the documents that are newer than it: how it is made, and who holds a term.
+"""An inverted index with a delta of newer documents: construction, merging, and look-up of a term's documents.
 
 A term occurs at most once in a document. Counts pack four saturating bytes, least significant first: title, tags, body,
-learned keywords. Terms beyond the index's size occur in the delta alone.
+learned keywords. Terms beyond the index's size occur only in the delta.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from hummock_kernels._types import (
 
 
 class Index(NamedTuple):
-    """Postings of documents that are numbered from 0.
+    """Postings of documents numbered from 0.
 
     Attributes:
         indptr: (terms + 1,) term t has the slice indptr[t]:indptr[t + 1] of the next two.
@@ -55,10 +55,10 @@ class Delta(NamedTuple):
     """Forward lists of the documents after those of an index.
 
     Attributes:
-        base: Number of the first; those of the index are below it.
+        base: Number of the first document; those of the index are below it.
         indptr: (documents + 1,) document base + d has the slice indptr[d]:indptr[d + 1] of the next two.
-        term: Ascending within a document.
-        counts: Packed.
+        term: Terms, ascending within a document.
+        counts: Packed counts.
         field_weights: (4,) not negative: title, tags, body, learned keywords.
     """
 
@@ -74,11 +74,11 @@ Lists: TypeAlias = tuple[Indices, Words, Words]
 
 
 class Presence(NamedTuple):
-    """Documents that hold some of an index's terms, 64 documents a word.
+    """Bitmaps of the documents that contain some of an index's terms, 64 documents per word.
 
     Attributes:
-        held: (n, words) bits, set where a document holds the term; there is a word for the number after the last.
-        before: (n, words) how many documents do before each word.
+        held: (n, words) bits, set if a document contains the term; includes a word for the number after the last.
+        before: (n, words) number of such documents before each word.
     """
 
     held: Longs
@@ -104,7 +104,7 @@ def weighted_count(counts: np.uint32, field_weights: Vector) -> np.float32:
 
 @helper(borrows=True)
 def lower_bound(ordered: Words, term: np.uint32) -> int:
-    """The place of the first of these terms that is this one or a later one."""
+    """Place of the first of these terms that is not below `term`."""
     low = 0
     high = ordered.shape[0]
     while low < high:
@@ -118,9 +118,9 @@ def lower_bound(ordered: Words, term: np.uint32) -> int:
 
 @kernel(VOID(I64_1D, U32_1D, OUT_I64_1D))
 def count_postings(indptr: Indices, term: Words, begin: Indices) -> None:
-    """Add how many of some forward lists hold each term to its place in `begin` (terms + 1,): t to t + 1.
+    """Add the number of forward lists with each term to `begin` (terms + 1,), that of term t at t + 1.
 
-    Terms that have no place are left out, as is what lies outside the slices of `indptr` (the free end of a growing
+    Terms without a place are left out, as are values outside the slices of `indptr` (the free end of a growing
     array).
     """
     terms = begin.shape[0] - 1
@@ -141,15 +141,15 @@ def put_postings(
     doc: Docs,
     weight: Vector,
 ) -> None:
-    """Put the postings of some forward lists, the first of which is document `first`, into an index.
+    """Put the postings of forward lists, numbered from `first`, into an index.
 
     Args:
         indptr: See `Delta`, also for the next two.
         term: Terms without a place in `free` are left out.
-        counts: Packed.
+        counts: Packed counts.
         field_weights: See `Delta`.
-        first: At least as many as were put before.
-        free: (terms + 1,) where the next posting of each term goes; moved on.
+        first: At least the number of documents put before.
+        free: (terms + 1,) position of each term's next posting; advanced.
         doc: Documents of the index's postings; written to.
         weight: Weights of the index's postings; written to.
     """
@@ -164,10 +164,10 @@ def put_postings(
 
 
 def invert(parts: Sequence[Lists], field_weights: Vector, terms: int) -> Index:
-    """The index of forward lists, by a counting sort; documents are numbered from 0 in the order of the lists.
+    """Index of forward lists, by a counting sort; documents are numbered from 0 in the order of the lists.
 
     Args:
-        parts: One after the other, each with its own `indptr`; read twice.
+        parts: Consecutive lists, each with its own `indptr`; read twice.
         field_weights: See `Delta`.
         terms: Number of terms to keep; terms of this number and above are left out.
     """
@@ -186,9 +186,9 @@ def invert(parts: Sequence[Lists], field_weights: Vector, terms: int) -> Index:
 
 @kernel(_OUT_INDEX(INDEX, INDEX, I64, I32_1D))
 def merge_postings(older: Index, newer: Index, base: int, place: Docs) -> Index:
-    """The index of older and newer documents, whose numbers change on the way, while others read and write.
+    """Merged index of older and newer documents under new numbers; safe during concurrent reads and writes.
 
-    No sort, one pass.
+    One pass, without sorting.
 
     Args:
         older: Index of documents below `base`.
@@ -218,7 +218,7 @@ def merge_postings(older: Index, newer: Index, base: int, place: Docs) -> Index:
 
 @kernel(_OUT_PRESENCE(INDEX, I64_1D, I64))
 def presence_of(index: Index, terms: Indices, docs: int) -> Presence:
-    """Documents that hold each of these terms (n,), which are all in the index; `docs` is the number of documents."""
+    """Bitmaps of these terms (n,), which are all in the index; `docs` is the number of documents."""
     held = np.zeros((terms.shape[0], docs // 64 + 1), np.uint64)
     before = np.zeros(held.shape, np.int32)
     for row in range(terms.shape[0]):
@@ -231,9 +231,9 @@ def presence_of(index: Index, terms: Indices, docs: int) -> Presence:
 
 @kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D))
 def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
-    """The number of each term in pages of numbers, (pages, width), (runs,) and (n,) -> (n,) int32.
+    """The value of each term in pages of values, (pages, width), (runs,) and (n,) -> (n,) int32.
 
-    Page place[r] holds the numbers of the terms from r * width on; terms after the last run have 0.
+    Page place[r] has the values of the terms from r * width on; terms after the last run have 0.
     """
     counts = np.zeros(terms.shape[0], np.int32)
     width = pages.shape[1]
@@ -246,7 +246,7 @@ def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
 
 @kernel(VOID(INDEX, DELTA, U32, OUT_U8_1D))
 def mark_term(index: Index, delta: Delta, term: int, out: Flags) -> None:
-    """Set `out` (docs,) to 1 for every document that holds the term, whatever its counts, and leave the rest as it is.
+    """Set `out` (docs,) to 1 for every document that contains the term, whatever its counts; others are unchanged.
 
     Filters (tags, sessions, paths) are terms of the same lists.
     """

@@ -1,4 +1,4 @@
-"""One order of candidates out of what several paths say of them."""
+"""Ranking of candidates by the combined scores of several paths."""
 
 import math
 from typing import NamedTuple
@@ -77,7 +77,7 @@ def _has_newer_copy(row: int, near: Indices, pool: Pool, tally: Indices) -> bool
 
 @helper(borrows=True)
 def _is_of_the_time(row: int, time_match: Vector) -> bool:
-    """True if the candidate's time is the very time that the query names."""
+    """True if the candidate's time is exactly the query's."""
     return time_match.shape[0] > 0 and bool(time_match[row] >= np.float32(1))
 
 
@@ -85,7 +85,7 @@ def _is_of_the_time(row: int, time_match: Vector) -> bool:
 def _is_far(row: int, similarity: Vector, pool: Pool, weights: Weights) -> bool:
     if pool.found_by[row] & _EXEMPT or pool.evidence[row] >= np.float32(1) or _is_of_the_time(row, pool.time_match):
         return False
-    # A cosine that is not there is less than any.
+    # A missing cosine counts as less than any.
     is_best = pool.cosine[row] >= np.float32(weights.best_cosine)
     minimum = np.float32(weights.min_of_best) if is_best else np.float32(weights.min_similarity)
     return bool(similarity[row] < minimum)
@@ -118,7 +118,7 @@ def _kept(similarity: Vector, pool: Pool, echo_hashes: Longs, weights: Weights, 
 
 @helper(borrows=True)
 def _best(values: Vector, rows: Indices) -> np.float32:
-    """The largest of these values that is above 0; else 0."""
+    """The largest of these values, at least 0."""
     best = np.float32(0)
     for i in range(rows.shape[0]):
         if values[rows[i]] > best:
@@ -138,8 +138,8 @@ def _most_terms(matched: Words, rows: Indices) -> int:
 def _shares(closest: float, covered: int, has_keyword: bool, term_count: int, weights: Weights) -> Vector:
     """Weights of the vector path for prose and for code, and of late interaction.
 
-    By the best similarity of the pool, by how many of the query's terms the best of it holds, and by whether any of it
-    has a keyword score.
+    They depend on the pool's best similarity, on the largest number of matched query terms, and on whether any
+    candidate has a keyword score.
     """
     by_name = weights.name_odds if covered >= term_count else 1.0
     shortfall = max(1.0, weights.enough_terms * term_count / max(1, covered))
@@ -162,7 +162,7 @@ def _of_best(value: np.float32, best: np.float32) -> np.float32:
 def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean: Doubles) -> Vector:
     """The paths' scores, each divided by the pool's best, joined by `_shares`; their means are added to `mean`.
 
-    A candidate without a vector is what its words say: that its vector is not there yet is no evidence against it.
+    A candidate without a vector is scored by keyword only: a pending vector is no evidence against it.
     """
     keyword, late = pool.keyword, pool.late
     best_similarity, best_keyword, best_late = _best(similarity, rows), _best(keyword, rows), _best(late, rows)
@@ -187,8 +187,8 @@ def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean:
 def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
     """Sentences gain from their neighbours in the session; the best of them keeps its score, others follow suit.
 
-    One that asks something lends more to its answer: what another speaker says after it, within two, else the one
-    after it. If it ends so, and is answered here, it loses of its own.
+    A question lends more to its answer: the next sentence of another speaker within two, otherwise the next one. If a
+    sentence ends in a question, and is answered here, it loses a part of its own score.
     """
     marks, session, position, speaker = pool.marks, pool.session, pool.position, pool.speaker
     weight, answer_weight = np.float32(weights.neighbour_weight), np.float32(weights.answer_weight)
@@ -213,7 +213,7 @@ def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
             ahead = position[row] - position[other]
             if session[other] != session[row] or ahead == 0 or abs(ahead) > 2:
                 continue
-            # Whoever keeps both sides of a talk under one name has the answer in the next of them.
+            # If both sides of a conversation have one speaker, the answer is the next sentence.
             is_answer = ahead == 1 if not has_answer[j] else _answers(session, position, speaker, row, other)
             if is_answer and marks[other] & (ASKING | ASKING_FIRST) != 0:
                 joined[places[i]] += answer_weight * own[j]
@@ -246,11 +246,11 @@ def _has_holders(found_by: Flags, rows: Indices) -> bool:
 
 
 class _Aged(NamedTuple):
-    """Values that candidates are ordered by, (m,) each.
+    """Sort keys of candidates, (m,) each.
 
     Attributes:
-        first: 2 for domains that the query names, 1 for holders of the name that it is, else 0.
-        lifted: Joined scores, with what the paths' marks add to them, times the verdicts; above 1 where those raise it.
+        first: 2 for domains that the query names, 1 for holders of the name that it is, otherwise 0.
+        lifted: Joined scores with the bonuses of the paths' marks, times the verdicts; may exceed 1 by these.
         log_decay: Logarithms of the factors of age.
         order: Logarithms of the scores, aged; float32 scores of old memories would underflow.
     """
@@ -302,7 +302,7 @@ def _goes_before(one: int, other: int, first: Flags, order: Doubles, similarity:
 
 @helper()
 def _sorted(first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> Indices:
-    """Places in order (Shell, 1959; gaps of Knuth): a sort of NumPy's takes one key, and a second to compile."""
+    """Places in order (Shell sort, 1959, Knuth's gaps): NumPy's sort takes one key, and a second to compile."""
     places = np.arange(first.shape[0])
     gap = 1
     while gap < places.shape[0] // 3:
@@ -321,7 +321,7 @@ def _sorted(first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> Indi
 
 @helper(borrows=True)
 def _count_ties(first: Flags, order: Doubles, similarity: Vector) -> int:
-    """Number of candidates, in order, that only `tie` tells from the one before."""
+    """Number of candidates, in order, that differ only in `tie` from the one before."""
     ties = 0
     for i in range(1, first.shape[0]):
         ties += first[i] == first[i - 1] and order[i] == order[i - 1] and similarity[i] == similarity[i - 1]
@@ -338,7 +338,7 @@ def _shown(aged: _Aged, places: Indices, has_holders: bool, fit: float) -> tuple
         relevance[i] = min(1.0, aged.lifted[place] * math.exp(aged.log_decay[place]))
         score[i] = relevance[i] * (1.0 if aged.first[place] else fit)
         if has_holders and i > 0 and aged.first[places[i - 1]] < 2:
-            # Holders may be old; what comes after them is shown no better.
+            # Holders may be old; later candidates must not show a better score.
             relevance[i] = min(relevance[i], relevance[i - 1])
             score[i] = min(score[i], score[i - 1])
     return relevance, score
@@ -353,26 +353,25 @@ def rank(
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Candidates by relevance: echoes, too dissimilar ones and older copies left out, paths joined, ages counted.
 
-    Left out are, in this order: what was said and equals the query; what is below the minimum and has neither a name
-    nor words nor the very time that speak for it; of equal texts all but the newest. What is left scores the convex
-    sum of its similarity and its keyword score, each divided by the best of the pool; how much either weighs follows
-    from how similar the best of the pool is, and from how many of the query's terms the best of it holds. Late
-    interaction has its share of that in the same way. Sentences gain from their neighbours in the session; then
-    the query's times have their share. Fragments of key files are raised, and verdicts raise or lower. Domains that the
-    query names come first, then the holders of the name that it is, then the others, by the logarithm of the score less
-    the loss by age. Ties go to the more similar, then to the smaller `tie`.
+    Left out are, in this order: sentences equal to the query; candidates below the minimum without evidence from a
+    name, words or the exact time; all but the newest of equal texts. The others score the convex sum of similarity and
+    keyword score, each divided by the best of the pool; the weights depend on the pool's best similarity and on the
+    largest number of matched query terms. Late interaction has its share of that in the same way. Sentences gain from
+    their neighbours in the session; then the query's times have their share. Fragments of key files are raised, and
+    verdicts raise or lower. Domains that the query names come first, then the holders of the name that it is, then the
+    others, by the logarithm of the score less the loss by age. Ties go to the more similar, then to the smaller `tie`.
 
     Args:
         pool: The candidates.
         echo_hashes: Hashes of the query's own text.
         term_count: Terms of the query.
-        weights: What the paths are worth.
+        weights: Weights of the paths.
 
     Returns:
         Rows in order, (m,). Of each: the paths' joined score in [0, 1]; calibrated similarity, 0 without a vector;
-        relevance in [0, 1], which is the joined score raised and aged; the score to show, which is that times how well
-        the best candidate fits at all; the logarithm of the factor of age. Echoes, older copies, too dissimilar ones,
-        and how often `tie` decided (4,). Mean shares of the vector path and of late interaction (2,).
+        relevance in [0, 1], which is the joined score raised and aged; the score to show, which is that times the fit
+        of the best candidate; the logarithm of the factor of age. Numbers of echoes, older copies, too dissimilar
+        ones, and decisions by `tie` (4,). Mean shares of the vector path and of late interaction (2,).
 
     Source: Bruch, Gai & Ingber, TOIS 2023 (convex combination of normalised scores).
     """

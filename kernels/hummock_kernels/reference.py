@@ -1,4 +1,4 @@
-"""A twin of each kernel, written to be read; tests compare the two. Arguments and results are the kernels'."""
+"""Readable twins of the kernels, with the same arguments and results; tests compare the two."""
 
 import itertools
 import math
@@ -122,7 +122,7 @@ def rank(
     time_match, verdict, tie = rest
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(text_hash, echo_hashes)
-    # A cosine that is not there is less than any.
+    # A missing cosine counts as less than any.
     is_best = cosine >= np.float32(weights.best_cosine)
     minimum = np.where(is_best, weights.min_of_best, weights.min_similarity).astype(np.float32)
     is_of_the_time = time_match >= 1 if len(time_match) else np.zeros(len(cosine), np.bool_)
@@ -305,7 +305,7 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
 
 
 def add_turns(slots: Docs, session: Longs, position: Docs, first: int) -> int:
-    """Twin of `turns.add_turns`: the turns stand in the free slots in their order."""
+    """Twin of `turns.add_turns`: the turns fill the free slots in order."""
     turns = [place for place in range(first, len(session)) if session[place] and position[place] >= 0]
     free = np.flatnonzero(slots < 0)[: len(turns)]
     slots[free] = turns
@@ -313,7 +313,7 @@ def add_turns(slots: Docs, session: Longs, position: Docs, first: int) -> int:
 
 
 def neighbours(slots: Docs, session: Longs, position: Docs, alive: Flags, places: Indices) -> Indices:
-    """Twin of `turns.neighbours`: no table is needed where all turns are looked at."""
+    """Twin of `turns.neighbours`: it scans all turns and needs no table."""
     at = {
         (session[place], position[place]): place
         for place in range(len(session))

@@ -1,4 +1,4 @@
-"""Twins of the kernels that read texts and number their terms; `reference` holds them with the others."""
+"""Twins of the kernels that analyse texts and number terms; re-exported by `reference`."""
 
 import itertools
 import re
@@ -27,7 +27,7 @@ Form = tuple[int, int, int]
 def analyse(
     codes: Words, piece_end: Indices, piece_use: Flags, memory_end: Indices, folds: Words, kinds: Flags
 ) -> tuple[Flags, Indices, Indices, Words, Longs, Words, Docs, Docs, Flags]:
-    """Twin of `analyzer.analyse`; what is garbage there is 0 here."""
+    """Twin of `analyzer.analyse`, with 0 instead of garbage."""
     hard, folded = np.zeros(len(piece_end), np.uint8), np.concatenate([np.zeros_like(codes), codes])
     lengths = np.zeros(len(memory_end), np.int64)
     indptr = [0]
@@ -89,7 +89,7 @@ def _shape(code: int, kinds: Flags) -> str:
 
 
 def _forms(text: str, shape: str, offset: int) -> Iterator[Form]:
-    """The forms of a folded text: where each stands, and whether it is stemmed."""
+    """Forms of a folded text: start, end, and whether each is stemmed."""
     after = 0
     for token in _TOKEN.finditer(shape):
         start, end = token.span()

@@ -1,4 +1,4 @@
-"""Twins of the kernels that search by words and keep their index; `reference` holds them with the others."""
+"""Twins of the kernels for keyword search and its index; re-exported by `reference`."""
 
 import itertools
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def bm25_scores(
 
 
 def _halved_at(saturation: Saturation) -> Vector:
-    """The weighted count that gives half of a term's gain, in each document."""
+    """Weighted count at which a document gets half of a term's gain."""
     length, *numbers = saturation
     one, mean, k1, b = (np.float32(number) for number in (1, *numbers))
     halved_at: Vector = k1 * (one - b) + (k1 * b / mean if mean > 0 else np.float32(0)) * length
@@ -85,7 +85,7 @@ def _postings(index: Index, term: int) -> list[tuple[int, np.float32]]:
 
 
 def _newer(delta: Delta, term: int) -> list[tuple[int, int]]:
-    """Documents of the delta that hold the term, and their counts."""
+    """Documents of the delta that contain the term, and their counts."""
     return [
         (delta.base + d, int(delta.counts[p]))
         for d, places in enumerate(_slices(delta.indptr))

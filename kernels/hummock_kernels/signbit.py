@@ -1,12 +1,11 @@
-"""The signs of vectors as bits: a prefilter that reads a sixteenth of what float16 rows take.
+"""Sign bits of vectors: a prefilter that reads a sixteenth of the bytes of float16 rows.
 
-A row loses its values and keeps their signs; the query keeps its values in two bits. A sign that differs from the
-query's counts as much as the query's value there. That orders rows roughly: what it selects is scored exactly
-afterwards.
+A row is reduced to its signs; the query keeps its values in two bits. A sign that differs from the query's counts as
+much as the query's value there. That orders rows roughly; the selected ones are scored exactly afterwards.
 
-Bits lie in blocks of 256 rows, (blocks, dim + 1, 4) uint64: bit r of [block, d, lane] is that of dim d of row
-256 * block + 64 * lane + r, set when it is negative (-0.0 too). After the dims of a block stand zeros. So a processor
-adds up 256 rows at once, one bit of their sums next to the other, and dims that weigh nothing are not read.
+Bits are in blocks of 256 rows, (blocks, dim + 1, 4) uint64: bit r of [block, d, lane] is that of dim d of row
+256 * block + 64 * lane + r, set when it is negative (-0.0 too). Zeros follow the dims of a block. So a processor adds
+up 256 rows at once, each bit of their sums in parallel, and dims of weight 0 are not read.
 
 Source: O'Neil & Quass, SIGMOD 1997 (bit slices, and the k best of them); Mula, Kurz & Lemire, The Computer Journal
 61(1), 2018 (carry-save adders, sixteen inputs at a time).
@@ -41,7 +40,7 @@ WORD_BITS = 64
 LANES = 4
 BLOCK_ROWS = WORD_BITS * LANES
 _GROUP = 16
-"""Inputs that are added at once: their sum has four bits and a carry."""
+"""Number of inputs added at once: their sum has four bits and a carry."""
 _LINE_WORDS = 8
 
 
@@ -108,7 +107,7 @@ _add_sixteen = _add_by_cpu if IS_COMPILED else _add_by_hand
 def sign_bits(rows: Halves) -> Longs:
     """The signs of float16 values in uint16, (n, dim) -> (n, words) uint64, 64 dims a word.
 
-    Bit b of word w is set when dim 64 * w + b is negative (-0.0 too); the last word is filled up with zeros.
+    Bit b of word w is set when dim 64 * w + b is negative (-0.0 too); the last word is padded with zeros.
     """
     dim = rows.shape[1]
     bits = np.zeros((rows.shape[0], -(-dim // WORD_BITS)), np.uint64)
@@ -126,7 +125,7 @@ def sign_bits(rows: Halves) -> Longs:
 def put_signs(rows: Halves, first: int, bits: Longs) -> None:
     """Write the signs of float16 values in uint16, (n, dim), as those of the rows from `first` on.
 
-    Bits of earlier rows stay as they are, also while others read them; those of later ones are lost.
+    Bits of earlier rows are unchanged, also for concurrent readers; those of later rows are lost.
     """
     dim = rows.shape[1]
     gathered = np.empty(dim, np.uint64)
@@ -151,10 +150,10 @@ def put_signs(rows: Halves, first: int, bits: Longs) -> None:
 def _inputs_of(query: Longs, dim: int, places: Indices, planes: Indices) -> tuple[int, int, int, int]:
     """Slices of a block to add, in groups of sixteen, and the plane of each group's bits.
 
-    First come those of dims where the query is negative, then the others; zeros fill up the last group of each kind.
+    Dims where the query is negative come first, then the others; zeros pad the last group of each kind.
 
     Returns:
-        How many groups there are, how many of them are of negative dims, what these dims weigh, and what all weigh.
+        Number of groups, number of groups of negative dims, weight of these dims, and weight of all dims.
     """
     size = 0
     negative_groups = 0
@@ -182,7 +181,7 @@ def _inputs_of(query: Longs, dim: int, places: Indices, planes: Indices) -> tupl
 
 @helper()
 def _passing(row_doc: Docs, allowed: Flags, words: int) -> Longs:
-    """A bit for each row whose document is allowed, 64 a word, in so many words."""
+    """A bit for each row whose document is allowed, 64 per word, in `words` words."""
     passing = np.zeros(words, np.uint64)
     for word in range(min(words, -(-row_doc.shape[0] // WORD_BITS))):
         docs = row_doc[word * WORD_BITS : (word + 1) * WORD_BITS]
@@ -192,7 +191,7 @@ def _passing(row_doc: Docs, allowed: Flags, words: int) -> Longs:
             apart = np.int32(apart | np.int32(docs[own] - np.int32(first + own)))
         gathered = np.uint64(0)
         if apart == 0 and docs.shape[0] == WORD_BITS:
-            # Documents of a row each, one after the other: flags that lie side by side are read several at once.
+            # Consecutive documents of one row each: adjacent flags are read several at once.
             flags = allowed[first : first + WORD_BITS]
             for own in range(WORD_BITS):
                 gathered |= np.uint64(flags[own] != 0) << np.uint64(own)
@@ -205,9 +204,9 @@ def _passing(row_doc: Docs, allowed: Flags, words: int) -> Longs:
 
 @helper()
 def _keep_lightest(sums: Longs, among: Longs, kept: Longs, keep: int) -> int:
-    """Mark the `keep` rows of those marked in `among` whose sums are least in `kept`, all where there are fewer.
+    """Mark in `kept` the `keep` rows of `among` with the smallest sums, or all if fewer; returns their number.
 
-    Of rows with the same sum the first are kept. Says how many there are. `among` is used up.
+    Equal sums go to the first rows. `among` is overwritten.
     """
     left = keep
     for plane in range(sums.shape[0] - 1, -1, -1):
@@ -234,17 +233,17 @@ def _keep_lightest(sums: Longs, among: Longs, kept: Longs, keep: int) -> int:
 
 @kernel(OUT_I64_1D(U64_3D, I32_1D, U8_1D, U64_2D, I64))
 def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep: int) -> Indices:
-    """The rows of allowed documents whose signs differ from the query's where the query weighs least.
+    """The rows of allowed documents whose signs differ from the query's with the smallest weight.
 
     Args:
-        bits: (blocks, dim + 1, 4) as in the module; those after the last row may be anything.
+        bits: (blocks, dim + 1, 4) as in the module; bits after the last row may be anything.
         row_doc: (n,) document of each row, ascending.
         allowed: (docs,) nonzero for documents whose rows may be returned.
-        query: (3, words): its signs as of `sign_bits`, and the lower and the higher bit of each dim's weight, 0 to 3.
+        query: (3, words): its signs as in `sign_bits`, and the lower and the higher bit of each dim's weight, 0 to 3.
         keep: Upper bound on the result; 0 or less gives nothing.
 
     Returns:
-        (at most keep,) row numbers, ascending. Of rows that weigh as much as the last one kept, the smaller are kept.
+        (at most keep,) row numbers, ascending; ties at the last weight go to the smaller rows.
     """
     rows = row_doc.shape[0]
     dim = bits.shape[1] - 1
@@ -260,7 +259,7 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
     slices = bits.reshape(-1)
     block_words = bits.shape[1] * LANES
     fetched = -(-block_words // max(groups * _LINE_WORDS, 1)) * _LINE_WORDS
-    # Rows differ from a negative query where their bits are not set: what is added at first is taken off the weight.
+    # Rows differ from a negative query where their bits are not set: the first groups are subtracted from the weight.
     begin = (1 << planes) - 1 - negative_weight
     for at in range(0, words, LANES):
         is_passed = np.uint64(0)
@@ -276,7 +275,7 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
                 for plane in range(planes):
                     for word in range(at, at + LANES):
                         sums[plane, word] = ~sums[plane, word]
-            # The next block, a share each time: all at once they would stand in each other's way.
+            # Prefetch a share of the next block each time: all at once the loads would compete.
             for line in range(group * fetched, min((group + 1) * fetched, block_words), _LINE_WORDS):
                 fetch(bits, min(start + block_words + line, bits.size - 1))
             _add_sixteen(slices, start, places, group * _GROUP, sums, at, plane_of[group], planes)

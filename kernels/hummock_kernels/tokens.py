@@ -1,4 +1,4 @@
-"""Estimates of how many tokens a language model makes of a text, from runs of characters of one kind."""
+"""Estimated token counts of texts for language models, from runs of characters of one kind."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ KIND = 15
 LETTER = 16
 
 WORD_CHARACTERS = 6
-# Nothing weighs nothing: its weight is that of each character of a word beyond the sixth.
+# NOTHING has no weight of its own: its entry is the weight of each character of a word beyond the sixth.
 IN_LONG_WORD = NOTHING
 
 
@@ -23,7 +23,7 @@ def _kind(code: np.uint32, kinds: Flags) -> np.uint8:
 
 @helper()
 def _weight(kind: int, length: int, weights: Indices) -> int:
-    """A run's thousandths of a token."""
+    """Weight of a run, in thousandths of a token."""
     if kind == NOTHING:
         return 0
     if kind == WORD:
@@ -45,10 +45,10 @@ def token_estimates(codes: Words, text_end: Indices, kinds: Flags, weights: Indi
 
     Args:
         codes: Code points of all texts, one after the other.
-        text_end: (n,) where each ends.
-        kinds: What each character is, up to the last that is not OTHER.
+        text_end: (n,) end of each text.
+        kinds: Kind of each character, up to the last that is not OTHER.
         weights: (10,) by kind, thousandths of a token: of a run for WORD, SPACE (of two and more) and NEWLINE, of three
-            for DIGITS, else of a character; IN_LONG_WORD in the place of NOTHING. LETTERS weigh at least as much as a
+            for DIGITS, otherwise of a character; IN_LONG_WORD at NOTHING's index. LETTERS weigh at least as much as a
             WORD.
     """
     totals = np.zeros(text_end.shape[0], np.int64)

@@ -1,6 +1,6 @@
-"""The best of many: a heap with room for some, which kernels share, and the selection of scores.
+"""Selection of the best scores: a bounded heap for other kernels, and `top_k`.
 
-A heap is two arrays, (room,) scores and whose they are, with the worst on top as soon as there is no room left.
+A heap is two arrays, (room,) scores and (room,) numbers, with the worst on top once it is full.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def _heapify(scores: Vector, numbers: Indices, size: int) -> None:
 
 @helper(borrows=True)
 def offer(scores: Vector, numbers: Indices, size: int, number: int, score: np.float32) -> int:
-    """Keep a number if it is one of the best, ties by the smaller number; gives how many are kept, `size` until now."""
+    """Keep a number if it is among the best, ties by the smaller number; returns the new `size`."""
     if size < scores.shape[0]:
         scores[size], numbers[size] = score, number
         size += 1
@@ -55,7 +55,7 @@ def offer(scores: Vector, numbers: Indices, size: int, number: int, score: np.fl
 
 @helper(borrows=True)
 def put_in_order(scores: Vector, numbers: Indices, size: int) -> None:
-    """Best first; offers end here."""
+    """Sort the heap, best first; no offers may follow."""
     if size < scores.shape[0]:
         _heapify(scores, numbers, size)
     for last in range(size - 1, 0, -1):
@@ -76,7 +76,7 @@ def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
     size = 0
     worst = np.float32(-np.inf)
     for index in range(scores.shape[0] if room > 0 else 0):
-        # Asked first: once there is no room, nearly every score fails here, and whether one is allowed is a toss-up.
+        # The score first: once the heap is full nearly all fail here, while `allowed` is hard to predict.
         if scores[index] > worst and allowed[index] != 0 and np.isfinite(scores[index]):
             size = offer(best, indices, size, index, scores[index])
             if size == room:

@@ -1,7 +1,7 @@
-"""Finding the turns next to a turn of a session.
+"""Look-up of the turns next to a turn of a session.
 
-Turns stand in an open-addressed table of places, hashed by session and position. Readers check each place that they
-find against their own columns, so a table may hold more than they know of: turns that were added or removed since.
+Turns are in an open-addressed hash table of places, keyed by session and position. Readers check each place against
+their own columns, so a table may contain turns unknown to them: added or removed since.
 """
 
 import numpy as np
@@ -29,17 +29,17 @@ FREE = -1
 
 @helper()
 def _slot(session: np.uint64, position: int, slot_count: int) -> int:
-    """First slot to look for a turn in; `slot_count` is a power of two."""
-    # Sessions are hashes as it is; an odd factor takes positions that follow each other to different slots.
+    """First slot to search for a turn; `slot_count` is a power of two."""
+    # Sessions are hashes already; an odd factor maps consecutive positions to different slots.
     return (int(session & np.uint64(0x7FFFFFFF)) + int(position) * _SPREAD) & (slot_count - 1)
 
 
 @kernel(I64(OUT_I32_1D, U64_1D, I32_1D, I64))
 def add_turns(slots: Docs, session: Longs, position: Docs, first: int) -> int:
-    """Put the turns from place `first` on into the table; the number of slots that were free before.
+    """Put the turns from place `first` on into the table; returns the number of slots newly occupied.
 
     Args:
-        slots: Places, or FREE; a power of two of them, not all taken.
+        slots: Places, or FREE; length a power of two, not all occupied.
         session: (n,) the session of each place; 0 without one.
         position: (n,) its position in the session; below 0 without one.
         first: Places before it are in the table.
@@ -49,7 +49,7 @@ def add_turns(slots: Docs, session: Longs, position: Docs, first: int) -> int:
         if session[place] == 0 or position[place] < 0:
             continue
         slot = _slot(session[place], position[place], slots.shape[0])
-        # A later place than this one is left over from an attempt that came to nothing.
+        # A later place than this one is left over from an aborted attempt.
         while slots[slot] != FREE and slots[slot] < place:
             slot = (slot + 1) & (slots.shape[0] - 1)
         taken += slots[slot] == FREE

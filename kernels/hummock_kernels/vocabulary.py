@@ -1,4 +1,4 @@
-"""The numbers of terms by their keys, and forward lists made of them.
+"""Hash table from term keys to numbers, and encoding of forward lists.
 
 A table has two arrays of one length, a power of two: `slots` holds keys, 0 where it is free, and `numbers` the number
 of each. At least one slot is free.
@@ -27,7 +27,7 @@ _SHELL_RATIO = 3
 
 @helper()
 def _place(slots: Longs, key: np.uint64) -> int:
-    """The slot that holds the key, or the free one that would."""
+    """The slot of the key, or the free slot for it."""
     mask = slots.shape[0] - 1
     at = np.int64(key & np.uint64(mask))
     while slots[at] != 0 and slots[at] != key:
@@ -37,7 +37,7 @@ def _place(slots: Longs, key: np.uint64) -> int:
 
 @kernel(OUT_U32_1D(U64_1D, U32_1D, U64_1D))
 def numbers_of(slots: Longs, numbers: Words, keys: Longs) -> Words:
-    """The number of each key, UNKNOWN where the table has none."""
+    """The number of each key, UNKNOWN if the table has none."""
     found = np.empty(keys.shape[0], np.uint32)
     for i in range(keys.shape[0]):
         at = _place(slots, keys[i])
@@ -47,9 +47,9 @@ def numbers_of(slots: Longs, numbers: Words, keys: Longs) -> Words:
 
 @kernel(I64(OUT_U64_1D, OUT_U32_1D, U64_1D, U32_1D))
 def remember_numbers(slots: Longs, numbers: Words, keys: Longs, values: Words) -> int:
-    """Put numbers (k,) under keys (k,) that are not 0, where there is room for all; gives how many keys were new.
+    """Store numbers (k,) of nonzero keys (k,); the table must have room for all. Returns the number of new keys.
 
-    A key that is there keeps its number.
+    A present key keeps its number.
     """
     new = 0
     for i in range(keys.shape[0]):
@@ -91,11 +91,11 @@ def _saturated_sum(one: np.uint64, other: np.uint64) -> np.uint64:
 
 @kernel(Tuple((OUT_U32_1D, OUT_I64_1D))(I64_1D, U32_1D, U32_1D))
 def pack_lists(indptr: Indices, term: Words, counts: Words) -> tuple[Words, Indices]:
-    """Forward lists as they are stored.
+    """Encode forward lists for storage.
 
     Args:
-        indptr: (n + 1,) from 0, slices of the next two, one a memory.
-        term: (m,) numbers in any order, a number several times where several forms are one term.
+        indptr: (n + 1,) from 0, slices of the next two, one per memory.
+        term: (m,) numbers in any order, repeated if several forms are one term.
         counts: (m,) packed, four saturating bytes.
 
     Returns:
@@ -130,11 +130,11 @@ def pack_lists(indptr: Indices, term: Words, counts: Words) -> tuple[Words, Indi
 
 @kernel(Tuple((OUT_U32_1D, OUT_U32_1D))(U32_1D, I64_1D))
 def split_lists(words: Words, indptr: Indices) -> tuple[Words, Words]:
-    """The terms and the counts of forward lists as they are stored, one after the other.
+    """Decode the terms and the counts of concatenated stored forward lists.
 
     Args:
-        words: (2 * m,) of each memory its terms, and then their counts.
-        indptr: (n + 1,) from 0 to m, slices of the result, one a memory.
+        words: (2 * m,) for each memory its terms, and then their counts.
+        indptr: (n + 1,) from 0 to m, slices of the result, one per memory.
     """
     term = np.empty(words.shape[0] // 2, np.uint32)
     counts = np.empty(term.shape[0], np.uint32)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 _OWN = ("analyzer", "cosine", "signbit", "turns", "vocabulary", "topk", "postings")
 _BESIDE = ("bm25", "files", "maxscore", "mmr", "rank", "tokens")
-"""Modules that a second process compiles meanwhile if nothing is cached; they take about as long as `_OWN`."""
+"""Modules that a second process compiles in parallel if nothing is cached; they take about as long as `_OWN`."""
 
 KERNEL_MODULES = (*_OWN, *_BESIDE)
 
@@ -25,7 +25,7 @@ def warm(progress: Callable[[str, int, int], None] | None = None) -> None:
     beside = _compile_beside()
     for done, name in enumerate(KERNEL_MODULES, start=1):
         if beside is not None and name == _BESIDE[0]:
-            # What it could not compile is compiled here.
+            # Modules that it could not compile are compiled here.
             beside.wait()
         importlib.import_module(f"hummock_kernels.{name}")
         if progress is not None:
@@ -33,7 +33,7 @@ def warm(progress: Callable[[str, int, int], None] | None = None) -> None:
 
 
 def _compile_beside() -> subprocess.Popen[bytes] | None:
-    """A process that compiles its share, where the cache is empty and there is a core for it."""
+    """A process that compiles its share, if the cache is empty and a core is free."""
     from hummock_kernels import _jit  # imports Numba, which whoever imports this package may not want
 
     cache = _jit.cache_directory()
