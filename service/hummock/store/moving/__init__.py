@@ -1,4 +1,4 @@
-"""Everything of one store in another one, of whichever engine: copied online, project by project."""
+"""Online copies of a store into another one of any engine, project by project."""
 
 from hummock.store.moving.copying import Copied, CopiedProject, CopyCallbacks, Outcome
 from hummock.store.moving.ends import copy_between, is_database, places_of

@@ -1,11 +1,11 @@
-"""Copies all projects of one store into another, while services may use the source.
+"""Copy of all projects of one store into another, while services may use the source.
 
-Each project is read at one moment and written under a number of the target's own that has no name; when it is found to
-hold what it should, it is given its name. Then those that were written to meanwhile are copied again, a few times over.
-Numbers of projects differ, and so no digest here knows of them.
+Each project is read at one moment and written under a new number of the target without a name; once its digest is
+verified, it gets its name. Then projects written to meanwhile are copied again, in a few rounds. Project numbers differ
+between stores, so digests here do not include them.
 
-A project of the target is replaced where it is a copy that nobody has written to, or where it may be. Those of other
-names are left alone, but for copies of what is gone from the source.
+A project of the target is replaced if it is an unmodified copy, or if replacing is allowed. Projects with other names
+are left alone, except copies of projects removed from the source.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from hummock.store.tables.engine import Engine
 from hummock.store.upkeep.moment import Moment, ProjectDigest, digest_of
 
 _ROUNDS = 4
-"""Most rounds in which projects that were written to meanwhile are copied again."""
+"""Upper bound on rounds that copy projects written to meanwhile again."""
 
 _REACHED = b"reached"
 _REQUESTS = 0
-"""Stands for a project's number where the requests to remove projects are kept."""
+"""Project number under which removal requests are stored."""
 
 Version = tuple[int, int]
-"""A project's number and seq: one that has the same is as it was."""
+"""A project's number and seq: equal versions have equal content."""
 
 
 class Outcome(StrEnum):
@@ -50,13 +50,13 @@ class CopiedProject:
     """A project of the target.
 
     Attributes:
-        name: Its.
-        outcome: What became of it last.
-        seq: How far it has come, as its copy has it.
-        memory_count: Its memories.
-        digest: Of both, by whatever numbers; empty where there is none.
-        took_s: How long it took.
-        why: What is wrong with it; empty unless it is damaged.
+        name: The project's name.
+        outcome: Result of its last copy.
+        seq: Sequence number of the copy.
+        memory_count: Number of its memories.
+        digest: Digest of both, independent of project numbers; empty if there is none.
+        took_s: Duration in seconds.
+        why: Description of its damage; empty if there is none.
     """
 
     name: str
@@ -73,9 +73,9 @@ class Copied:
     """Result of a copy.
 
     Attributes:
-        projects: All that the source had or has.
-        moved: Those that were written to again after they were copied.
-        others: Projects of the target that are no copies.
+        projects: All projects that the source had or has.
+        moved: Projects written to again after they were copied.
+        others: Projects of the target that are not copies.
     """
 
     projects: tuple[CopiedProject, ...]
@@ -84,27 +84,27 @@ class Copied:
 
     @property
     def damaged(self) -> tuple[CopiedProject, ...]:
-        """Those that could not be copied."""
+        """Projects that could not be copied."""
         return tuple(one for one in self.projects if one.outcome is Outcome.DAMAGED)
 
     @property
     def there(self) -> tuple[CopiedProject, ...]:
-        """Those that the target has."""
+        """Projects that the target has."""
         return tuple(one for one in self.projects if one.digest)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the target has all that the source has."""
+        """Whether the target has all of the source's data."""
         return not self.moved and not self.damaged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyCallbacks:
-    """Callbacks for the progress.
+    """Progress callbacks.
 
     Attributes:
-        far: Takes a project's name, how many of its memories are copied, and of how many.
-        done: Takes what became of a project.
+        far: Takes a project's name, the number of its memories copied, and their total.
+        done: Takes the result of a project.
     """
 
     far: Callable[[str, int, int], None] = lambda name, done, total: None
@@ -117,14 +117,14 @@ _NOBODY = CopyCallbacks()
 def copy(
     source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: CopyCallbacks = _NOBODY
 ) -> Copied:
-    """Copies all that a store has; what was copied before and has not changed is not copied again.
+    """Copy all projects of a store; unchanged earlier copies are skipped.
 
     Args:
         source: Read only; others may write to it.
-        target: Nobody else copies into it.
-        claims: To work in the target.
+        target: No other process may copy into it.
+        claims: Claims to work in the target.
         replaces: Whether projects of the target with another history may be replaced.
-        told: Whom to tell.
+        told: Progress callbacks.
 
     Raises: OtherHistory: nothing was copied. HummockError: a store cannot be read or written any more.
     """
@@ -132,7 +132,7 @@ def copy(
 
 
 class _Copying:
-    """One run."""
+    """State of one copy run."""
 
     def __init__(self, source: Engine, target: Engine, claims: Claims, replaces: bool, told: CopyCallbacks) -> None:
         self._source = source
@@ -145,7 +145,7 @@ class _Copying:
         self._projects: dict[str, CopiedProject] = {}
 
     def run(self) -> Copied:
-        """All of it."""
+        """Copy everything."""
         self._landing.clear()
         equal = self._compared()
         for name in self._present():
@@ -169,7 +169,7 @@ class _Copying:
         )
 
     def _compared(self) -> dict[str, CopiedProject]:
-        """The projects that are equal already. Raises: OtherHistory."""
+        """Projects that are already equal. Raises: OtherHistory."""
         standings, equal, others = self._landing.standings(), dict[str, CopiedProject](), []
         for name, (version, create_time) in self._present().items():
             standing = standings.get(name)
@@ -202,14 +202,14 @@ class _Copying:
         return standing.is_untouched and standing.create_time == create_time and standing.seq <= version[1]
 
     def _present(self) -> dict[str, tuple[Version, float]]:
-        """The projects of the source, in the order of their numbers, and when each was made."""
+        """Versions and creation times of the source's projects, in the order of their numbers."""
         with self._reading() as moment:
             return {
                 name: ((number, record.seq), record.create_time) for name, (number, record) in moment.projects().items()
             }
 
     def _behind(self) -> list[str]:
-        """Projects that have changed since they were copied, are new, or are gone."""
+        """Projects that have changed since they were copied, are new, or were removed."""
         present = {name: version for name, (version, _) in self._present().items()}
         changed = [name for name, version in present.items() if self._versions.get(name) != version]
         standings = self._landing.standings()
@@ -224,7 +224,7 @@ class _Copying:
         return changed + gone
 
     def _copy(self, name: str) -> None:
-        """Copies a project as it is now, or removes the copy of one that is gone."""
+        """Copy a project as it is now, or remove the copy of a removed one."""
         began_s = time.monotonic()
         standing = self._landing.standing(name)
         with self._reading(name) as moment:

@@ -1,4 +1,4 @@
-"""The two ends of a copy: a data directory or a database each, opened as one that is read and one that is written."""
+"""Source and target of a copy, each a data directory or a database: opening one to read and one to write."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from hummock.text.analyzer import ANALYZER_VERSION
 
 _SCHEMES = ("postgresql://", "postgres://")
 _CONNECTIONS = 2
-"""One that reads or writes, and one to spare."""
+"""One connection to read or write, and a spare one."""
 
 
 def is_database(end: str) -> bool:
-    """Whether an end names a database of PostgreSQL, and not a data directory."""
+    """Whether an end is a PostgreSQL database rather than a data directory."""
     return end.startswith(_SCHEMES)
 
 
@@ -39,15 +39,15 @@ def copy_between(
     map_bytes: int = MAP_BYTES,
     say: Say = lambda line: None,
 ) -> Copied:
-    """Copies all of one store into another; see `copy`.
+    """Copy one store into another; see `copy`.
 
     Args:
         source: A data directory, or "postgresql://…".
-        target: The same; it is made where it is not there. A directory must be no service's meanwhile.
+        target: A data directory, which no service may use meanwhile, or "postgresql://…"; created if missing.
         replaces: Whether projects of the target with another history may be replaced.
-        told: Whom to tell of the progress.
-        map_bytes: Most that a data file may ever take.
-        say: Takes a line for people where opening takes long.
+        told: Progress callbacks.
+        map_bytes: Upper bound on the size of a data file.
+        say: Takes progress lines for people if opening takes long.
 
     Raises: StartError: nothing was copied. HummockError.
     """
@@ -65,7 +65,7 @@ def copy_between(
 
 
 def places_of(source: str, target: str) -> tuple[str, str]:
-    """Both ends for people, without what is secret of them. Raises: CopiedOntoItself, NotADatabase."""
+    """Both ends for messages, without secrets. Raises: CopiedOntoItself, NotADatabase."""
     places = _place_of(source, "FROM"), _place_of(target, "TO")
     if places[0] == places[1]:
         raise CopiedOntoItself(places[0])
@@ -96,7 +96,7 @@ def _recorded(end: str) -> DirectoryRecord | None:
 
 
 def _space_of(recorded: DirectoryRecord) -> EmbeddingSpace:
-    """The space of all vectors, as far as a store notes it."""
+    """The embedding space of all vectors, as recorded in a store."""
     space = active_space(recorded)
     return EmbeddingSpace(
         id=space.id,
@@ -110,7 +110,7 @@ def _space_of(recorded: DirectoryRecord) -> EmbeddingSpace:
 
 
 def _require_same_space(places: tuple[str, str], source: DirectoryRecord, target: DirectoryRecord | None) -> None:
-    """Before anything is opened to be written to. Raises: SpacesDiffer."""
+    """Check the spaces before anything is opened for writing. Raises: SpacesDiffer."""
     if target is None:
         return
     ours, theirs = active_space(source), active_space(target)
@@ -127,7 +127,7 @@ def _require_current(engine: Engine, recorded: DirectoryRecord) -> None:
 
 @contextmanager
 def _read(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
-    """A store that is only read."""
+    """Open a store for reading."""
     if is_database(end):
         from hummock.store.postgresql.database import Database
 
@@ -143,7 +143,7 @@ def _read(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
 
 @contextmanager
 def _written(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[tuple[Engine, Claims]]:
-    """A store that is written to, by no other copy meanwhile, and claims to work in it."""
+    """Open a store for writing, locked against other copies, with claims to work in it."""
     if is_database(end):
         from hummock.store.postgresql.claims import LeasedClaims
         from hummock.store.postgresql.database import Database

@@ -1,7 +1,7 @@
 """Targets of copies: first under a number without a name, and at last, whole, under their name.
 
-A transaction that gives a copy its name takes it from whatever had it. What had it, and what a copy that was cut off
-has left, is cleared like a removed project.
+The transaction that names a copy takes the name from the project that had it. That project, and the rest of an
+interrupted copy, are cleared like removed projects.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class CopyNote(msgspec.Struct, array_like=True, frozen=True):
     """Origin of a copied project.
 
     Attributes:
-        seq: How far it had come. One that has come further was written to since.
-        source: Where it was copied from, for people.
+        seq: Its seq when it was copied; a larger one shows later writes.
+        source: Source store, for messages.
     """
 
     seq: int
@@ -38,13 +38,13 @@ class CopyNote(msgspec.Struct, array_like=True, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A project of the target as it was found.
+    """An existing project of the target.
 
     Attributes:
-        number: Its.
-        seq: How far it had come.
-        create_time: When it was made; of a copy that of what it is a copy of.
-        note: What it is a copy of; None where it is none.
+        number: Its number.
+        seq: Its sequence number.
+        create_time: Creation time; for a copy that of the original.
+        note: Origin of a copy; None for other projects.
     """
 
     number: int
@@ -54,23 +54,23 @@ class Standing:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether it is a copy that was not written to since."""
+        """Whether it is an unmodified copy."""
         return self.note is not None and self.note.seq == self.seq
 
 
 class Landing:
-    """The store that is copied to. Nobody else copies into it."""
+    """The target store. No other process may copy into it."""
 
     def __init__(self, engine: Engine, claims: Claims, source: str) -> None:
-        """`claims` are to work in it; `source` is where everything comes from, for people."""
+        """`claims` give the right to work in it; `source` names the source store in messages."""
         self._engine = engine
         self._claims = claims
         self._source = source
 
     def clear(self) -> None:
-        """Clears what has no name: what was replaced, and what copies that were cut off have left.
+        """Clear data without a name: replaced projects, and the rest of interrupted copies.
 
-        Where a service does so already the rest is left to it.
+        If a service is already clearing, the rest is left to it.
         """
         with self._reading() as moment:
             unnamed = _copying(moment)
@@ -89,12 +89,12 @@ class Landing:
             pass
 
     def standings(self) -> dict[str, Standing]:
-        """All projects that are there, by name."""
+        """All existing projects by name."""
         with self._reading() as moment:
             return {name: _standing(moment, number, record) for name, (number, record) in moment.projects().items()}
 
     def standing(self, name: str) -> Standing | None:
-        """A project; None where there is none of this name."""
+        """The project with this name, or None."""
         with self._reading() as moment:
             found = moment.project(name)
             return None if found is None else _standing(moment, *found)
@@ -118,7 +118,7 @@ class Landing:
         return number
 
     def put(self, number: int, batch: Batch) -> None:
-        """Writes a part of what is to be under a number."""
+        """Write a batch of entries under a number."""
         with self._writing(number=number) as txn:
             for table, entries in batch.entries.items():
                 with txn.cursor(getattr(self._engine.tables, table)) as cursor:
@@ -127,15 +127,15 @@ class Landing:
     def name(
         self, number: int, record: record_codec.ProjectRecord, expected: ProjectDigest, instead_of: Standing | None
     ) -> None:
-        """Lets a copy be found by its name.
+        """Give a copy its name.
 
         Args:
-            number: Where it is.
-            record: The project's in its own store.
-            expected: What it must hold.
-            instead_of: What has the name now.
+            number: The copy's number.
+            record: The project's record in the source store.
+            expected: Digest that the copy must have.
+            instead_of: The project that has the name now.
 
-        Raises: CopyDisturbed: it does not hold that, or something else has the name.
+        Raises: CopyDisturbed: the digest differs, or another project has the name.
         """
         own = msgspec.structs.replace(record, active_space=self._engine.space_number)
         with self._reading(number) as moment:
@@ -153,20 +153,20 @@ class Landing:
             self._engine.tell(txn, record.name, own.seq)
 
     def note_copy(self, name: str, standing: Standing) -> None:
-        """Notes that a project is a copy, which was found to be one."""
+        """Record that an existing project, found equal, is a copy."""
         note = CopyNote(seq=standing.seq, source=self._source)
         if standing.note != note:
             with self._writing([name]) as txn:
                 _put_note(txn, self._engine, standing.number, note)
 
     def remove(self, name: str, standing: Standing) -> None:
-        """Removes a copy of what is gone. Raises: CopyDisturbed: it is not what it was."""
+        """Remove the copy of a removed project. Raises: CopyDisturbed: it has changed."""
         with self._writing([name]) as txn:
             self._take_name(txn, name, standing)
             self._engine.tell(txn, name, standing.seq + 1)
 
     def put_shared(self, table: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Writes what is no project's, where nothing is yet."""
+        """Write entries of no project, unless their keys exist."""
         found = getattr(self._engine.tables, table)
         if not entries:
             return
@@ -204,7 +204,7 @@ class Landing:
 
 @contextmanager
 def said(engine: Engine) -> Iterator[None]:
-    """Failures of the database, in words. Raises: HummockError."""
+    """Turn failures of the database into errors with messages. Raises: HummockError."""
     try:
         yield
     except engine.failures as error:
@@ -222,17 +222,17 @@ def _note_of(moment: Moment, number: int) -> CopyNote | None:
 
 
 def _put_note(txn: Transaction, engine: Engine, number: int, note: CopyNote) -> None:
-    """Notes that a project is a copy."""
+    """Record that a project is a copy."""
     txn.put(keys.copied_key(number), record_codec.encode(note), db=engine.tables.meta)
 
 
 def _copying(moment: Moment) -> list[int]:
-    """Numbers under which something was copied that has no name."""
+    """Numbers of copies without a name."""
     return list(_numbers(moment, keys.COPYING))
 
 
 def _noted(moment: Moment) -> list[int]:
-    """Numbers of all projects that are, or were, copies."""
+    """Numbers of all projects that are or were copies."""
     return list(_numbers(moment, _COPIED))
 
 

@@ -1,10 +1,9 @@
-"""Entries of a project, rewritten for another number: its memories some at a time, all else one by one.
+"""Entries of a project rewritten for another number: memories in windows, all others one by one.
 
-Keys begin with the project's number, and a checksum or a seal covers its entry's key. So whatever is copied is checked
-in the one store, and sealed anew for its key in the other.
+Keys begin with the project's number, and a checksum or a seal covers its entry's key. So each entry is verified in the
+source, and sealed again for its key in the target.
 
-What a store keeps to be found again by is copied too, but for the vectors of removed texts (`text_vectors.py`): a new
-store has no need of what was removed.
+Index entries are copied too, except the vectors of removed texts (`text_vectors.py`), which a new store does not need.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ class Batch:
     """The entries of one transaction.
 
     Attributes:
-        entries: By table.
-        memory_count: How many memories they are.
-        size_bytes: Of keys and values.
+        entries: Entries by table.
+        memory_count: Number of memories in them.
+        size_bytes: Size of keys and values.
     """
 
     entries: dict[str, list[Entry]] = field(default_factory=dict)
@@ -50,21 +49,21 @@ class Batch:
     size_bytes: int = 0
 
     def add(self, entries: Mapping[str, Sequence[Entry]]) -> None:
-        """Takes more of some tables."""
+        """Add entries of some tables."""
         for table, some in entries.items():
             self.entries.setdefault(table, []).extend(some)
             self.size_bytes += size_of(some)
 
 
 def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new: int, space: int) -> Iterator[Batch]:
-    """All that a project has but its record and its name.
+    """All entries of a project except its record and its name.
 
     Args:
-        moment: When, of a transaction that has entered the project.
-        number: The project's in its own store.
-        record: The project's.
-        new: Its number where it is copied to.
-        space: The number of the space there.
+        moment: Tables at one moment, in a transaction that has entered the project.
+        number: The project's number in the source.
+        record: The project's record.
+        new: Its number in the target.
+        space: The number of the embedding space in the target.
 
     Raises: MemoryDamaged, EntryDamaged.
     """
@@ -88,7 +87,7 @@ def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new
 def _renumbered(moment: Moment, table: str, number: int, new: int) -> Iterator[Entry]:
     """The entries of a table. Raises: EntryDamaged."""
     before, after = keys.project_prefix(number), keys.project_prefix(new)
-    # Messages of removed sessions, which are cleared some time, stay behind.
+    # Messages of removed sessions, which are still to be cleared, are not copied.
     removed = tuple(key for key, _ in moment.entries("session_deleted", before)) if table in _OF_MESSAGES else ()
     for key, stored in moment.entries(table, before):
         if key.startswith(removed):
@@ -107,8 +106,8 @@ class Window:
     """Some memories.
 
     Attributes:
-        entries: By table, all of them: also when they end, and by which texts their vectors are found.
-        memory_count: How many they are.
+        entries: All entries by table, including those of expiry times and text digests.
+        memory_count: Number of memories.
     """
 
     entries: dict[str, list[Entry]]
@@ -150,7 +149,7 @@ def windows(
 def _read(
     moment: Moment, numbers: _Numbers, memories: Sequence[Entry], first: int, behind: int | None
 ) -> dict[str, list[Entry]]:
-    """All parts of the documents from one on and before another; None: to the last one."""
+    """All parts of the documents from `first` on and before `behind`, or to the last one if None."""
     number, space = numbers.number, numbers.space
     start, chunks = keys.doc_key(number, first), keys.chunks_prefix(number, space, first)
     if behind is None:
@@ -191,7 +190,7 @@ def _find_again(numbers: _Numbers, doc: int, value: bytes, entries: dict[str, li
     """Add the entries by which a memory's expiry and the vectors of its texts are found."""
     try:
         stored = record_codec.decode_memory(value)
-    except integrity.UNREADABLE as error:  # of before there were checksums
+    except integrity.UNREADABLE as error:  # written before there were checksums
         raise MemoryDamaged("", doc) from error
     if stored.memory.expire_time is not None:
         entries["expiry"].append((keys.expiry_key(stored.memory.expire_time, numbers.new, doc), b""))
@@ -229,7 +228,7 @@ def _chunk_key(numbers: _Numbers, key: bytes) -> bytes:
 
 
 def _id_of(memories: Sequence[Entry], key: bytes) -> str:
-    """A memory's id, where its record can be read."""
+    """A memory's id, if its record can be read."""
     try:
         found = next((value for doc_key, value in memories if doc_key == key), b"")
         return record_codec.decode_memory(found).memory.id
