@@ -28,7 +28,7 @@ Scope: TypeAlias = str | int | None
 
 
 Foreseen: TypeAlias = Callable[[int], tuple[Mapping[str, Sequence[bytes]], Mapping[str, Sequence[bytes]]]]
-"""Returns the likely reads of a write to the project with this number, by table name: keys, and key prefixes."""
+"""Returns the likely reads of a write to this project number, by table: keys, and start keys of ordered reads."""
 
 
 class Cursor(Protocol):

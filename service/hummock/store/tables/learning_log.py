@@ -293,7 +293,7 @@ class LearningWriting(StoredRows):
     def forget(self, memory_id: str, *, is_entry: bool) -> None:
         """Forget a removed memory; logs no event if nothing can be known of it.
 
-        Entries always get an event: a later entry with the same id must not learn from logged turns of this one.
+        An entry gets one if the log has any event: a later entry with its id must not learn from turns of this one.
         """
         may_be_named = is_entry and self.state().events > 0
         is_known = self._txn.get(keys.name_key(self._number, memory_id), db=self._tables.link) is not None

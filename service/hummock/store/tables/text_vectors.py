@@ -75,7 +75,7 @@ def _sound_parts(txn: Transaction, tables: Tables, digest: bytes, chunk_key: byt
 
 
 def note(txn: Transaction, tables: Tables, chunk_key: bytes, digest: bytes) -> None:
-    """Record the text of a chunk; the retired vectors of that text stop ageing."""
+    """Record the text of a chunk; retired vectors of that text are dropped, as the chunk has them."""
     txn.put(digest + chunk_key, b"", db=tables.by_digest)
     stored = txn.pop(digest, db=tables.retired)
     retired = None if stored is None else integrity.opened(digest, stored)

@@ -3,9 +3,9 @@
     DEST/blocks/1f/1f3a…   a piece of a data file
     DEST/manifests/20261123T152001Z-9ab4….json   what a backup is made of; the name ends in the SHA-256 of the file
 
-LMDB copies the data file, whose pages keep their places from one copy to the next: what did not change is the same
-bytes, and a block that an earlier backup has is not stored again. A backup is there from the moment its manifest has
-its name: what was cut off before leaves blocks that nobody names, and the next backup removes or uses them.
+LMDB copies the data file with all pages in place: unchanged parts have the same bytes in each copy, and a block of an
+earlier backup is not stored again. A backup exists once its manifest has its name: an interrupted one leaves unused
+blocks, which the next backup removes or uses.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hummock.text.analyzer import ANALYZER_VERSION
 BLOCK_BYTES = 64 * 1024
 FORMAT = 1
 PART = ".part"
-"""Ends the name of a file that is being written; what is left of one that was cut short may be removed."""
+"""Suffix of a file that is being written; the rest of an interrupted one may be removed."""
 _DATA_PART = DATA_FILE + PART
 _NOTES = "backups.json"
 _MAY_BE_THERE = {LOCK_FILE, _DATA_PART, "models"}
@@ -44,21 +44,21 @@ _BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(PART)})?")
 """Names of a backup's files; other files are left alone."""
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes are done, and of how many."""
+"""Callback for the bytes done and their total."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Contents of a backup: the blocks of the data file at one moment, and what was in it.
 
     Attributes:
-        format: Of backups.
-        time: When it was made, Unix seconds.
-        version: Of Hummock, that made it.
-        schema: Of the directory; `analyzer` of its terms.
+        format: Format version of backups.
+        time: Creation time, Unix seconds.
+        version: Version of Hummock that made it.
+        schema: Schema of the directory; `analyzer` is the version of its terms.
         model: Name of the model of its vectors; `emb_space` is their space.
-        size_bytes: Of the data file; `block_bytes` of each block but the last.
-        blocks: SHA-256 of each, in hexadecimal, in order.
-        projects: What each held.
+        size_bytes: Size of the data file; `block_bytes` is that of each block but the last.
+        blocks: SHA-256 of each block, in hexadecimal, in order.
+        projects: Digest of each project.
     """
 
     format: int
@@ -75,7 +75,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A backup that was made: its name, and what it cost."""
+    """Result of a backup: its name and statistics."""
 
     name: str
     manifest: Manifest
@@ -97,7 +97,7 @@ class Backups:
         return sorted(path.stem for path in self._manifests.glob("*.json") if _NAME.fullmatch(path.stem))
 
     def manifest(self, name: str) -> Manifest:
-        """One backup's. Raises: BackupDamaged."""
+        """The manifest of a backup. Raises: BackupDamaged."""
         path = self._manifests / f"{name}.json"
         try:
             content = path.read_bytes()
@@ -108,7 +108,7 @@ class Backups:
         return msgspec.json.decode(content, type=Manifest)
 
     def block(self, digest: str) -> bytes:
-        """A block. Raises: BackupDamaged: it is not there, or is not what it was."""
+        """A block. Raises: BackupDamaged: it is missing or changed."""
         try:
             content = self._path(digest).read_bytes()
         except OSError as error:
@@ -123,9 +123,9 @@ class Backups:
         Args:
             data: The data directory.
             now: Unix seconds.
-            version: Of this Hummock.
-            keep: How many backups of this directory stay, this one among them; None keeps all.
-            progress: Told how far it is.
+            version: Version of this Hummock.
+            keep: Number of backups of this directory to keep, including this one; None keeps all.
+            progress: Progress callback.
 
         Raises: DirectoryUnusable, OSError.
         """
@@ -154,7 +154,7 @@ class Backups:
             )
 
     def _store(self, block: bytes) -> tuple[str, int]:
-        """The block's name, and its bytes where it was not there."""
+        """Store a block; returns its name, and the bytes written, 0 if it existed."""
         digest = sha256(block).hexdigest()
         path = self._path(digest)
         if path.is_file() and path.stat().st_size == len(block):
@@ -164,23 +164,23 @@ class Backups:
         return digest, len(block)
 
     def _publish(self, data: Path, manifest: Manifest) -> str:
-        """Gives the backup its name, once all that it rests on is durable."""
+        """Give the backup its name, once all its blocks are durable."""
         for folder in {self._path(digest).parent for digest in manifest.blocks}:
             sync_folder(folder)
         sync_folder(self._blocks)
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         made = datetime.fromtimestamp(manifest.time, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         name = f"{made}-{sha256(content).hexdigest()[:_NAME_DIGITS]}"
-        # First: a backup that the directory does not know of would be forgotten when it is purged.
+        # Recorded first: a purge would not name a backup that the directory has no record of.
         note_backup(data, KnownBackup(directory=str(self.directory.resolve()), name=name, time=manifest.time))
         _write(self._manifests / f"{name}.json", content)
         sync_folder(self._manifests)
         return name
 
     def _drop(self, data: Path, made: str, keep: int | None) -> tuple[str, ...]:
-        """Removes the oldest backups but for so many, and all blocks that none has.
+        """Remove the oldest backups above `keep`, and all unused blocks.
 
-        The one just made stays, though a clock that was ahead may have given an earlier one a later name.
+        The one just made stays, even if a wrong clock gave an earlier one a later name.
         """
         earlier = [name for name in self.names() if name != made]
         dropped = earlier[: max(len(earlier) + 1 - keep, 0)] if keep is not None else []
@@ -189,7 +189,7 @@ class Backups:
         sync_folder(self._manifests)
         forget_backups(data, str(self.directory.resolve()), dropped)
         wanted = {digest for name in self.names() for digest in self.manifest(name).blocks}
-        # Behind a link may lie the blocks of backups that are nobody's here.
+        # A link may lead to the blocks of other backups.
         folders = () if self._blocks.is_symlink() else self._blocks.iterdir()
         for path in (path for folder in folders if not folder.is_symlink() for path in folder.glob("*")):
             is_ours = _BLOCK.fullmatch(path.name) and path.parent.name == path.name[:2]
@@ -229,7 +229,7 @@ def _manifest(moment: DirectoryMoment, copy: Path, now: float, version: str, blo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownBackup:
-    """A backup: the directory that it lies in, its name there, and when it was made (Unix seconds)."""
+    """A backup: its directory, its name there, and its creation time (Unix seconds)."""
 
     directory: str
     name: str
@@ -237,24 +237,24 @@ class KnownBackup:
 
     @property
     def may_exist(self) -> bool:
-        """False where its directory can be looked at, and it is not there."""
+        """False if its directory can be read and does not contain it."""
         manifests = Path(self.directory) / "manifests"
         return not manifests.is_dir() or (manifests / f"{self.name}.json").is_file()
 
 
 def known_backups(data: Path) -> tuple[KnownBackup, ...]:
-    """Those that may still exist, the oldest first."""
+    """Recorded backups that may still exist, the oldest first."""
     return tuple(known for known in _read(data) if known.may_exist)
 
 
 def note_backup(data: Path, made: KnownBackup) -> None:
-    """Notes one that is about to be there."""
+    """Record a backup that is about to be published."""
     with _alone(data):
         _note(data, (*(known for known in _read(data) if known.may_exist), made))
 
 
 def forget_backups(data: Path, directory: str, names: Collection[str]) -> None:
-    """Those of a directory that were dropped are no longer noted."""
+    """Remove the records of dropped backups of a directory."""
     with _alone(data):
         kept = tuple(known for known in _read(data) if known.directory != directory or known.name not in names)
         _note(data, kept)
@@ -273,13 +273,13 @@ def _note(data: Path, known: tuple[KnownBackup, ...]) -> None:
 
 
 def restore(backups: Backups, data: Path, name: str | None, progress: Progress) -> tuple[str, Manifest]:
-    """Makes a data directory what it was when a backup was made; the name of the backup, and its manifest.
+    """Restore a data directory from a backup; returns the backup's name and its manifest.
 
     Args:
-        backups: Where they are.
-        data: Made if it is not there; it must hold no data.
-        name: Of the backup; None takes the newest.
-        progress: Told how far it is.
+        backups: The backup directory.
+        data: The data directory, created if missing; it must contain no data.
+        name: Name of the backup; None takes the newest.
+        progress: Progress callback.
 
     Raises: BackupDamaged, DirectoryUnusable, DirectoryInUse, SchemaTooNew, AnalyzerTooNew, OSError.
     """
@@ -322,7 +322,7 @@ def _require_unused(data: Path) -> None:
 
 
 def _join(backups: Backups, manifest: Manifest, part: Path, progress: Progress) -> None:
-    """The data file, under a name that nothing opens."""
+    """Assemble the data file under a temporary name."""
     done = 0
     with _created(part) as file:
         for digest in manifest.blocks:
@@ -346,7 +346,7 @@ def _require_equal(directory: Path, manifest: Manifest, part: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Puts a file in its place, whole or not at all, durably but for its name."""
+    """Write a file atomically; its content is durable, its name not yet."""
     part = path.with_name(path.name + PART)
     try:
         with _created(part) as file:
@@ -371,6 +371,6 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def _created(path: Path) -> BinaryIO:
-    """An empty file in the place of an earlier one, for its owner alone. A link there is replaced, not followed."""
+    """Create an empty file for its owner only, replacing an earlier one. A link is replaced, not followed."""
     path.unlink(missing_ok=True)
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")

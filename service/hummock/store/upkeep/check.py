@@ -1,7 +1,7 @@
 """`hummock fsck`: checks that a directory is consistent. Read only, at one moment, also while a service runs.
 
-`QUICK_CHECKS` read no memory, and are all that `hummock doctor` asks; `DIRECTORY_CHECKS` and `PROJECT_CHECKS` are the
-rest.
+`QUICK_CHECKS` read no memory, and are the only ones of `hummock doctor`; `DIRECTORY_CHECKS` and `PROJECT_CHECKS` are
+the others.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from hummock.store.upkeep.moment import DirectoryMoment, inspected
 _EXAMPLES = 5
 
 _OF_NO_PROJECT = {"meta", "project", "by_digest", "retired", "retired_age", "expiry"}
-"""Tables whose keys do not begin with a project's number."""
+"""Tables with keys that do not begin with a project's number."""
 
 _REQUESTS = {"request", "request_age"}
-"""Have answers that outlive their projects, under number 0."""
+"""Tables with replies that outlive their projects, under number 0."""
 
 _DOC_BYTES = 12
 _DIGEST_BYTES = 16
@@ -32,9 +32,9 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that is wrong in a project; without a name it is in what belongs to no project.
+    """A problem of a project, or without a name of data that belong to no project.
 
-    `examples` are numbers of the first few documents, events or sessions, where it can be said by a number.
+    `examples` are numbers of the first few documents, events or sessions concerned, if they have numbers.
     """
 
     project: str
@@ -78,7 +78,7 @@ def check(directory: Path, progress: Callable[[int, int], None]) -> Report:
 
 
 def check_quickly(directory: Path) -> Report:
-    """Looks at projects' records and names, and for entries of projects that are not there: no memory is read.
+    """Check projects' records and names, and find entries of missing projects; reads no memory.
 
     Raises: DirectoryUnusable.
     """
@@ -99,7 +99,7 @@ def _read(moment: DirectoryMoment) -> _Directory:
 
 
 def _problems(project: str, found: Iterator[Found]) -> Iterator[Problem]:
-    """What was found, each kind once, in the order in which it was first found."""
+    """Problems grouped by kind, in the order in which each kind was first found."""
     counts, examples = Counter[str](), dict[str, list[int]]()
     for what, number in chain.from_iterable(found):
         counts[what] += 1
@@ -131,10 +131,10 @@ def _names(directory: _Directory) -> Found:
 
 
 def _strangers(directory: _Directory) -> Found:
-    """Entries under numbers without a project that are not about to be cleared either."""
+    """Entries under numbers without a project that are not waiting to be cleared."""
     moment = directory.moment
     known = directory.projects.keys() | {keys.unpack_project(key) for key, _ in moment.entries("project_removed")}
-    # What a copy that was cut off has left; the next one clears it.
+    # Rest of an interrupted copy, which the next copy clears.
     known |= {keys.unpack_project(key[-4:]) for key, _ in moment.entries("meta", keys.COPYING)}
     for table in TABLE_NAMES:
         if table in _OF_NO_PROJECT:
@@ -148,7 +148,7 @@ def _strangers(directory: _Directory) -> Found:
 
 
 def _numbers_in(moment: DirectoryMoment, table: str) -> Iterator[int]:
-    """Each number that a key begins with, once."""
+    """Distinct project numbers in the keys of a table."""
     if table not in moment.tables:
         return
     with moment.txn.cursor(moment.tables[table]) as cursor:
@@ -160,7 +160,7 @@ def _numbers_in(moment: DirectoryMoment, table: str) -> Iterator[int]:
 
 
 def _shared(directory: _Directory) -> Found:
-    """Tables that are common to all projects."""
+    """Check the tables common to all projects."""
     moment = directory.moment
     removed = {key for key, _ in moment.entries("project_removed")}
     for key, _ in moment.entries("expiry"):

@@ -1,7 +1,7 @@
-"""What is checked of each project: that all that belongs together is there, and nothing else.
+"""Consistency checks of a project: related entries must all exist, without orphans.
 
-Each check is a function that yields what is wrong, without any stored text, and the number of the document, event or
-session that it is wrong with. `PROJECT_CHECKS` has them all.
+Each check is a function that yields a problem, without any stored text, and the number of the document, event or
+session concerned. `PROJECT_CHECKS` has all of them.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ UNREADABLE = (*integrity.UNREADABLE, HummockError)
 """Errors that reading a damaged record may raise."""
 
 Found: TypeAlias = Iterator[tuple[str, int | None]]
-"""What is wrong, and the number of what it is wrong with, if it has one."""
+"""Problems, each with the number of the document, event or session concerned, if it has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Project:
-    """A project at one moment, and what several checks read of it.
+    """A project at one moment, with data that several checks need.
 
     Attributes:
-        moment: When.
-        number, record: The project's; `prefix` begins its keys.
-        memories, unreadable: By document, those that can be read, and the others.
-        sessions: By key, those that can be read; `unreadable_sessions` are the keys of the others.
-        counts: How much there is, filled by the checks.
+        moment: The tables at that moment.
+        number, record: The project's number and record; `prefix` is the prefix of its keys.
+        memories, unreadable: Readable memories by document, and the other documents.
+        sessions: Readable sessions by key; `unreadable_sessions` are the keys of the others.
+        counts: Counts, filled by the checks.
     """
 
     moment: DirectoryMoment
@@ -65,7 +65,7 @@ class Project:
 
     @classmethod
     def read(cls, moment: DirectoryMoment, number: int, record: record_codec.ProjectRecord) -> Project:
-        """A project with its memories and sessions."""
+        """Read a project with its memories and sessions."""
         project = cls(moment=moment, number=number, record=record, prefix=keys.project_prefix(number))
         for key, value in moment.entries("memory", project.prefix):
             doc = keys.doc_of_doc_key(key)
@@ -86,7 +86,7 @@ class Project:
         return self.memories.keys() | self.unreadable
 
     def docs_in(self, table: str) -> list[int]:
-        """The documents that a table has something of."""
+        """The documents with entries in a table."""
         return [keys.doc_of_doc_key(key) for key, _ in self.moment.entries(table, self.prefix)]
 
 
@@ -344,11 +344,11 @@ PROJECT_CHECKS = (
     _unreadable_records, _parts, _waiting, _checksums, _ids, _texts, _columns, _terms, _vectors, _numbers, _ends,
     _order, _messages, _learning, _usage, _writes, _requests, _review,
 )  # fmt: skip # a list of names
-"""Checksums come behind what says more of the same memories."""
+"""Checksums come after checks that say more about the same memories."""
 
 
 def _compared(expected: Collection[Hashable], found: Iterable[Hashable], lacking: str, orphan: str) -> Found:
-    """Whatever is expected and not found, and found and not expected."""
+    """Problems for each expected item that is missing, and each found one that is not expected."""
     wanted, present = set(expected), set(found)
     for what, some in ((lacking, wanted - present), (orphan, present - wanted)):
         for key in sorted(some, key=repr):

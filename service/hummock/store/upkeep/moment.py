@@ -1,6 +1,6 @@
-"""All tables of a store at one moment, whichever engine has them: their entries, and digests to compare copies by.
+"""All tables of a store of any engine at one moment: their entries, and digests for comparing copies.
 
-Data directories are opened for that while a service writes, or while none runs; nothing is written.
+Data directories are opened read-only, with or without a running service.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hummock.store.tables.sessions import clock_key
 _ROOM_FOR_TABLES = 64
 _FEW, _MANY = 64, 4096
 _SMALL_BYTES, _LARGE_BYTES = 1 << 20, 4 << 20
-"""Entries that are read at once: more while they are small together, fewer while they are large."""
+"""Bounds for the size of one read: more entries below the first, fewer above the second."""
 
 _OF_MESSAGES = ("message", "message_id")
 _LENGTHS = struct.Struct("<II")
@@ -36,17 +36,17 @@ _HELD = (
     "memory", "payload", "vector", "token", "by_id", "pending", "settings", "learning", "event", "turn", "usage",
     "link", "session_record", "session_order", "message", "message_id",
 )  # fmt: skip # a list of names
-"""All that cannot be made anew of the rest."""
+"""Tables that cannot be rebuilt from the others."""
 _HELD_LATER = ("review",)
-"""Tables that were added later and cannot be made anew either. They count only if the project has entries in them, so
-that digests of older projects stay the same."""
+"""Tables added later that cannot be rebuilt either. They count only if the project has entries in them, so that
+digests of older projects stay the same."""
 _OF_CHUNKS = ("vector", "token")
-"""Tables whose keys have the number of a space after the project's."""
+"""Tables with the number of an embedding space after the project's in their keys."""
 
 Entry: TypeAlias = tuple[bytes, bytes]
-"""A key and what is stored under it."""
+"""A key and its stored value."""
 Between: TypeAlias = Callable[[Transaction, Table, bytes, bytes, int], Sequence[Entry]]
-"""At most so many entries of a table from one key on and before another, in order."""
+"""Reads a bounded number of entries of a table from one key on and before another, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,9 +54,9 @@ class Moment:
     """A snapshot of the tables; valid as long as its transaction.
 
     Attributes:
-        txn: Reads what is no project's, and one project if it has entered that.
-        tables: By name; those that an older version did not have are missing.
-        read: How entries are read.
+        txn: Transaction that reads entries of no project, and of one project if it has entered that.
+        tables: Tables by name; without those that an older version did not have.
+        read: Reads ranges of entries.
     """
 
     txn: Transaction
@@ -65,11 +65,11 @@ class Moment:
 
     @classmethod
     def of(cls, engine: Engine, txn: Transaction) -> Self:
-        """What a transaction of an engine sees."""
+        """Snapshot of an engine's tables in a transaction."""
         return cls(txn, {name: getattr(engine.tables, name) for name in TABLE_NAMES}, engine.between)
 
     def between(self, table: str, first: bytes, end: bytes) -> Iterator[Entry]:
-        """Entries from one key on and before another, in order; a bounded number is in memory."""
+        """Entries from the key `first` on and before `end`, in order, read in bounded parts."""
         limit = _FEW
         while True:
             found = self.some(table, first, end, limit)
@@ -84,11 +84,11 @@ class Moment:
                 limit = max(limit // 2, 1)
 
     def some(self, table: str, first: bytes, end: bytes, limit: int) -> Sequence[Entry]:
-        """The first so many of them."""
+        """The first `limit` of these entries."""
         return self.read(self.txn, self.tables[table], first, end, limit) if table in self.tables else ()
 
     def entries(self, table: str, prefix: bytes = b"") -> Iterator[Entry]:
-        """Keys that begin so, in order, and what is stored under them."""
+        """Entries with this key prefix, in order, as stored."""
         return self.between(table, prefix, _behind(prefix))
 
     def values(self, table: str, prefix: bytes = b"") -> Iterator[Entry]:
@@ -97,7 +97,7 @@ class Moment:
             yield key, unsealed(table, key, stored) or b""
 
     def get(self, table: str, key: bytes) -> bytes | None:
-        """The value of a key as it is stored."""
+        """The stored value of a key, or None."""
         return self.txn.get(key, db=self.tables[table]) if table in self.tables else None
 
     def value(self, table: str, key: bytes) -> bytes | None:
@@ -112,7 +112,7 @@ class Moment:
         return {record.name: (number, record) for number, record in records}
 
     def project(self, name: str) -> tuple[int, record_codec.ProjectRecord] | None:
-        """The number and the record of a project."""
+        """The number and the record of a project, or None."""
         number = self.get("project", keys.project_name_key(name))
         record = None if number is None else self.get("project", keys.project_number_key(keys.unpack_project(number)))
         if number is None or record is None:
@@ -122,22 +122,22 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectoryMoment(Moment):
-    """A data directory at one moment; it lives no longer than its `with`. `directory` is what it says of itself."""
+    """A data directory at one moment, valid only in its `with` block. `directory` is its record."""
 
     directory: record_codec.DirectoryRecord
 
     def count(self, table: str) -> int:
-        """Entries of a table."""
+        """Number of entries of a table."""
         return self._stat(table)["entries"] if table in self.tables else 0
 
     def size_bytes(self) -> int:
-        """Bytes of the pages that are in use."""
+        """Bytes of the pages in use."""
         stats = [self._stat(table) for table in self.tables]
         pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         return pages * stats[0]["psize"]
 
     def space(self) -> record_codec.SpaceRecord:
-        """The space of the vectors that are in use."""
+        """The embedding space in use."""
         return active_space(self.directory)
 
     def _stat(self, table: str) -> lmdb._StatDict:
@@ -146,7 +146,7 @@ class DirectoryMoment(Moment):
 
 @contextmanager
 def inspected(path: Path) -> Iterator[DirectoryMoment]:
-    """A directory as it is now, or a data file that no other process has open.
+    """Open a directory as it is now, or a data file that no other process has open.
 
     Raises: DirectoryUnusable.
     """
@@ -165,7 +165,7 @@ def inspected(path: Path) -> Iterator[DirectoryMoment]:
 
 
 def copy_file(data: Path, copy: Path) -> None:
-    """Copies the data file as it is now into a new file, beside whoever writes it. Pages keep their places.
+    """Copy the data file as it is now into a new file, also while a service writes. Pages keep their places.
 
     Raises: DirectoryUnusable; OSError: the copy cannot be written.
     """
@@ -182,7 +182,7 @@ def copy_file(data: Path, copy: Path) -> None:
 
 
 def _opened(path: Path) -> lmdb.Environment:
-    # A map of 0 bytes is as large as the one of whoever writes it.
+    # A map size of 0 uses the size set by the writing process.
     return lmdb.open(
         str(path), subdir=path.is_dir(), readonly=True, lock=path.is_dir(), map_size=0, max_dbs=_ROOM_FOR_TABLES
     )
@@ -209,7 +209,7 @@ def _directory(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectDigest:
-    """A project at one moment; `digest` is a SHA-256 in hexadecimal over all that it holds, and not over its name."""
+    """A project at one moment; `digest` is a SHA-256 in hexadecimal over all its data except its name."""
 
     name: str
     seq: int
@@ -218,7 +218,7 @@ class ProjectDigest:
 
 
 def digests(moment: Moment) -> tuple[ProjectDigest, ...]:
-    """Digests of all projects, by their numbers."""
+    """Digests of all projects, in the order of their numbers."""
     return tuple(digest_of(moment, number, record) for number, record in moment.projects().values())
 
 
@@ -229,13 +229,13 @@ def digest_of(
 
     Args:
         moment: The tables at one moment.
-        number: The project's.
-        record: The project's.
+        number: The project's number.
+        record: The project's record.
         by_any_number: Makes the digest independent of the numbers of the project and its space, which copies change.
             Backups keep the numbers, and their digests include them.
     """
     hashed, prefix = sha256(), keys.project_prefix(number)
-    # Messages of removed sessions are cleared some time.
+    # Messages of removed sessions are left out, as they are still to be cleared.
     removed = tuple(key for key, _ in moment.entries("session_deleted", prefix))
     later = tuple(table for table in _HELD_LATER if next(moment.entries(table, prefix), None) is not None)
     for table in (*_HELD, *later):
@@ -258,7 +258,7 @@ def size_of(entries: Sequence[Entry]) -> int:
 
 
 def _behind(prefix: bytes) -> bytes:
-    """Before which all keys that begin so end. None of a store begins with 0xff alone."""
+    """Exclusive upper bound of the keys with this prefix. No prefix in a store is all 0xff."""
     if not prefix:
         return b"\xff" * 512
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")

@@ -1,8 +1,7 @@
-"""A data file written anew, entry by entry, and put in the place of the old one: in a service that does not run.
+"""Rewriting of a stopped service's data file, entry by entry, to purge removed data or to compact it.
 
-A purge leaves out every byte of what was removed. LMDB's own compacting copy takes pages over as they are; what a
-shorter value left behind itself in its last page would come along. The old file is as it was until the new one has its
-name.
+A purge leaves out every byte of removed data. LMDB's own compacting copy takes pages over as they are, including old
+bytes after a value in its last page. The old file is unchanged until the new one has its name.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ LOG_FILES = ("service.log", "service.log.old")
 _OF_THE_REMOVED = (
     "retired", "retired_age", "request", "request_age", "ops", "removed", "project_removed", "session_deleted",
 )  # fmt: skip # a list of names
-"""Tables that are left out: vectors by removed texts, answers to requests, and what became of memories."""
+"""Tables that are left out: vectors of removed texts, replies to requests, and the operations on memories."""
 
 _OF_CHUNKS = {"by_digest": 16, "expiry": 8}
 """Bytes before the project's number in the keys of tables that do not begin with it."""
@@ -50,7 +49,7 @@ _BATCH_BYTES = 32 * _MIB
 
 Entries: TypeAlias = Iterator[tuple[bytes, bytes]]
 Choose: TypeAlias = Callable[[DirectoryMoment, str], Entries]
-"""Gives the entries of a table that the new file is to have, in the order of their keys."""
+"""Returns the entries of a table for the new file, in the order of their keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +57,10 @@ class Purged:
     """Result of a purge.
 
     Attributes:
-        rebuilt: How large the data file was and is.
-        left_out: Entries that are gone, by table.
-        expired_count: Memories that have ended and that the service, which removes them, has not removed yet.
-        backups: Those that may hold still what is gone here.
+        rebuilt: Size of the data file before and after.
+        left_out: Number of entries left out, by table.
+        expired_count: Number of expired memories that the service has not removed yet.
+        backups: Backups that may still contain the purged data.
     """
 
     rebuilt: Rebuilt
@@ -71,12 +70,12 @@ class Purged:
 
 
 def purge(data: Path, now: float, progress: Callable[[int, int], None]) -> Purged:
-    """Erases what was removed from a directory whose service does not run.
+    """Erase removed data from a directory whose service does not run.
 
     Args:
         data: The data directory.
         now: Unix seconds.
-        progress: Told how many tables are done, and of how many.
+        progress: Callback for the number of tables done, and their total.
 
     Raises: DirectoryInUse, DirectoryUnusable, OSError.
     """
@@ -93,7 +92,7 @@ def purge(data: Path, now: float, progress: Callable[[int, int], None]) -> Purge
 
 
 def _remove_saved_views(data: Path) -> None:
-    """First: they hold what was removed since they were written, and a purge that is killed must not leave them."""
+    """Remove saved views first: they may contain removed data, and a killed purge must not leave them."""
     lock = DirectoryLock(data)
     try:
         folder = data / SAVED_VIEWS
@@ -101,7 +100,7 @@ def _remove_saved_views(data: Path) -> None:
             advice = f"remove the files of views behind it, and {SAVED_VIEWS} itself"
             raise DirectoryUnusable(data, f"{SAVED_VIEWS} is a link, and what lies behind it is not removed", advice)
         remove_files(folder)
-        # Unless something else lies there.
+        # Fails if the folder contains other files.
         with suppress(OSError):
             folder.rmdir()
     finally:
@@ -109,7 +108,7 @@ def _remove_saved_views(data: Path) -> None:
 
 
 class _Kept:
-    """The entries that stay, and the number of those that do not, by table."""
+    """Selection of the entries to keep, with the number of others by table."""
 
     def __init__(self, now: float) -> None:
         self._now = now
@@ -117,7 +116,7 @@ class _Kept:
         self.expired_count = 0
 
     def entries(self, moment: DirectoryMoment, table: str) -> Entries:
-        """Those of a table that stay."""
+        """The entries of a table that stay."""
         count = moment.count(table)
         for entry in self._chosen(moment, table):
             count -= 1
@@ -141,7 +140,7 @@ class _Kept:
         return _of_present(moment, table)
 
     def _records(self, moment: DirectoryMoment) -> Entries:
-        """Names and records; of what happened to memories nothing is kept, which the records say."""
+        """Project names and records; the records state that no operations are kept."""
         for key, value in moment.entries("project"):
             if key.startswith(b"p"):
                 record = record_codec.decode_project(value)
@@ -151,7 +150,7 @@ class _Kept:
 
 
 def _of_present(moment: DirectoryMoment, table: str) -> Entries:
-    """Entries without those of removed projects and sessions that were not cleared yet."""
+    """Entries except those of removed projects and sessions not yet cleared."""
     at = _OF_CHUNKS.get(table, 0)
     projects = {key for key, _ in moment.entries("project_removed")}
     sessions = {key for key, _ in moment.entries("session_deleted")} if table in _OF_MESSAGES else set()
@@ -161,7 +160,7 @@ def _of_present(moment: DirectoryMoment, table: str) -> Entries:
 
 
 def _used_sessions(moment: DirectoryMoment) -> Entries:
-    """The counts of sessions that a memory is of: without one there is no place that could be given twice."""
+    """Position counters of sessions with memories: in others no position can be assigned twice."""
     for number, _ in moment.projects().values():
         prefix = keys.project_prefix(number)
         memories = (record_codec.decode_memory(value).memory for _, value in moment.entries("memory", prefix))
@@ -172,7 +171,7 @@ def _used_sessions(moment: DirectoryMoment) -> Entries:
 
 
 def _used_terms(moment: DirectoryMoment) -> Iterator[tuple[bytes, bytes]]:
-    """Words that a memory holds. The others' numbers are never given again."""
+    """Terms that a memory contains. Numbers of other terms are never reused."""
     for number, _ in moment.projects().values():
         prefix = keys.project_prefix(number)
         lists = [unpack_terms(value) for _, value in moment.entries("terms", prefix)]
@@ -191,22 +190,22 @@ class Rebuilt:
 
 
 def every_entry(moment: DirectoryMoment, table: str) -> Entries:
-    """All of them."""
+    """All entries of a table."""
     return moment.entries(table)
 
 
 def compact(data: Path, progress: Callable[[int, int], None]) -> Rebuilt:
-    """Gives the room of removed entries back to the disk. The service must not run; as in `rebuild`."""
+    """Return the space of removed entries to the disk. The service must not run; errors as in `rebuild`."""
     return rebuild(data, every_entry, progress)
 
 
 def rebuild(data: Path, choose: Choose, progress: Callable[[int, int], None]) -> Rebuilt:
-    """Replaces the data file by one with the chosen entries; whatever cuts it short leaves the old one.
+    """Replace the data file by one with the chosen entries; an interruption leaves the old one.
 
     Args:
-        data: The data directory, which no service has.
-        choose: Of each table; what projects hold must be the same.
-        progress: Told how many tables are done, and of how many.
+        data: The data directory, which no service uses.
+        choose: Selects the entries of each table; the projects' data must stay the same.
+        progress: Callback for the number of tables done, and their total.
 
     Raises: DirectoryInUse, DirectoryUnusable, OSError.
     """
@@ -230,7 +229,7 @@ def rebuild(data: Path, choose: Choose, progress: Callable[[int, int], None]) ->
 
 
 def require_data(data: Path) -> None:
-    """Raises: DirectoryUnusable: there is no data file. Nothing is made."""
+    """Check that there is a data file; creates nothing. Raises: DirectoryUnusable."""
     if not (data / DATA_FILE).is_file():
         raise DirectoryUnusable(data, "it holds no data", "name the directory that the service has as HUMMOCK_DATA")
 
@@ -253,7 +252,7 @@ def _copy(moment: DirectoryMoment, part: Path, choose: Choose, progress: Callabl
 
 
 def _batches(entries: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Entries of some megabytes each."""
+    """Batches of entries of some megabytes each."""
     batch: list[tuple[bytes, bytes]] = []
     size_bytes = 0
     for key, value in entries:
