@@ -290,7 +290,7 @@ def bm25_scores(
 
 @kernel(OUT_F32_1D(INDEX, SATURATION))
 def greatest_shares(index: Index, saturation: Saturation) -> Vector:
-    """The greatest share of its gain that each term gives to a document, (terms,) in [0, 1]."""
+    """Largest share of its gain that each term contributes to any document, (terms,) in [0, 1]."""
     floor, slope = _floor_and_slope(saturation)
     doc, weight, length = index.doc, index.weight, saturation.length
     greatest = np.zeros(index.indptr.shape[0] - 1, np.float32)

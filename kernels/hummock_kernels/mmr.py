@@ -146,8 +146,8 @@ def mmr(
         for i in range(n):
             if is_chosen[i]:
                 continue
-            # A candidate only loses by what it is compared with, all but the first, before which it resembles nothing.
-            # So whoever does not win by what is known need not be compared further.
+            # A candidate's gain only falls with further comparisons, except the first, before which it has no cosine.
+            # So a candidate that does not win by its known bound need not be compared further.
             while True:
                 gain = _gain(relevance[i], closest[i], weight)
                 is_better = pick < 0 or gain > best

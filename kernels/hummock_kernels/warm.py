@@ -34,7 +34,7 @@ def warm(progress: Callable[[str, int, int], None] | None = None) -> None:
 
 def _compile_beside() -> subprocess.Popen[bytes] | None:
     """A process that compiles its share, if the cache is empty and a core is free."""
-    from hummock_kernels import _jit  # imports Numba, which whoever imports this package may not want
+    from hummock_kernels import _jit  # imports Numba, which importing this package must not do
 
     cache = _jit.cache_directory()
     if cache is None or any(cache.iterdir()) or (os.cpu_count() or 1) < 2:
