@@ -165,7 +165,7 @@ def _read(
 
 
 def _window(numbers: _Numbers, read: dict[str, list[Entry]]) -> Window:
-    """The entries under the new project number, sealed anew; those without a checksum are not checked.
+    """The entries under the new project number, sealed again; entries without a checksum are not checked.
 
     Raises: MemoryDamaged.
     """

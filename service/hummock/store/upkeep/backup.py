@@ -1,7 +1,7 @@
 """Backups: a directory of blocks by their SHA-256, and a manifest for each backup.
 
     DEST/blocks/1f/1f3a…   a piece of a data file
-    DEST/manifests/20261123T152001Z-9ab4….json   what a backup is made of; the name ends in the SHA-256 of the file
+    DEST/manifests/20261123T152001Z-9ab4….json   contents of a backup; the name ends in the SHA-256 of the file
 
 LMDB copies the data file with all pages in place: unchanged parts have the same bytes in each copy, and a block of an
 earlier backup is not stored again. A backup exists once its manifest has its name: an interrupted one leaves unused
