@@ -84,8 +84,8 @@ def foreign_count(view: ProjectView, kinds: Collection[MemoryKind], mark: int) -
 def _foreign(mark: int) -> NDArray[np.bool_]:
     """(kinds, signs) bool, whether a memory of this kind and `TokenSign` may be in the other language.
 
-    The token vectors of its first chunk tell the model and so the language; without any, only code counts. Memories
-    that wait for vectors, or whose sign is not stored, may be in either.
+    The token vectors of its first chunk tell the model and so the language; without any, as with a caller's vector,
+    only code counts. Memories that wait for vectors, or whose sign is not stored, may be in either.
     """
     is_code: NDArray[np.bool_] = np.arange(len(MemoryKind) + 1)[:, None] == MemoryKind.CODE_FRAGMENT
     sign = np.arange(len(TokenSign))

@@ -116,7 +116,7 @@ def _waiting(project: Project) -> Found:
 
 
 def _checksums(project: Project) -> Found:
-    # Those of them that are asked for are there as soon as there are sums.
+    # The tables that `is_sound` reads exist in every directory with checksums.
     tables = cast(Tables, SimpleNamespace(**project.moment.tables))
     space = project.record.active_space
     for doc in project.docs_in("checksum"):

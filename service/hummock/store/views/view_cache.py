@@ -22,7 +22,8 @@ _LOADS = 4
 """Attempts to load a project; during the last one's catch-up the writer has to wait."""
 
 _MOST_BEHIND = 128
-"""Operations that a view may lag before the writer catches it up: a reader applies them in some milliseconds."""
+"""Operations that a view may lag, plus one group of writes, before the writer catches it up: a reader applies so many
+in some milliseconds."""
 
 _LOOK_S = 0.2
 """Seconds between two checks for writes of another process."""
