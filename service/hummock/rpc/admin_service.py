@@ -31,7 +31,7 @@ class AdminServicer:
         self._activity = activity
 
     def GetStatus(self, request: pb.GetStatusRequest, call: CallContext) -> pb.GetStatusResponse:
-        """Says what runs, on what, and how full it is."""
+        """Returns the version, the machine and the load of the service."""
         if self._activity is None:
             return status_response(self._status(), self._load())
         activity = self._activity()

@@ -1,4 +1,4 @@
-"""Admission: which calls wait for a worker, in which order, and until when they are worth it."""
+"""Admission control: queues calls for workers and refuses those that would start too late."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LONGEST_RETRY_S = 5.0
 _FIRST_GUESS_S = 0.01
 _NEWEST_WEIGHT = 0.1
 _MOST_TIMES_THE_MEAN = 4.0
-"""Cap on one call's weight in the mean duration. A call that loads its project takes far longer than those after it."""
+"""Cap on one call's weight in the mean duration. The call that loads a project takes far longer than later ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +45,11 @@ class Load:
 
 
 class LoopExecutor(Executor):
-    """Runs work on the event loop on which it is submitted, first in, first out, one piece a turn of the loop.
+    """Runs jobs on the event loop that submits them, first in, first out, one job per loop iteration.
 
-    To hand a call to a thread and its answer back costs as much as half a recall. Between two pieces of work the loop
-    looks at everything else that it has to do, so that calls come in, are refused and hang up while others wait. What
-    comes while nothing waits is done when it is submitted.
+    Handing a call to a thread and back costs as much as half a recall. Between two jobs the loop handles its other
+    events, so calls are accepted, refused and cancelled while jobs wait. On an idle loop a job runs when it is
+    submitted.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class LoopExecutor(Executor):
         self._has_run = False
 
     def submit(self, work: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
-        """Runs the work, or queues it where this turn has had its piece. Called on the loop."""
+        """Run the job, or queue it if this iteration has already run one. Call on the loop's thread."""
         submitted: Future[Any] = Future()
         self._waiting.append((submitted, partial(work, *args, **kwargs)))
         if not self._has_run:
@@ -65,15 +65,15 @@ class LoopExecutor(Executor):
         return submitted
 
     def takes_turn(self) -> bool:
-        """True if this turn's piece is still free. The caller runs it itself, at once, and then calls `end_turn`."""
+        """Return True if this iteration has run no job yet; the caller then runs one itself and calls `end_turn`."""
         if self._has_run:
             return False
         self._has_run = True
         return True
 
     def end_turn(self) -> None:
-        """The turn's piece is done; the next one runs in the next turn."""
-        # Behind whoever has been given an answer.
+        """End this iteration's job; the next job runs in the next iteration."""
+        # After the callers whose answers have just been set.
         asyncio.get_running_loop().call_soon(self._begin_turn)
 
     def _run_first(self) -> None:
@@ -93,15 +93,15 @@ class LoopExecutor(Executor):
 
 
 class AdmissionQueue:
-    """Runs work on the threads of an executor that belongs to this queue alone, in the order of `Turns`.
+    """Runs jobs on the threads of its own executor, in the order of `Turns`.
 
-    A call whose task is cancelled before its work began never runs. Work that has begun runs to its end, since a thread
-    cannot be interrupted, and keeps its worker busy until then. Work that returns a future frees its worker, but counts
+    A call whose task is cancelled before its work begins never runs. Work that has begun runs to its end, since a
+    thread cannot be interrupted. Work that returns a future frees its worker, but counts
     as running until the future is done; cancelling the task cancels the future.
 
     With more than ALWAYS_WAIT calls ahead, a call is refused if its expected wait exceeds its deadline or
-    LONGEST_WAIT_S, and STANDING_WAIT_S once the queue has not been empty for LONGEST_WAIT_S. So bursts pass, and a
-    lasting queue stays short.
+    LONGEST_WAIT_S; the limit is STANDING_WAIT_S once the queue has not been empty for LONGEST_WAIT_S. Bursts pass, and
+    a lasting backlog stays short.
 
     Source: Nichols & Jacobson, Controlling Queue Delay, ACM Queue 2012; Maurer, Fail at Scale, ACM Queue 2015.
     """
@@ -114,14 +114,14 @@ class AdmissionQueue:
         waiting_limit: int = DEFAULT_WAITING_LIMIT,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Queues before an executor.
+        """Create an empty queue.
 
         Args:
             executor: Takes work first in, first out. The caller owns it and shuts it down.
-            workers: Its threads.
-            waiting_limit: Calls that may wait for a worker. The next one takes the place of the newest call of the
-                project with most of them, or is refused at once where that is its own.
-            monotonic: Seconds from some start; tests move it by hand.
+            workers: Number of threads of the executor.
+            waiting_limit: Calls that may wait for a worker. One more evicts the newest call of the project with the
+                longest queue, or is refused at once if that is its own project.
+            monotonic: Clock in seconds; tests set it.
         """
         self._executor = executor
         self._workers = workers
@@ -155,7 +155,7 @@ class AdmissionQueue:
             work: Called once, or never when the caller is cancelled or its deadline passes before a worker is free.
             project: The project that the work belongs to.
             until_s: Deadline for starting it, on the monotonic clock; None means never.
-            is_patient: Waits however long it takes. For streams, which are slowed down instead of refused.
+            is_patient: Never refuse it. For streams, which are slowed down instead.
             is_bulk: Lets interactive work go first.
 
         Raises:
@@ -167,7 +167,7 @@ class AdmissionQueue:
             done = self._run_at_once(on_loop, work, project, until_s)
             return await self._later(done) if isinstance(done, Future) else done
         loop = asyncio.get_running_loop()
-        # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
+        # The worker sets this future itself: wrapping a concurrent future, as asyncio does, doubles the cost.
         answer: asyncio.Future[Result] = loop.create_future()
         job = _Job(
             work,
@@ -193,13 +193,13 @@ class AdmissionQueue:
             job.give_up()
             raise
         finally:
-            # An error that came keeps this frame alive, and would keep itself alive through them.
+            # A raised error refers to this frame, which would refer back to the error: a cycle.
             del job, answer
 
     def _run_at_once(
         self, loop: LoopExecutor, work: Callable[[], Result | Future[Result]], project: str, until_s: float | None
     ) -> Result | Future[Result]:
-        """Runs on the loop what nothing waits before; it counts like all that has waited. Raises: DeadlinePassed."""
+        """Run a job on the idle loop and charge it like a queued one. Raises: DeadlinePassed."""
         began_s = self._monotonic()
         try:
             if until_s is not None and began_s >= until_s:
@@ -210,7 +210,7 @@ class AdmissionQueue:
             loop.end_turn()
 
     async def _later(self, done: Future[Result]) -> Result:
-        """Waits for what the work has left to another thread, and counts as running meanwhile."""
+        """Wait for a future that another thread completes; the job counts as running meanwhile."""
         with self._lock:
             self._admitted += 1
             self._impatient += 1
@@ -222,7 +222,7 @@ class AdmissionQueue:
                 self._impatient -= 1
 
     def _admit(self, job: _Job[Any]) -> None:
-        """Lets it in, in place of another where that is fair. Raises: Overloaded."""
+        """Queue a job, evicting another one if the queue is full and that is fair. Raises: Overloaded."""
         evicted: tuple[_Job[Any], Overloaded] | None = None
         with self._lock:
             if self._admitted >= self._workers and not job.is_patient:
@@ -289,11 +289,10 @@ class AdmissionQueue:
             job()
 
     def worked(self, project: str, took_s: float, *, is_bulk: bool = False, expected_s: float | None = None) -> None:
-        """Charge a project with work that took so long, of which `expected_s` is charged: None for the mean."""
+        """Charge a project for `took_s` less `expected_s`, which is charged already; None is the mean duration."""
         with self._lock:
             more_s = took_s - (self._mean_s if expected_s is None else expected_s)
             self._turns.charge(project, more_s, is_bulk=is_bulk)
-            # The moving average of the time that work takes.
             counted_s = min(took_s, _MOST_TIMES_THE_MEAN * self._mean_s)
             self._mean_s += _NEWEST_WEIGHT * (counted_s - self._mean_s)
 
@@ -324,7 +323,7 @@ class AdmissionQueue:
 
 
 class _Job(Generic[Result]):
-    """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once.
+    """A queued job; drops its references when it is over, so that a cancelled call's request is freed at once.
 
     `is_waiting` belongs to the queue, under its lock.
     """
@@ -383,7 +382,7 @@ class _Job(Generic[Result]):
             self._finish(_succeed, result)
             return
         self._awaited = result
-        # Whatever thread this is, the one that completes it is another.
+        # The future may be completed by a different thread.
         self._tell = self._loop.call_soon_threadsafe
         result.add_done_callback(self._pass_on)
 
@@ -397,7 +396,7 @@ class _Job(Generic[Result]):
             self._queue.worked(self.project, self._monotonic() - now_s, is_bulk=self.is_bulk)
 
     def _pass_on(self, done: Future[Result]) -> None:
-        # Not raised here: what went wrong would keep this frame alive, which keeps the future that holds it.
+        # Not raised here: the error would refer to this frame, which refers to the future that holds the error.
         error = CancelledError() if done.cancelled() else done.exception()
         if error is None:
             self._finish(_succeed, done.result())
@@ -410,14 +409,14 @@ class _Job(Generic[Result]):
             self._say(tell, outcome)
 
     def _say(self, tell: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
-        # Let go of: what went wrong keeps the frames alive that it came through, and this job with them.
+        # An error keeps its frames alive, and through them this job: drop what the job refers to.
         answer, self._answer, self._awaited, self._work = self._answer, None, None, None
-        # A loop that has been closed meanwhile has nobody who waits.
+        # The loop may have been closed meanwhile; no caller waits then.
         with suppress(RuntimeError):
             self._tell(tell, answer, outcome)
 
     def is_expired(self, now_s: float) -> bool:
-        """Whether it is not worth starting any more."""
+        """True if the deadline has passed."""
         return self.until_s is not None and now_s >= self.until_s
 
     def refuse(self, error: Overloaded) -> None:
@@ -425,7 +424,7 @@ class _Job(Generic[Result]):
         self._say(_fail, error)
 
     def drop(self) -> None:
-        """Has no worker do it or tell of it any more."""
+        """Forget the work and the caller, so that no worker runs the job."""
         self._answer = self._work = None
 
     def give_up(self) -> None:
@@ -446,5 +445,5 @@ def _succeed(answer: asyncio.Future[Any], result: object) -> None:
 
 def _fail(answer: asyncio.Future[Any], error: BaseException) -> None:
     if not answer.done():
-        # A future takes any other exception but this one, and would never be done.
+        # A future refuses StopIteration and would never be done.
         answer.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)

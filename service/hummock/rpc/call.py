@@ -1,4 +1,4 @@
-"""What the servicers' methods share: the context of a call, and the rules of reads."""
+"""The context of a call and the rules of reads, shared by all servicers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Require = Callable[[str], object]
 
 
 class Reading(Protocol):
-    """A request that reads from a project, which may be missing where it says so."""
+    """A request that reads from a project; with `allow_missing` the project may not exist."""
 
     project: str
     allow_missing: bool
@@ -56,7 +56,7 @@ def project_read(request: Reading, require: Require) -> str:
 
 @contextmanager
 def inside(project: str, require: Require) -> Iterator[None]:
-    """Work inside a project: what is not found in one that does not exist is the project itself."""
+    """Turn NotFound into the project's own error if the project does not exist."""
     try:
         yield
     except NotFound:

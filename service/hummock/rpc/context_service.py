@@ -115,13 +115,13 @@ class ContextServicer(RecallServicer):
         return explain_response(request.recall, self._use_cases.explain(query))
 
     def Feedback(self, request: pb.FeedbackRequest, call: CallContext) -> pb.FeedbackResponse:
-        """Takes down what was of use."""
+        """Records which memories were useful."""
         noted = self._use_cases.feedback(feedback_command(request))
         return pb.FeedbackResponse(seq=noted.seq, recorded_count=noted.recorded, unknown_ids=noted.unknown_ids)
 
 
 def explain_query(request: explain_pb2.ExplainRequest, until_s: float | None = None) -> ExplainQuery:
-    """A recall, checked like one that came alone, and a memory.
+    """Parse a recall, checked like a RecallRequest, and the memory to explain.
 
     Args:
         request: Checked against the rules.
@@ -158,7 +158,7 @@ def feedback_command(request: pb.FeedbackRequest) -> FeedbackCommand:
 
 
 def explain_response(request: recall_pb2.RecallRequest, explained: Explained) -> explain_pb2.ExplainResponse:
-    """The answer; the changed recall is the request with the changes, and what it left to the preset stays so."""
+    """Build the reply. Its changed recall is the request with the remedy applied; unset fields stay unset."""
     verdict, remedy = explained.verdict, explained.remedy
     if verdict is None:
         return explain_pb2.ExplainResponse(

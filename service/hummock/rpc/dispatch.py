@@ -33,9 +33,9 @@ Context = aio.ServicerContext[bytes, bytes]
 Handler: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
 
 Answer: TypeAlias = Callable[..., Any]
-"""A servicer's method: takes a request and a CallContext, and returns the reply, a future of it where it waits for the
-disk, or what makes it in a second half; in a lane of replies it yields steps. For MESSAGES it takes nothing and returns
-what answers the messages of one stream.
+"""A servicer's method: takes a request and a CallContext. Returns the reply, a future of it if it waits for the disk,
+or a callable that finishes it in a second lane; in a lane of replies it yields steps. For MESSAGES it takes no
+arguments and returns the function that answers the messages of one stream.
 """
 
 _OK = grpc.StatusCode.OK.name
@@ -59,7 +59,7 @@ class InFlight:
         self._is_open = True
 
     def close(self) -> None:
-        """Lets no more calls in; those in flight go on."""
+        """Refuse new calls; calls in flight continue."""
         self._is_open = False
 
     @contextmanager
@@ -77,7 +77,7 @@ class InFlight:
         try:
             yield deadline
         finally:
-            # What a worker still does for it need not be done.
+            # A worker may stop what it still does for this call.
             deadline.end(NobodyWaits())
             self._calls.discard(deadline)
             if not self._calls:
@@ -89,7 +89,7 @@ class InFlight:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Count a caller who is being sent an error, for as long as a block runs."""
+        """Count a caller as being sent an error while the block runs."""
         self._untold += 1
         try:
             yield
@@ -98,14 +98,14 @@ class InFlight:
             self._told_one.set()
 
     async def told(self, within_s: float) -> None:
-        """Wait until all callers have got their errors, or until none has for so long: some clients do not read."""
+        """Wait until all errors are sent, or none was for `within_s` seconds: some clients never read."""
         with suppress(TimeoutError):
             while self._untold:
                 self._told_one.clear()
                 await asyncio.wait_for(self._told_one.wait(), within_s)
 
     async def quiet(self, for_s: float) -> None:
-        """Returns when none has come for so long."""
+        """Wait until no call has arrived for `for_s` seconds."""
         while (left_s := self._last_came_s + for_s - time.monotonic()) > 0:  # noqa: ASYNC110 - each call moves the end
             await asyncio.sleep(left_s)
 
@@ -155,12 +155,12 @@ class _Call:
     """One call: let in, run, and ended with its answer or with a status."""
 
     def __init__(self, method: Method, caller: Caller | TokenInvalid) -> None:
-        """`caller` says who calls, or why that is nobody."""
+        """`caller` is the authenticated caller, or the error of its token."""
         self._method = method
         self._caller = caller
 
     async def answer(self, request: Any, context: Context) -> bytes | None:
-        """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
+        """Answer a call with its reply or a status with details. Cancellation also cancels its queued work."""
         method, record = self._method, None
         outcome, reason = _CANCELLED, _CANCELLED
         try:
@@ -182,7 +182,7 @@ class _Call:
                 record.leave(outcome, reason)
             else:
                 method.interceptor.turned_away(method.policy, outcome, reason)
-        # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
+        # The error that ends the call keeps this frame alive until garbage collection; the request must not be kept.
         del request, record
         with method.in_flight.telling():
             await context.abort_with_status(status)
@@ -207,11 +207,11 @@ class Unary:
         # Checked on the event loop, a large request would be in everybody's way.
         self._queue_of_large = lanes.read if policy.lane is Lane.INLINE else self._queue
         self._then = None if policy.then is None else lanes.queue_of(policy.then)
-        # A write is never refused, for what came before it has been computed.
+        # The second half of a write is never refused: its first half has already been paid for.
         self._is_patient = policy.then is not None and not policy.then.is_read
 
     async def run(self, data: bytes, _: Context, record: CallRecord, deadline: Deadline) -> bytes:
-        """The reply as bytes; raises what the method raises."""
+        """Run the method and return the reply's bytes; raises what the method raises."""
         check_size(data)
         project, request = peek(self._request_type, data)
         queue, until_s = self._queue_of_large if request is None else self._queue, deadline.until_s
@@ -247,7 +247,7 @@ class Methods(grpc.GenericRpcHandler):
     """Chooses how a call is answered, by its method and its token."""
 
     def __init__(self, methods: Iterable[Method], others: Mapping[str, Handler] = {}) -> None:
-        """`others` are handlers of methods whose tokens are looked at elsewhere, by their names on the wire."""
+        """`others` maps wire names to handlers that check their tokens themselves."""
         self._methods = {each.policy.method: each for each in methods}
         self._others = others
 
@@ -303,7 +303,7 @@ def _stream_run(
         await replies.answer(data, _Guarded(context, record), caller_of(context))
 
     async def answer_messages(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
-        # What answers the messages of one stream knows those before.
+        # One function for each stream: it keeps state between messages.
         admitted = partial(_admitted, answer(), record, deadline)
         await answer_each(request_type, admitted, queue, context, feed)
 

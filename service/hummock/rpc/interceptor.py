@@ -22,10 +22,10 @@ from hummock_client.v1 import recall_pb2
 
 AUTHORIZATION = "authorization"
 OVER_HTTP = "hummock-over-http"
-"""Metadata of a call that came over HTTP. It takes rights away and gives none, so that anybody may send it."""
+"""Metadata of a call that came over HTTP. It only takes rights away, so any client may send it."""
 
 TRACE_KEYS = ("traceparent", "tracestate")
-"""Metadata that says of which trace a call is a part, as W3C has it."""
+"""Metadata of W3C Trace Context."""
 
 _BEGUN = "BEGUN"
 _TOKENS = "hummock tokens"
@@ -51,15 +51,15 @@ class Context(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedCall:
-    """A call that is over.
+    """A finished call.
 
     Attributes:
         method: Its name on the wire.
         outcome: The name of its status.
         reason: Reason of the failure, as in `ErrorInfo`; "CANCELLED" if the caller hung up, empty if it did not fail.
         took_s: Seconds since its arrival.
-        waited_s: Seconds of these before its work began; None if it never began.
-        is_stream: Whether it lasted as long as its caller liked.
+        waited_s: Seconds before its work began, part of `took_s`; None if it never began.
+        is_stream: Whether the caller decided how long it lasted.
         receipt: Receipt of its recall; None if there was none.
         degraded: What that recall left out.
         ended_at: Unix seconds.
@@ -111,14 +111,14 @@ class Interceptor:
         self.audit = audit
         self.meters = meters
         self.reads_traces = False
-        """Whether calls tell of which trace they are."""
+        """Whether trace headers are read."""
         self.slow_s = slow_s
         self.now = now
         self.monotonic = monotonic
 
     @property
     def has_tokens(self) -> bool:
-        """Whether there is a token by which callers are known."""
+        """Whether any token is configured."""
         return self._authenticator is not None and self._authenticator.has_tokens
 
     def turned_away(self, policy: MethodPolicy, outcome: str, reason: str) -> None:
@@ -164,8 +164,8 @@ class Interceptor:
                 self._note_tokens(self._authenticator, self.audit)
 
     def _note_tokens(self, authenticator: Authenticator, audit: AuditLog) -> None:
-        """Notes that the tokens are others, before what is done with them. They change in a file, not by a call."""
-        # Another thread may take it meanwhile; where it cannot be noted, the log has said so.
+        """Record a change of the token file, before any call that uses the new tokens."""
+        # Another thread may have taken it meanwhile; a failed audit write is logged already.
         with suppress(IndexError, AuditFailed):
             news = authenticator.news.popleft()
             counts = {"live": news.live, "made": len(news.made), "revoked": len(news.revoked)}
@@ -190,11 +190,11 @@ class CallRecord:
         self._reply: Message | None = None
 
     def admit(self, request: Message) -> None:
-        """Looks whether the caller may do what the request asks, just before it is done.
+        """Check the caller's rights just before the request is carried out.
 
         Raises:
-            ScopeMissing: He may not.
-            AuditFailed: It administers, and the audit log cannot be written.
+            ScopeMissing: The caller's token does not allow it.
+            AuditFailed: The method is administrative, and the audit log cannot be written.
         """
         self._projects = projects_of(request)
         if self._audit_fields is not None:
@@ -204,7 +204,7 @@ class CallRecord:
         is_first = self._admitted_s is None
         self._admitted_s = self._interceptor.monotonic()
         if is_first and self._interceptor.audit is not None and self._policy.verb is Verb.ADMIN:
-            # Before the effect, which nobody could miss otherwise.
+            # Before the effect: a crash in between must not leave an effect without a line.
             self._interceptor.audit.append(self._line(_BEGUN), self._interceptor.now(), is_durable=True)
 
     @property
@@ -225,7 +225,7 @@ class CallRecord:
     def leave(self, outcome: str, reason: str) -> None:
         """Ends the call: "OK", or the name of its status and the reason of its failure."""
         if self._audit_fields is not None and self._interceptor.audit is not None:
-            # Where it fails, the log has said it; what was done is done, and the caller is to know how it went.
+            # A failure is logged already; the call took effect, so the caller gets its outcome.
             with suppress(AuditFailed):
                 self._interceptor.audit.append(self._line(outcome), self._interceptor.now())
         took_s = self._interceptor.monotonic() - self._began_s
@@ -303,7 +303,7 @@ class AuditFields:
         self._note(request, _DEPTH)
 
     def reply(self, reply: Message) -> None:
-        """Notes a reply: the ids in it, and what it counts."""
+        """Record the ids and the counts of a reply."""
         self._note(reply, _DEPTH)
 
     def told(self) -> Mapping[str, Any]:

@@ -79,14 +79,14 @@ class JsonHttp:
         tls: Tls | None = None,
         interceptor: Interceptor | None = None,
     ) -> None:
-        """Listens.
+        """Open the listening socket.
 
         Args:
             host: An address of loopback.
             port: 0 takes a free one.
-            also_named: Names besides localhost by which requests may call it, with a port or without.
-            tls: Spoken there; None speaks plaintext.
-            interceptor: Knows callers by their tokens before their bodies are read; None leaves all to the service.
+            also_named: Allowed host names in addition to localhost, with or without a port.
+            tls: Certificate and key; None means plaintext.
+            interceptor: Authenticates callers before their bodies are read; None leaves that to the service.
 
         Raises:
             StartError: The address cannot be used.
@@ -149,7 +149,7 @@ class JsonHttp:
 
 
 def app_of(channel: grpc.Channel, names: frozenset[str], interceptor: Interceptor, scheme: str) -> Starlette:
-    """An application that answers each unary method of the contract.
+    """Build the application that answers each unary method of the contract.
 
     Args:
         channel: To the service.
@@ -182,7 +182,7 @@ def app_of(channel: grpc.Channel, names: frozenset[str], interceptor: Intercepto
         except BodyRefused as refused:
             response = error_response(grpc.StatusCode.RESOURCE_EXHAUSTED, str(refused), (), refused.http_status)
         except BrokenOff:
-            response = Response(status_code=400)  # to nobody
+            response = Response(status_code=400)  # the client is gone
         return response if is_read else ends(response, headers)
 
     return Starlette(routes=[Route("/{path:path}", answer, methods=["POST"])])
@@ -219,7 +219,7 @@ def _failed(error: Any) -> JSONResponse:
 
 
 def _check_caller(headers: Mapping[str, str], names: frozenset[str], scheme: str) -> None:
-    """Raises: Refused: it was not sent to this machine, or comes from a page of another."""
+    """Raises: Refused: the Host is not allowed, or the Origin is a page of another host."""
     origin = headers.get("origin")
     if headers.get("host", "").lower() not in names:
         raise Refused(

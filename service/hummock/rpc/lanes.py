@@ -14,7 +14,7 @@ class Lane(Enum):
     """How calls of a method are answered, and where their work runs."""
 
     INLINE = auto()
-    """A read on the event loop, where it takes a moment and waits for nothing; what takes longer goes on as a READ."""
+    """A short read on the event loop that never blocks; if it takes longer, it continues as a READ."""
     READ = auto()
     """On a worker for reads."""
     WRITE = auto()
@@ -26,7 +26,7 @@ class Lane(Enum):
     MESSAGES = auto()
     """A stream of requests; each is answered, on a worker for writes, before the next is read."""
     BATCHES = auto()
-    """A stream of requests, of which several are written at once."""
+    """A stream of requests, several of which are written together."""
 
     @property
     def is_read(self) -> bool:
@@ -40,7 +40,7 @@ class Lane(Enum):
 
     @property
     def is_bulk(self) -> bool:
-        """Whether interactive work goes before that of its methods."""
+        """Whether interactive work goes first."""
         return self.takes_stream
 
     @property

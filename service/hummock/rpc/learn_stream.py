@@ -1,4 +1,4 @@
-"""LearnStream: batches of memories, several of which are written at once."""
+"""LearnStream: batches of memories, several of which are written together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Outcome: TypeAlias = Message
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Batch:
-    """A batch on its way: the memories or session that it names, how many memories it makes, what becomes of it."""
+    """A batch in flight: the ids that it names, the number of its memories, and its outcome."""
 
     names: frozenset[tuple[str, str, str]] = frozenset()
     size: int = 0
@@ -52,7 +52,7 @@ class LearnStream:
     def __init__(
         self, learn: Learn, queue: AdmissionQueue, wire: Messages, feed: Feed, deadline: Deadline, method: str
     ) -> None:
-        """Answer a stream that has been opened.
+        """Prepare to answer an open stream.
 
         Args:
             learn: Stores a checked batch while the caller waits for it.
@@ -99,7 +99,7 @@ class LearnStream:
         try:
             data = await read_next(self._wire, self._feed)
         except Unavailable as stopping:
-            # What is embedded now would keep everybody waiting; what waits for the disk is written.
+            # No more embedding, which would delay the stop; batches that wait for the disk are written.
             self._deadline.end(stopping)
             self._broken = stopping
             return None
@@ -132,7 +132,7 @@ class LearnStream:
             project = _batch(request).project
             storing = partial(self._store_now, request)
             return await self._queue.run(storing, project=project, is_patient=True, is_bulk=True)
-        except Exception as error:  # the stream goes on: what failed is this batch's answer
+        except Exception as error:  # the stream goes on: the error is this batch's answer
             return await self._fail(error)
 
     def _store_now(self, request: pb.LearnStreamRequest) -> Any:

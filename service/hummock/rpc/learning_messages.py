@@ -42,7 +42,7 @@ _OF_INJECTION = frozenset({"high_above", "mid_above", "mid_cooldown_turns", "low
 
 
 def learning_command(request: pb.UpdateLearningSettingsRequest) -> LearningCommand:
-    """A change of how a project learns. Keywords have no space around, and none is there twice."""
+    """Parse a change of a project's learning settings. Keywords have no surrounding space and no duplicates."""
     if not (request.HasField("enabled") or request.HasField("settings") or request.keywords):
         raise InvalidRequest("", "one of enabled, settings and keywords is required")
     return LearningCommand(
@@ -144,7 +144,7 @@ def settings(numbers: LearningSettings) -> learning_pb2.LearningSettings:
 
 
 def profile(learnt: Profile) -> learning_pb2.EntryProfile:
-    """What was learnt of an entry, as a message."""
+    """Convert what was learnt about an entry."""
     return learning_pb2.EntryProfile(
         keywords=learnt.keywords,
         last_analyzed_turn=_known(learnt.last_analyzed_turn),

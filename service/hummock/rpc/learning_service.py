@@ -1,4 +1,4 @@
-"""LearningService: what a project has learnt of its entries, and scans for more."""
+"""LearningService: what a project has learnt about its entries, and keyword scans."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LearningServicer:
                 continue
             token = "" if version is None else _state_token(project, scope, version)
             if shown is None and token and token == request.state_token:
-                # All of it was told by the stream before.
+                # The previous stream has sent this state.
                 shown = page
             yield from _differences(shown, page, token)
             shown = page
@@ -129,7 +129,7 @@ class LearningServicer:
             return list(reversed(self._learning.events(project, start, end - start))), start or None
         start = position or 0
         count = self._learning.event_count(project)
-        # A page may lack what is damaged.
+        # Damaged events are left out, so a page may be shorter than `size`.
         return list(self._learning.events(project, start, size)), start + size if start + size < count else None
 
 
@@ -180,11 +180,11 @@ def _state_token(project: str, scope: str, version: tuple[int, int]) -> str:
 
 
 def _differences(shown: LearningPage | None, page: LearningPage, token: str) -> Steps:
-    """Messages that make what was shown what it is now; at least one."""
+    """Yield messages that turn the shown page into the current one; at least one."""
     before = {entry.memory_id: entry for entry in shown.entries} if shown else {}
     changed = [entry for entry in page.entries if before.get(entry.memory_id) != entry]
     gone = before.keys() - {entry.memory_id for entry in page.entries}
-    # One message at least: the turn or the settings may be all that is new.
+    # One message at least: the turn or the settings may be the only change.
     for start in range(0, max(len(changed), 1), _WATCHED_AT_ONCE):
         is_last = start + _WATCHED_AT_ONCE >= len(changed)
         yield pb.WatchLearningStateResponse(

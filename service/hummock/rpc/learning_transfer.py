@@ -38,7 +38,7 @@ _JUDGEMENTS = (Judgement.HELPFUL, Judgement.NOT_HELPFUL, Judgement.WRONG)
 
 
 def event_record(given: GivenEvent) -> transfer_pb2.TransferRecord:
-    """An event with what replies do not show of it."""
+    """Convert an event, with the fields that replies omit."""
     record = transfer_pb2.TransferRecord()
     sent = record.event
     sent.event.CopyFrom(logged_event(given.logged))
@@ -60,7 +60,7 @@ def event_record(given: GivenEvent) -> transfer_pb2.TransferRecord:
 
 
 def given_event(sent: transfer_pb2.TransferEvent) -> GivenEvent:
-    """An event that came. What is forgotten in it has no id. Raises: InvalidRequest."""
+    """Parse an imported event. A forgotten memory in it has no id. Raises: InvalidRequest."""
     event, time = sent.event, values.time("event.event.event_time", sent.event, "event_time")
     if not event.number or time is None:
         raise InvalidRequest("event.event", "has no number, or no event_time; both are required")
@@ -147,7 +147,7 @@ def _names(sent: Iterable[str]) -> tuple[str, ...]:
 
 
 def _name(sent: str) -> str:
-    """An id or a scope; that of a scope that was forgotten is one that no caller may have."""
+    """Check an id or a scope; a forgotten scope has an id that no caller may use."""
     if len(sent.encode()) > MAX_ID_BYTES:
         raise InvalidRequest("event.event", f"has an id of {len(sent.encode())} bytes; the limit is {MAX_ID_BYTES}")
     return sent

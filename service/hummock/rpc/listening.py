@@ -22,21 +22,21 @@ from hummock.rpc.tls import Tls
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
 UNREAD_CALLS = 256
-"""Calls that gRPC's core queues until this process takes them in, which it does one by one. Above that the core ends a
-growing share of new calls with CANCELLED, which costs it some microseconds."""
+"""Calls that gRPC's core queues until this process accepts them, one at a time. Above this number the core ends a
+growing share of new calls with CANCELLED, which costs some microseconds."""
 
 UNREAD_CALLS_MOST = 384
-"""Queued calls from which the core ends every new one."""
+"""Queued calls above which the core cancels every new one."""
 
 CALLS_OF_CONNECTION = 256
 """Calls and streams of one connection at a time; the client's gRPC keeps others until there is room. More than the
 streams that a caller may open, which would keep all of its calls otherwise."""
 
 DRAIN_S = 6.0
-"""Seconds in which running calls may end by themselves when the service stops."""
+"""Seconds that running calls have to finish when the service stops."""
 
 _HURRY_S = 1.5
-"""Seconds that calls get after they were told to stop. One embedding, which cannot be interrupted, takes less."""
+"""Grace after cancellation, in seconds. One embedding, which cannot be interrupted, takes less."""
 
 _QUIET_S = 0.2
 """Seconds without a new call before the core stops. Calls under way get a named error until then; afterwards the core
@@ -46,14 +46,14 @@ _QUIET_WAIT_S = 0.5
 """Longest wait, in seconds, for _QUIET_S without a new call; callers may never pause."""
 
 _TELL_S = 1.0
-"""Seconds without another caller having read its error, after which the rest are given up. On a busy machine a thousand
-streams take their time, and some clients never read."""
+"""Seconds without any caller reading its error, after which the server stops waiting. A thousand streams need time on a
+busy machine, and some clients never read."""
 
 _SEND_S = 1.5
 """Seconds for the last replies to be sent, on a busy machine. Callers of the rest get CANCELLED."""
 
 CORE_RECEIVE_BYTES = 16 * 1024 * 1024
-"""Above our own limit, so that what lies between is answered with the limit's name."""
+"""Above our own limit, so that a slightly larger message is refused with an error that names the limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +112,13 @@ def exposure_of(address: Address) -> Exposure:
 
 
 def check_allowed(address: Address, *, is_encrypted: bool, allow_remote_plaintext: bool, has_tokens: bool) -> None:
-    """Looks whether other machines may be let in as they would be.
+    """Check that an address is safe to open to other machines.
 
     Args:
         address: To listen on.
-        is_encrypted: Whether TLS is spoken there.
+        is_encrypted: Whether it uses TLS.
         allow_remote_plaintext: Whether other machines may reach it without encryption.
-        has_tokens: Whether there is a token by which callers are known.
+        has_tokens: Whether any token is configured.
 
     Raises: StartError.
     """
@@ -139,7 +139,7 @@ def check_allowed(address: Address, *, is_encrypted: bool, allow_remote_plaintex
 
 
 def check_bindable(address: Address) -> None:
-    """Looks whether the address can be listened on, and says what is in the way. Raises: StartError."""
+    """Check that the address can be bound. Raises: StartError: names the obstacle."""
     if isinstance(address, UnixAddress):
         _check_socket_path(address.path)
     else:
@@ -182,7 +182,7 @@ def _check_socket_path(path: Path) -> None:
         return
     if not is_socket:
         raise StartError(f"{path} exists and is no socket; choose another path")
-    # The core would silently take the path away from a service that listens on it.
+    # The core would silently take over the path of a running service.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
@@ -202,7 +202,7 @@ def server_options(*, shares_port: bool, has_inside: bool) -> tuple[tuple[str, i
         ("grpc.server.max_pending_requests", UNREAD_CALLS),
         ("grpc.server.max_pending_requests_hard_limit", UNREAD_CALLS_MOST),
         *(() if has_inside else (("grpc.max_concurrent_streams", CALLS_OF_CONNECTION),)),
-        # The core would refuse what a client sends in place of calls that have only just ended.
+        # Otherwise the core refuses new calls of a client whose previous calls have only just ended.
         ("grpc.http.overload_protection", 0),
         ("grpc.max_receive_message_length", CORE_RECEIVE_BYTES),
         ("grpc.max_send_message_length", LARGEST_REPLY_BYTES),
@@ -228,7 +228,7 @@ def bind(server: aio.Server, address: Address, tls: Tls | None = None) -> Addres
     if isinstance(address, TcpAddress):
         return TcpAddress(host=address.host, port=port)
     with suppress(OSError):
-        # Whoever can write to the socket can read every memory: it is for its owner alone.
+        # Write access to the socket gives access to every memory, so only the owner has it.
         address.path.chmod(0o600)
     return address
 
@@ -236,7 +236,7 @@ def bind(server: aio.Server, address: Address, tls: Tls | None = None) -> Addres
 async def drain(server: aio.Server, in_flight: InFlight, drain_s: float) -> None:
     """Give the calls in flight `drain_s` seconds to end, and stop the server. New calls are refused already.
 
-    Calls that run longer are told to stop where they can, and end with UNAVAILABLE.
+    Calls that run longer are cancelled where possible and end with UNAVAILABLE.
     """
     with suppress(TimeoutError):
         await asyncio.wait_for(in_flight.drained(), drain_s)
@@ -247,6 +247,6 @@ async def drain(server: aio.Server, in_flight: InFlight, drain_s: float) -> None
         await asyncio.wait_for(in_flight.quiet(_QUIET_S), min(drain_s, _QUIET_WAIT_S))
     with suppress(TimeoutError):
         await asyncio.wait_for(in_flight.told(_TELL_S), drain_s)
-    # The core would wait for those who watch health, who never hang up; this is for the last replies to leave.
-    # It must be told to stop once: a second time, meanwhile, crashes the process.
+    # The grace lets the last replies leave; health watchers never hang up, so the core would wait for them forever.
+    # Stop only once: a second call meanwhile crashes the process.
     await server.stop(min(drain_s, _SEND_S))

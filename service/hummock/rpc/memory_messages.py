@@ -62,13 +62,13 @@ def learn_command(
     *,
     is_batch: bool = False,
 ) -> LearnCommand:
-    """A Learn, alone or as a batch of a stream, while somebody waits for it; `writer` is the name of its token."""
+    """Parse a LearnRequest or a batch of a LearnStream; `writer` is the name of the caller's token."""
     default = context_service_pb2.EMBEDDING_MODE_DEFERRED if is_batch else context_service_pb2.EMBEDDING_MODE_INLINE
     return LearnCommand(
         project=values.project_name("project", request.project),
         request_id=values.request_id(request.request_id),
         lessons=_lessons(request.memories, writer),
-        # Nobody asks for it where there is no request_id, and it costs as much as parsing does.
+        # Only requests with a request_id need it, and it costs as much as parsing.
         fingerprint=values.fingerprint(request) if request.request_id else b"",
         is_deferred=(request.embedding or default) == context_service_pb2.EMBEDDING_MODE_DEFERRED,
         is_bulk=is_batch,
@@ -77,7 +77,7 @@ def learn_command(
 
 
 def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
-    """A memory that this writer stores; what is output only is not looked at. Raises: InvalidRequest."""
+    """Parse a memory to store; output-only fields are ignored. Raises: InvalidRequest."""
     return Draft(
         id=values.identifier("id", sent.id),
         kind=_kind(sent),
@@ -182,16 +182,16 @@ def held_memory(held: Quarantined) -> memory_service_pb2.HeldMemory:
 
 
 def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> memory_pb2.Memory:
-    """A memory, and the ids of those that replace it; its texts are unset in the index view."""
+    """Convert a memory and the ids of its replacements; the texts are unset in the index view."""
     message = memory_pb2.Memory(superseded_by=superseded_by)
     fill_memory(message, stored, with_raw=with_raw)
     return message
 
 
 def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = False) -> None:
-    """Writes a memory into an empty message: copying messages into one another is half of the work of a reply.
+    """Write a memory into an empty message; copying messages would be half of the work of a reply.
 
-    What is empty by default is not set: nothing of it goes over the wire.
+    Default values are not set, since they are not sent.
     """
     message.id = stored.id
     message.kind = _SENT_KIND[stored.kind]

@@ -1,4 +1,4 @@
-"""MemoryService: memories one by one, a watch of their changes, and the star map."""
+"""MemoryService: single memories, a watch of their changes, review, and the star map."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _FRAME_BYTES = 16
 """Upper bound on the bytes that a nested message takes in addition to its own."""
 
 _READ_AT_ONCE = 32
-"""Memories of a batch: each may have 512 KiB, and a reply has room for a few of those."""
+"""Memories read at once: each may have 512 KiB, and a reply has room for only a few."""
 
 _EVENTS_BYTES = MAX_REPLY_BYTES - 1024
 _ROOM_FOR_IDS_BYTES = 512 * 1024
 """Bytes reserved for the ids of memories that did not fit into the reply."""
 
 SEQ_EVERY = 256
-"""Writes without an event after which the position is sent all the same, so that it stays within reach."""
+"""Writes without an event after which the position is sent anyway, so that a watcher can resume from it."""
 
 
 class MemoryServicer:
-    """Each method is a call of the garden, forgets, or decides on what is held for review."""
+    """Reads, changes, forgets and watches memories, and decides on those held for review."""
 
     def __init__(self, garden: Garden, forget: Forget, review: Review, require: Require) -> None:
         self._garden = garden
@@ -70,12 +70,12 @@ class MemoryServicer:
         full, with_raw = values.wants_full(request.view, unset_means_full=True), values.wants_raw(request.view)
         most_bytes = request.max_reply_bytes or MAX_REPLY_BYTES
         reply, left_bytes = pb.BatchGetMemoriesResponse(), most_bytes - _ROOM_FOR_IDS_BYTES
-        # Decided in one look: who reads while others are written sees all of a batch or nothing.
+        # Read in one transaction, so that a batch written meanwhile is seen whole or not at all.
         there = ids if len(ids) <= _READ_AT_ONCE else self._those_there(project, ids, request.min_seq)
         for start in range(0, len(ids), _READ_AT_ONCE):
             call.deadline.check()
             some = ids[start : start + _READ_AT_ONCE]
-            # Where there is no room any more, only whether they are there is of interest.
+            # Once the reply is full, only the existence of a memory matters.
             found = self._garden.get(project, some, request.min_seq, full=full and left_bytes > 0)
             superseded_by = self._garden.superseded_by(project, found)
             for memory_id, one in zip(some, found, strict=True):
@@ -85,7 +85,7 @@ class MemoryServicer:
                 if left_bytes > 0 or not reply.memories:
                     message = memory_messages.memory(one, superseded_by.get(one.id, ()), with_raw=with_raw)
                     left_bytes -= message.ByteSize() + _FRAME_BYTES
-                    # The first comes in any case: whoever asks for the others again gets on.
+                    # The first is always sent, so that repeated requests make progress.
                     if left_bytes >= 0 or not reply.memories:
                         reply.memories.append(message)
                         continue
@@ -130,14 +130,14 @@ class MemoryServicer:
         except AlreadyExists:
             raise
         except InvalidRequest as error:
-            # What the memory would become is known to the garden alone.
+            # Only the garden knows the updated memory, so its errors lack the prefix.
             if not error.field.startswith("memory."):
                 error.move_into("memory.")
             raise
         return memory_messages.update_response(updated)
 
     def DeleteMemories(self, request: pb.DeleteMemoriesRequest, call: CallContext) -> pb.DeleteMemoriesResponse:
-        """Removes memories by their ids, or some of those that pass a filter."""
+        """Removes memories by id, or a batch of those that match a filter."""
         ids, where = memory_messages.memories_to_delete(request)
         project = values.project_name("project", request.project)
         self._require(project)
@@ -151,7 +151,7 @@ class MemoryServicer:
         return memory_messages.delete_response(deleted)
 
     def Forget(self, request: pb.ForgetRequest, call: CallContext) -> pb.ForgetResponse:
-        """Removes memories and sessions for good, or counts what would go."""
+        """Erases memories and sessions, or counts what would be erased."""
         command = memory_messages.to_forget(request)
         self._require(command.project)
         forget = self._forget.count if request.dry_run else self._forget
@@ -159,7 +159,7 @@ class MemoryServicer:
         return memory_messages.forget_response(receipt, seq)
 
     def ListReview(self, request: pb.ListReviewRequest, call: CallContext) -> pb.ListReviewResponse:
-        """Returns what is held for review in pages, shorter ones where a page would not fit into a reply."""
+        """Lists memories held for review; a page that would not fit into a reply is shortened."""
         project = values.project_name("project", request.project)
         self._require(project)
         after = page_position(request, request.page_token)
@@ -174,7 +174,7 @@ class MemoryServicer:
         return that_fits(page_of, values.page_size(request.page_size))
 
     def ApproveReview(self, request: pb.ApproveReviewRequest, call: CallContext) -> pb.ApproveReviewResponse:
-        """Makes memories of what is held."""
+        """Stores held memories."""
         command = memory_messages.review_command(request)
         self._require(command.project)
         written = self._review.approve(command)
@@ -183,7 +183,7 @@ class MemoryServicer:
         )
 
     def RejectReview(self, request: pb.RejectReviewRequest, call: CallContext) -> pb.RejectReviewResponse:
-        """Removes what is held."""
+        """Removes held memories."""
         command = memory_messages.review_command(request)
         self._require(command.project)
         written = self._review.reject(command)
@@ -211,7 +211,7 @@ def watch_memories(garden: Garden, request: pb.WatchMemoriesRequest, require: Re
     full, with_raw = values.wants_full(request.view, unset_means_full=False), values.wants_raw(request.view)
     newest = garden.seq(project)
     told = seq = request.after_seq if request.HasField("after_seq") else newest
-    # A project that has never accepted so many writes is told of by a reset, which is when the stream has caught up.
+    # A position beyond the project's last write gets a reset, after which the stream has caught up.
     yield pb.WatchMemoriesResponse(seq=seq, start=pb.MemoryWatchStart(), caught_up=seq == newest)
     while True:
         page = garden.events(project, seq, where, full=full)
@@ -247,11 +247,11 @@ def _message(seq: int, events: Sequence[pb.MemoryEvent], *, caught_up: bool) -> 
 
 
 def map_memories(garden: Garden, project: str, ids: Sequence[str]) -> Steps:
-    """The messages of one map, of all memories where `ids` is empty; the project may be missing.
+    """Yield the messages of a map of these memories, or of all if `ids` is empty; the project may be missing.
 
-    Each part is read anew, so that a slow reader keeps nothing in memory.
+    Each part is read in its own transaction, so that a slow client holds nothing in memory.
     """
-    # Read first: what is written from here on is told behind it, whether or not the map has it.
+    # Read first: a watch from this position reports all later writes, whether or not the map has them.
     seq = garden.seq(project)
     yield pb.MapMemoriesResponse(seq=seq, memory_count=garden.memory_count(project))
     numbers, after = {"": 0}, 0

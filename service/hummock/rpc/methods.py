@@ -64,7 +64,7 @@ class UseCases:
     learning: Learning
     observe: Observe
     scan: Callable[[str, ScanScope, Sequence[str]], Scan]
-    """Begins to read entries of a project, or joins what reads them already; the ids are those of chosen ones."""
+    """Starts a keyword scan of a project, or joins a running one; the ids select entries."""
     status: Status
     embedding_status: Callable[[], EmbeddingStatus]
     """Progress of the embedding of memories without vectors."""
@@ -79,7 +79,7 @@ class UseCases:
 def servicers(
     use_cases: UseCases, load: Callable[[], Load], activity: Callable[[], Activity] | None = None
 ) -> Mapping[str, object]:
-    """The servicers by service name; their methods have the names of the contract.
+    """Return the servicers by service name; their methods have the names of the contract.
 
     Args:
         use_cases: The functions that answer.

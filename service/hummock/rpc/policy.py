@@ -1,4 +1,4 @@
-"""The table of methods: what each of the contract does, what a token must allow for it, and where its calls run."""
+"""The table of methods: the right that each method requires and the lane that it runs in."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _ROWS: Mapping[str, Mapping[str, tuple[Verb] | tuple[Verb, Lane] | tuple[Verb, L
         "DeleteMemories": (LEARN,),
         # For good: the learning log as well, which no repeat brings back.
         "Forget": (ADMIN,),
-        # Whoever writes does not approve what he wrote, and what is held is no reading for agents.
+        # Writers must not approve their own memories, and agents must not read held ones.
         "ListReview": (ADMIN,),
         "ApproveReview": (ADMIN,),
         "RejectReview": (ADMIN,),
@@ -81,14 +81,14 @@ _ROWS: Mapping[str, Mapping[str, tuple[Verb] | tuple[Verb, Lane] | tuple[Verb, L
     "ProjectService": {
         "GetProject": (READ,),
         "ListProjects": (READ,),
-        # What an indexer says of the repository, at each run.
+        # An indexer describes the repository at each run.
         "UpdateProject": (LEARN,),
         "DeleteProject": (ADMIN,),
         "GetProjectSettings": (READ,),
         "UpdateProjectSettings": (ADMIN,),
         "WatchProject": (READ,),
         "ExportProject": (READ,),
-        # An export brings settings with it.
+        # An export contains settings.
         "ImportProject": (ADMIN, Lane.MESSAGES),
     },
     "LearningService": {
@@ -101,7 +101,7 @@ _ROWS: Mapping[str, Mapping[str, tuple[Verb] | tuple[Verb, Lane] | tuple[Verb, L
         "ListLearningEvents": (READ,),
     },
     "AdminService": {
-        # Concerns no project; clients call it to see whether the service is there.
+        # Concerns no project; clients call it as a health check.
         "GetStatus": (READ,),
     },
 }
@@ -122,10 +122,10 @@ class MethodPolicy:
 
     Attributes:
         method: Its name on the wire.
-        verb: What its calls do; a token must allow it.
-        lane: Where they run, and whether they are streams.
-        then: Lane of the second half; None where there is none.
-        is_of_all: Whether they concern all projects.
+        verb: The right that a token must grant.
+        lane: Where its calls run, and whether they are streams.
+        then: Lane of the second half; None if there is none.
+        is_of_all: Whether its calls concern all projects.
     """
 
     method: str
@@ -181,9 +181,9 @@ def policy_of(method: MethodDescriptor) -> MethodPolicy:
 
 
 def peek(request_type: type[Request], data: bytes) -> tuple[str, Request | None]:
-    """The project that a message names, and the message; None where it is garbled, or large.
+    """Parse a message and return its project and itself; None instead of itself if it is invalid or large.
 
-    What a large one holds may take a hundred times its bytes: it is decoded anew when its turn comes.
+    A large message may take a hundred times its bytes once decoded, so it is decoded again when a worker is free.
     """
     request = request_type()
     try:
@@ -195,7 +195,7 @@ def peek(request_type: type[Request], data: bytes) -> tuple[str, Request | None]
 
 
 def projects_of(request: Message) -> list[str]:
-    """The projects that a request names; those that it leaves out follow from the others."""
+    """Return the projects that a request names; empty names are left out."""
     descriptor: Any = request.DESCRIPTOR
     return [name for path in _paths_of(descriptor) if (name := _at(request, path))]
 
@@ -231,7 +231,7 @@ def lower_claims(request: Message, caller: Caller) -> None:
     Text with low trust is escaped like all text, and held for review if it reads like an instruction. Updates of stored
     memories are checked by the garden, which sees what is stored.
 
-    Raises: ScopeMissing: an update would make a memory one of the indexer's.
+    Raises: ScopeMissing: an update would set the origin to INDEXER.
     """
     if caller is LOCAL:
         return

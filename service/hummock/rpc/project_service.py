@@ -29,7 +29,7 @@ _UPDATABLE = ("tech_stack", "path")
 
 
 class ProjectServicer:
-    """Each method is a call of the projects, of their settings, or of what brings them out and in."""
+    """Lists, changes, exports and imports projects and their settings."""
 
     def __init__(self, use_cases: UseCases) -> None:
         self._use_cases = use_cases
@@ -44,7 +44,7 @@ class ProjectServicer:
     def ListProjects(self, request: pb.ListProjectsRequest, call: CallContext) -> pb.ListProjectsResponse:
         """Returns the projects in pages."""
         size = values.page_size(request.page_size)
-        # One more than the page holds tells whether another page follows.
+        # One more than the page holds shows whether another page follows.
         found = self._projects.page(page_position(request, request.page_token), size + 1)
         return pb.ListProjectsResponse(
             projects=[project_message(one, whole=False) for one in found[:size]],
@@ -134,7 +134,7 @@ class ProjectServicer:
 
 
 def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:
-    """A project, with what takes a look of its own: memories by kind and feedback, or without."""
+    """Convert a project; `whole` adds counts by kind and feedback, which take reads of their own."""
     return pb.ProjectDetails(
         name=stored.name,
         info=pb.ProjectInfo(

@@ -45,10 +45,10 @@ _LONGEST_WRITER = 256
 _FLOAT_BYTES = 4
 _MOST_RECORDS = 512
 _MOST_BYTES = 256 * 1024
-"""Most bytes in one message, without its last record. An export that nobody reads keeps a few times that in memory."""
+"""Most bytes in one message, without its last record. A stalled export holds a few times that in memory."""
 
 _LARGEST_RECORD_BYTES = 3 * 1024 * 1024
-"""Largest record; a larger one is sent without its vectors, which the importing service makes anew."""
+"""Largest record; a larger one is sent without vectors, which the importing service computes again."""
 
 
 def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Steps:
@@ -60,7 +60,7 @@ def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Ste
     pages = export(project, with_vectors=request.with_vectors)
     parts = chain(
         [[_header(project.info, settings)]],
-        # Before the memories: they are stored with what was learnt of them, and keep their order.
+        # Before the memories, which are stored together with what was learnt about them. Events keep their order.
         _chunks(map(event_record, export.events(project.name))),
         chain.from_iterable(_chunks(_records(page, project.emb_space)) for page in pages),
         _chunks(map(_conversation, export.conversations(project.name))),
@@ -109,7 +109,7 @@ class ImportStream:
         self._is_whole = False
 
     def __call__(self, request: pb.ImportProjectRequest, call: CallContext) -> pb.ImportProjectResponse:
-        """Takes in what is right and names what is wrong."""
+        """Imports the valid lines and reports the invalid ones."""
         response = import_lines(self._use_cases, request)
         for line in request.lines:
             end, is_end = line.record.end, line.record.HasField("end")
@@ -122,7 +122,7 @@ class ImportStream:
 
 
 def import_lines(use_cases: UseCases, request: pb.ImportProjectRequest) -> pb.ImportProjectResponse:
-    """Takes in what is right and names what is wrong."""
+    """Import the valid lines and report the invalid ones."""
     project = values.project_name("project", request.project)
     numbers: list[int] = []
     parts: list[Given] = []
@@ -298,7 +298,7 @@ def _origin(origin: Origin | None) -> memory_pb2.Origin.ValueType:
 
 
 def _fill_input(message: memory_pb2.Memory, stored: Memory) -> None:
-    """Writes what a memory was made from into an empty message."""
+    """Write the fields that a caller sets on a memory into an empty message."""
     message.id = stored.id
     message.kind = memory_pb2.MemoryKind.ValueType(stored.kind)
     message.origin = memory_pb2.Origin.ValueType(stored.origin)

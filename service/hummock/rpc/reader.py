@@ -68,13 +68,13 @@ async def serve_recalls(
 
     Args:
         recall: Answers recalls.
-        lanes: The queues on which they run; nothing is written here.
+        lanes: The queues on which they run; this process writes nothing.
         address: To listen on, shared with other processes.
         service: The target that answers all other calls.
-        interceptor: Authenticates callers; all other calls pass that of the service.
-        tls: Spoken there, as the service does.
-        until: Ends it.
-        on_listening: Gets the address, with the port that was chosen, once calls are let in.
+        interceptor: Authenticates callers of recalls; other calls are authenticated by the service.
+        tls: The service's certificate and key; None means plaintext.
+        until: Stops the server when set.
+        on_listening: Gets the address, with the chosen port, once calls are accepted.
 
     Raises:
         StartError: The address cannot be used.
@@ -120,7 +120,7 @@ class Forward:
                 with self._in_flight.counted():
                     return await call_there(data, timeout=context.time_remaining(), metadata=_metadata(context))
             except (aio.AioRpcError, Unavailable) as error:
-                # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
+                # The error keeps this frame alive until garbage collection; the request must not be kept.
                 del data
                 await _abort(context, error)
 
@@ -170,8 +170,8 @@ async def _until_left(call: aio.Call) -> AsyncIterator[None]:
 class _Ending:
     """The status with which the service ended a call.
 
-    Where a message could not be sent any more, gRPC's client ends the call with a status of its own, before that of the
-    service has come or in place of it.
+    If a message can no longer be sent, gRPC's client ends the call with a status of its own, before the service's
+    status arrives or in place of it.
     """
 
     def __init__(self, call: aio.StreamStreamCall[bytes, bytes]) -> None:
@@ -213,7 +213,7 @@ def _known(value: Coroutine[Any, Any, Value]) -> Value:
 
 
 def _metadata(context: Context) -> aio.Metadata:
-    """The caller's metadata without that of its connection, and with the identity of that connection."""
+    """Return the caller's metadata without transport headers, with the peer of its connection added."""
     sent: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
     return aio.Metadata(
         *(
@@ -230,6 +230,6 @@ async def _abort(context: Context, error: aio.AioRpcError | Unavailable) -> NoRe
         trailers = error.trailing_metadata()
         if error.code() is not grpc.StatusCode.UNAVAILABLE or _DETAILS in trailers:
             await context.abort(error.code(), error.details() or "", tuple(trailers))
-        # What gRPC says of its connection is nothing to the caller, who has none to that process.
+        # gRPC's message describes a connection between our processes, which means nothing to the caller.
         error = Unavailable("the process that answers this is starting or stopping; try again")
     await context.abort_with_status(to_grpc(error))

@@ -29,13 +29,13 @@ BEAT_S = 0.25
 """Between two signs of life of a reader."""
 
 _SILENT_BEATS = 6
-"""Missed heartbeats in a row after which a reader is killed. Each is awaited by itself, since this process may be
-stopped as well."""
+"""Missed heartbeats in a row after which a reader is killed. Each is awaited separately, since this process may be
+suspended as well."""
 
 _START_S = 120.0
 _STOP_S = 15.0
 _PAUSES_S = (1.0, 30.0)
-"""Before one that died is started anew: the first, and the longest, as often as it dies at once."""
+"""First and longest pause before a dead reader is restarted, in seconds; doubled each time it dies at once."""
 
 _GONE = (OSError, ValueError)
 """Errors of a pipe if either end has been closed."""
@@ -65,7 +65,7 @@ class Readers:
         self._watching: list[Thread] = []
 
     def __enter__(self) -> Self:
-        """Starts them; they load what they need meanwhile. Raises: StartError."""
+        """Start the readers, which load their models and indexes in the background. Raises: StartError."""
         try:
             for reader in self._readers:
                 reader.start()
@@ -75,14 +75,14 @@ class Readers:
         return self
 
     def listen(self, address: Address, service: Address) -> None:
-        """Has them listen, and returns when all of them do.
+        """Make the readers listen, and wait until all of them do.
 
         Args:
-            address: Where, together with this process.
-            service: Where this process answers what they do not.
+            address: Shared with this process.
+            service: Where this process answers all calls but recalls.
 
         Raises:
-            StartError: One of them could not, or took too long.
+            StartError: A reader failed or took too long.
         """
         where = {"address": str(address), "service": str(service)}
         for reader in self._readers:
@@ -101,7 +101,7 @@ class Readers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Lets them finish what they do, and ends them."""
+        """Let the readers finish their calls, and end them."""
         self._end()
 
     def _end(self) -> None:
@@ -120,7 +120,7 @@ class Readers:
             reader.end()
 
     def _watch(self, reader: _Reader, where: Mapping[str, str]) -> None:
-        """Starts a reader anew when it has died, until all are to end."""
+        """Restart a reader whenever it dies, until the pool closes."""
         pause_s, longest_s = _PAUSES_S
         while True:
             status = reader.wait_for_end()
@@ -154,7 +154,7 @@ class _Reader:
     def start(self) -> None:
         """Raises: OSError: the system has no room for it."""
         self.end()
-        # A group of its own: Ctrl-C at the terminal reaches the service alone, which ends its readers in order.
+        # Its own process group: Ctrl-C at the terminal reaches only the service, which ends its readers in order.
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -164,7 +164,7 @@ class _Reader:
             pass_fds=() if self._ledger is None else (self._ledger,),
         )
         self.tell(self._settings)
-        # Who ends all of them meanwhile has not seen this one.
+        # A concurrent close has not seen this process yet.
         if self._closing.is_set():
             self.let_go()
 
@@ -212,7 +212,7 @@ class _Reader:
         waiting.register(stdout, select.POLLIN)
         while missed < _SILENT_BEATS:
             if not waiting.poll(BEAT_S * 1000):
-                # Who is to end has no more to say, and may take its time.
+                # A reader that is ending sends no heartbeats and may take its time.
                 missed += not self._closing.is_set()
             elif not os.read(stdout, 4096):
                 return False
@@ -222,7 +222,7 @@ class _Reader:
 
     def let_go(self) -> None:
         """Tell the reader to end."""
-        # What is still unsaid need not be said.
+        # Unwritten data is no longer needed.
         with suppress(*_GONE):
             _pipe(self._process, "stdin").close()
 

@@ -72,7 +72,7 @@ _FILES: Final = ("key_files", "source_files")
 _EVERY_PATH = frozenset(RecallPath)
 # A look-up takes a fifth of the time of an enum's call.
 _PRESETS = {int(preset): preset for preset in Preset}
-# A key file's fragment is there because its domain was found.
+# A fragment of a key file is found through its domain.
 _PATH_OF = (
     (FoundBy.VECTOR, recall_pb2.RECALL_PATH_VECTOR),
     (FoundBy.KEYWORD, recall_pb2.RECALL_PATH_KEYWORD),
@@ -95,7 +95,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
     if request.tuning.HasField("window_turns") and not request.session_id:
         raise InvalidRequest(f"{prefix}tuning.window_turns", "is of a session; say which by session_id")
-    # One list of what is set: to ask for each field by its name takes as long as the rest.
+    # One list of the set fields: reading each field by name takes as long as all the rest.
     given = {field.name: value for field, value in request.ListFields()}
     tuning = {field.name: value for field, value in given.get("tuning", _NO_TUNING).ListFields()}
     return RecallQuery(
@@ -166,7 +166,7 @@ def search_query(request: context_service_pb2.SearchRequest, until_s: float | No
 
 
 def recall_response(recalled: Recalled, *, with_raw: bool = False) -> recall_pb2.RecallResponse:
-    """The answer to a recall; where it has no room for all texts, those of the best hits of each group come."""
+    """Convert the answer to a recall; if not all texts fit, the best hits of each group keep theirs."""
     reply = recall_pb2.RecallResponse(
         intent=intent(recalled.intent),
         degraded=degradations(recalled.degraded),
@@ -403,7 +403,7 @@ def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:
 
 
 def _facts(facts: Mapping[str, object]) -> dict[str, Any]:
-    """What a search reports of a memory in addition to its text, by the fields of a result."""
+    """Return the facts that a search reports besides the text, by field name of a result."""
     told: dict[str, Any] = {"files" if name in _FILES else name: value for name, value in facts.items()}
     told["kind"], told["origin"] = MemoryKind[told["kind"]], Origin[told["origin"]]
     return told

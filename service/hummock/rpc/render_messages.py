@@ -57,12 +57,12 @@ def turn_query(request: pb.RenderTurnRequest, until_s: float | None = None) -> R
 def render_query(
     request: pb.RenderRequest, until_s: float | None = None, commit: RenderCommit | None = None
 ) -> RenderQuery:
-    """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full.
+    """Parse a rendering. Its recall takes the outer project, is checked like a RecallRequest, and is full.
 
     Args:
         request: Checked against the rules.
         until_s: As in `recall_query`.
-        commit: Makes it a turn's, to be counted.
+        commit: Makes it the rendering of a turn, which is counted.
 
     Raises: InvalidRequest.
     """

@@ -153,7 +153,7 @@ class Server:
             await asyncio.sleep(_TROUBLE_S)
 
     async def stop(self, drain_s: float = DRAIN_S) -> None:
-        """Says NOT_SERVING, refuses new calls, and gives those inside `drain_s` seconds to end. Once is enough."""
+        """Report NOT_SERVING, refuse new calls, and give running ones `drain_s` seconds to end. Idempotent."""
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._stop(drain_s))
         await self._stopping
@@ -199,7 +199,7 @@ async def serve(
         shares_port: Whether other processes listen on its port.
         activity: Counters of the service; None if no calls are counted.
         warm_up: Gets the address; runs on a thread after listening and before calls are let in.
-        on_listening: Gets the address, with the port that was chosen, once calls are let in.
+        on_listening: Gets the address, with the chosen port, once calls are accepted.
         on_hangup: Called at each SIGHUP, once calls may come in.
         drain_s: Seconds that running calls have to end.
 
@@ -225,7 +225,7 @@ async def serve(
 
 
 async def _unless(asked_to_stop: asyncio.Event, work: Callable[[], None]) -> None:
-    """Waits for work on a thread, or until it is not wanted any more. Raises what the work raises."""
+    """Run work on a thread and wait until it ends or the server is to stop. Raises what the work raises."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -243,7 +243,7 @@ async def _unless(asked_to_stop: asyncio.Event, work: Callable[[], None]) -> Non
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(tell, error)
 
-    # A thread of its own, for which nobody waits at the end.
+    # Its own daemon thread, which the process does not wait for at exit.
     Thread(target=run, name="warm-up", daemon=True).start()
     stopping = asyncio.ensure_future(asked_to_stop.wait())
     await asyncio.wait((done, stopping), return_when=asyncio.FIRST_COMPLETED)

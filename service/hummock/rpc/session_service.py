@@ -228,7 +228,7 @@ def append_message(request: pb.AppendMessageRequest) -> AppendMessage:
 def update_message(
     request: pb.UpdateMessageRequest, deadline: Deadline = NO_DEADLINE, writer: str = ""
 ) -> UpdateMessage:
-    """The texts that the mask names, while somebody waits for it; `writer` is the name of its token."""
+    """Parse an update of the fields that the mask names; `writer` is the name of the caller's token."""
     named = frozenset(request.update_mask.paths)
     if not named or not named.issubset(_MESSAGE_FIELDS):
         raise InvalidRequest("update_mask", f"must name one or more of {', '.join(_MESSAGE_FIELDS)}, and nothing else")
@@ -292,7 +292,7 @@ def messages(stored: Iterable[SessionMessage]) -> list[session_pb2.ChatMessage]:
 def turn_command(
     request: context_service_pb2.LearnTurnRequest, deadline: Deadline = NO_DEADLINE, writer: str = ""
 ) -> LearnTurnCommand:
-    """A turn to be learnt, while somebody waits for it; `writer` is the name of its token."""
+    """Parse a turn to be learnt; `writer` is the name of the caller's token."""
     user, assistant = _parse_side("user", request.user), _parse_side("assistant", request.assistant)
     if user.message_id and user.message_id == assistant.message_id:
         raise InvalidRequest("assistant.message_id", "is that of the user's message; make a new one")

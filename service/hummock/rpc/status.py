@@ -82,7 +82,7 @@ class ReplyTooLarge(Exhausted):
 
 
 def to_bytes(reply: Message, max_bytes: int = 0) -> bytes:
-    """The reply as it is sent, of `max_bytes` at most; 0 means MAX_REPLY_BYTES. Raises: ReplyTooLarge."""
+    """Serialize a reply of at most `max_bytes`; 0 means MAX_REPLY_BYTES. Raises: ReplyTooLarge."""
     data, limit_bytes = reply.SerializeToString(), max_bytes or MAX_REPLY_BYTES
     if len(data) > limit_bytes:
         raise ReplyTooLarge(len(data), limit_bytes)

@@ -19,7 +19,7 @@ from hummock.rpc.status import to_bytes
 from hummock.rpc.validation import check_size, parse
 
 PEER = "hummock-peer"
-"""Metadata key by which a process that shares the service's port names the peer of a forwarded call."""
+"""Metadata key of the original peer, set by a process that forwards a call to the service."""
 
 MAX_STREAMS = 1000
 """Streams that are answered at once: each costs some ten KiB, and a hop to a worker for each write to its project."""
@@ -41,7 +41,7 @@ class TooManyStreams(Exhausted):
 
 
 class Feed:
-    """Belongs to the event loop on which it was made; only `tell` may be called by any thread."""
+    """Signals writes and the end of the service to streams. Only `tell` may be called off its event loop."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Feed:
         try:
             yield
         except asyncio.CancelledError:
-            # Where the caller has hung up as well, there is one request to cancel left.
+            # If the caller has hung up as well, one more cancellation is pending.
             if not self._is_over or task.uncancel():
                 raise
             raise _stopping() from None
@@ -159,7 +159,7 @@ class Messages(Replies, Protocol):
 
 
 async def read_next(wire: Messages, feed: Feed) -> bytes | None:
-    """The next message; None after the last one. Raises: Unavailable, when the service stops before it comes."""
+    """Read the next message; None after the last one. Raises: Unavailable, if the service stops first."""
     with feed.until_over():
         data = await wire.read()
     return data if isinstance(data, bytes) else None
@@ -285,7 +285,7 @@ def caller_of(context: PeerContext) -> str:
     """
     peer = context.peer()
     if peer.startswith("unix:"):
-        # Only this user reaches such a socket; what comes by it may be handed on for others.
+        # Only this user can open the socket, so the forwarded peer can be trusted.
         sent = dict(context.invocation_metadata() or ())
         peer = str(sent.get(PEER, peer))
     kind, _, address = peer.partition(":")

@@ -24,9 +24,9 @@ class TlsFiles:
     """Paths of the files, all of them PEM.
 
     Attributes:
-        certificate: The service's, and those between it and its authority.
+        certificate: The service's certificate chain.
         key: Its private key, without a password.
-        client_ca: The authorities of clients, who then must have a certificate; None asks for none.
+        client_ca: Authorities that sign client certificates; None requires none.
     """
 
     certificate: Path

@@ -30,10 +30,10 @@ def page_token(request: Message, position: str) -> str:
 
 
 def page_position(request: Message, token: str) -> str:
-    """The position after which the token's page begins; "" is the beginning.
+    """Return the position after which the token's page begins; "" is the beginning.
 
     Raises:
-        InvalidRequest: The token was not given in reply to a request with the same other fields.
+        InvalidRequest: The token belongs to a request with other fields.
     """
     if not token:
         return ""
@@ -44,7 +44,7 @@ def page_position(request: Message, token: str) -> str:
 
 
 def page_number(request: Message, token: str) -> int | None:
-    """The position of a page whose positions are numbers from 1 on; None is the beginning.
+    """Return the position of a page, a number from 1; None is the beginning.
 
     Raises: InvalidRequest, also for a token that was made up.
     """
@@ -99,7 +99,7 @@ def _prefix_digest(project: str, body: bytes) -> bytes:
 
 
 def _check(state: PrefixState) -> None:
-    # The digest guards against mistakes, not against forgers: whoever knows the project's name can make one.
+    # The digest guards against mistakes, not forgery: anyone who knows the project's name can compute it.
     ids = {"prefix_ids": state.prefix_ids, "seen": tuple(one.memory_id for one in state.seen)}
     for field, memory_ids in ids.items():
         if len(memory_ids) > MAX_PREFIX_MEMORIES:

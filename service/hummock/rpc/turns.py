@@ -1,4 +1,4 @@
-"""Fair queue of jobs: interactive work goes before bulk, and projects share the workers."""
+"""Fair queue of jobs: interactive work goes before bulk work, and projects share the workers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _Line(Generic[Item]):
 
 @dataclass(slots=True, eq=False)
 class _Lane(Generic[Item]):
-    """Lines that take turns by the time that each has had.
+    """Queues of several projects, served by the least worker time charged.
 
-    `starts` is a heap of (time had, place, project), an entry for each line that waits. An entry whose line has been
-    charged, served or emptied since is outdated, and is passed over. `now_s` is the time of the line served last.
+    `starts` is a heap of (time charged, place, project) with an entry for each line that waits. An entry is skipped if
+    its line was charged, served or emptied since. `now_s` is the time of the line served last.
     """
 
     lines: dict[str, _Line[Item]] = field(default_factory=dict)
@@ -49,8 +49,9 @@ class _Lane(Generic[Item]):
 class Turns(Generic[Item]):
     """Waiting jobs of all projects. Not safe for several threads: the caller holds a lock.
 
-    A line that comes, or comes again, begins at the time of the one that was served last: what it did not use before
-    is not saved up. Source: Goyal, Vin & Cheng, Start-time Fair Queueing, SIGCOMM 1996.
+    A line that becomes active starts at the time of the line served last: unused time is not saved up.
+
+    Source: Goyal, Vin & Cheng, Start-time Fair Queueing, SIGCOMM 1996.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,6 @@ class Turns(Generic[Item]):
         line = lane.lines.get(project)
         if line is None:
             if len(lane.lines) >= _KEPT_LINES:
-                # Those that owe nothing.
                 lane.lines = {name: one for name, one in lane.lines.items() if one.waiting or one.had_s > lane.now_s}
             line = lane.lines[project] = _Line(had_s=lane.now_s)
         if not line.waiting:
@@ -123,7 +123,7 @@ class Turns(Generic[Item]):
             lane.end_one()
 
     def ahead(self, project: str) -> int:
-        """About how much interactive work is done before what the project would add now."""
+        """Estimate the number of interactive jobs that run before a new job of the project."""
         length = self.length(project)
         others = self._interactive.busy - (length > 0)
         return min(length * (others + 1) + others, self._interactive.waiting)

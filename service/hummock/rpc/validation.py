@@ -41,7 +41,7 @@ class Violation:
 
 
 class RulesBroken(InvalidRequest):
-    """Fields of the request break rules of the contract; `field` and `rule` are those of the first."""
+    """Fields of the request break rules of the contract; `field` and `rule` describe the first."""
 
     def __init__(self, violations: Sequence[Violation]) -> None:
         super().__init__(violations[0].field, violations[0].rule)
@@ -96,7 +96,7 @@ def check(message: Message, prefix: str = "", only: Iterable[str] | None = None)
     Args:
         message: The request, or a part of it.
         prefix: Path of the part within the request, ending in a dot.
-        only: Paths of the fields to check, with all that is above and below them; None means all.
+        only: Paths of the fields to check, with their parents and children; None means all.
 
     Raises:
         RulesBroken: Names every field that breaks a rule.
@@ -118,7 +118,7 @@ def placed(error: InvalidRequest, prefix: str) -> InvalidRequest:
 
 
 def compile_rules(message_types: Iterable[type[Message]]) -> None:
-    """Compiles the rules of these messages, so that no call pays for it."""
+    """Compile the rules of these messages at start, so that no call has to."""
     for message_type in message_types:
         _validator.collect_violations(message_type())
 
@@ -184,7 +184,7 @@ def _first_bad(message_type: Descriptor, data: bytes, depth: int) -> str:
 
 
 def _bad_in(field: FieldDescriptor, value: bytes, depth: int) -> str | None:
-    """What is bad in this field: "" for its own text, a path for a nested one, None for nothing."""
+    """Find invalid UTF-8 in this field: "" for its own text, a path for a nested one, None for none."""
     if field.type == FieldDescriptor.TYPE_STRING:
         return None if _is_utf8(value) else ""
     if field.message_type is not None:

@@ -19,7 +19,7 @@ from hummock.core.project import MAX_PROJECT_BYTES
 from hummock.core.time_zone import zone_of
 from hummock_client.v1 import memory_pb2
 
-# Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
+# Control characters, and those that change the writing direction: they let an id look like another one.
 _FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 DEFAULT_PAGE_SIZE = 100
 MAX_PAGE_SIZE = 1000
@@ -37,7 +37,7 @@ def seconds(span: Duration) -> float:
 
 
 def project_name(field: str, name: str) -> str:
-    """The name of a project, as it was sent. Reads refuse what no write takes, and in the same words."""
+    """Check the name of a project. Reads and writes refuse the same names with the same messages."""
     if not name.strip():
         raise InvalidRequest(field, "is blank; name the project")
     if len(name.encode()) > MAX_PROJECT_BYTES:
@@ -53,7 +53,7 @@ def identifier(field: str, value: str) -> str:
 
 
 def time_zone(field: str, name: str) -> str:
-    """The name of a time zone, as it was sent; there is one of this name, or it is empty."""
+    """Check the name of a time zone; it may be empty."""
     zone_of(name, field)
     return name
 
@@ -64,7 +64,7 @@ def identifiers(field: str, values: Iterable[str]) -> tuple[str, ...]:
 
 
 def request_id(value: str) -> str:
-    """The UUID in lower case, so that both ways of writing it are one."""
+    """Return the UUID in lower case, so that both spellings compare equal."""
     return value.lower()
 
 
@@ -146,7 +146,7 @@ def vectors(sent: Sequence[memory_pb2.Embedding]) -> list[QueryVector] | None:
 
 def memory_filter(field: str, sent: memory_pb2.MemoryFilter) -> Filter:
     """The conditions; an unset message has none."""
-    # Most conditions are not set, and to ask for each of them takes longer than to make a list of those that are.
+    # Most conditions are unset, and reading each field takes longer than listing the set ones.
     given = {one.name: value for one, value in sent.ListFields()}
     return Filter(
         kinds=frozenset(map(MemoryKind, given.get("kinds", ()))),
