@@ -26,11 +26,11 @@ from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.text.template import as_draft
 
 _MEMORIES_A_WRITE = 8
-"""Memories that a worker embeds for one write. Each write costs a sync, and memories asked for first wait for it."""
+"""Memories that a worker embeds for one write. Each write costs a sync, and preferred memories wait for it."""
 
 _WANTED = 256
-"""Memories of a project that questions have found by words, and that go first; of more, those asked for longest ago
-take their turn again."""
+"""Memories of a project that recalls found by words and that are embedded first; beyond this number, the least recently
+found lose their priority."""
 
 _RATE_OVER_S = 30.0
 _REST_S = 5.0
@@ -40,8 +40,8 @@ _HELD_S = 1.0
 """Between two looks at a project where another service makes vectors."""
 
 _NICENESS = 10
-"""Linux schedules by thread: with it, a call that needs a core gets nine tenths of one beside a worker, and a worker
-still gets on where other programs keep all cores busy."""
+"""Linux schedules by thread: with this niceness a call gets nine tenths of a core shared with a worker, and a worker
+still progresses while other programs keep all cores busy."""
 
 _log = logging.getLogger(__name__)
 
@@ -53,14 +53,14 @@ class EmbeddedReply:
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A project that may have memories without vectors, by their documents' numbers.
+    """A project that may have memories without vectors, by document number.
 
     Attributes:
-        wanted: Those that go first, the one asked for last at the end.
-        taken: Those that a worker has.
-        failed: Those that the model failed on.
-        claim: To all of them, while any worker has some.
-        held_until_s: Before then nobody asks whether another service still makes vectors there.
+        wanted: Memories to embed first, the most recently requested last.
+        taken: Memories that a worker is embedding.
+        failed: Memories that the model failed on.
+        claim: The claim to the project, while any worker embeds in it.
+        held_until_s: Time before which the claim of another service is not checked again.
     """
 
     wanted: OrderedDict[int, None] = field(default_factory=OrderedDict)
@@ -71,11 +71,11 @@ class _Waiting:
 
 
 class Backfill:
-    """Embeds what waits, on threads of its own. Safe to call from several threads.
+    """Embeds memories without vectors, on threads of its own. Safe to call from several threads.
 
-    What waits is in the store, written with the memories themselves; here is only what speeds it up. A memory that
-    changes meanwhile keeps waiting, for its new text. Of several services that have one store, one makes vectors in a
-    project at a time; who has taken a memory there looks until it has its vectors, whoever made them.
+    The queue is in the store, written with the memories themselves; this object only holds priorities. A memory that
+    changes meanwhile stays queued for its new text. Of several services with one store, one at a time embeds in a
+    project; the others watch until the memories they have taken have vectors.
     """
 
     def __init__(self, store: Store, embedder: Embedder, clock: Clock, workers: int) -> None:
@@ -96,7 +96,7 @@ class Backfill:
         ]
 
     def start(self) -> None:
-        """Goes on with what an earlier process left, and with what another leaves that dies meanwhile."""
+        """Start the threads; they also take over the work of an earlier process, and of another one that dies."""
         self._store.claims.follow(self.look_everywhere)
         self._look()
         for thread in self._threads:
@@ -118,7 +118,7 @@ class Backfill:
             self._condition.notify_all()
 
     def forget(self, project: str) -> None:
-        """A project was deleted: what it waited for is nothing any more."""
+        """Drop the state of a deleted project."""
         with self._condition:
             self._projects.pop(project, None)
             self._failed.pop(project, None)
@@ -149,7 +149,7 @@ class Backfill:
             )
 
     def close(self) -> None:
-        """Ends behind the inferences that run; what they were for is embedded by the next process."""
+        """Stop after the running inferences; unfinished memories are embedded by the next process."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
@@ -166,7 +166,7 @@ class Backfill:
         return sum(count for _, count in self._done) / max(now - self._done[0][0], 1.0)
 
     def embed_some(self) -> bool:
-        """Embeds a few memories of a project on the caller's thread; False where none waits that nobody has."""
+        """Embed a few memories of one project on the caller's thread; False if no untaken memory is queued."""
         if self._must_look:
             self._must_look = False
             self._look()
@@ -251,12 +251,12 @@ class Backfill:
         return waiting.claim
 
     def _is_held_elsewhere(self) -> bool:
-        """Whether another service makes vectors in a project that has memories for which this one answered."""
+        """Whether another service is embedding in a project with memories that this service accepted."""
         with self._condition:
             return any(waiting.claim is None for waiting in self._projects.values())
 
     def _give_back(self, waiting: _Waiting, docs: Sequence[int]) -> None:
-        """A worker is done with these, and a project in which no other works is free for other services."""
+        """Mark these as done; releases the project's claim if no other worker embeds in it."""
         with self._condition:
             waiting.taken.difference_update(docs)
             self._moves += 1
@@ -270,7 +270,7 @@ class Backfill:
             self._store.claims.release(claim)
 
     def _some(self, project: str, waiting: _Waiting) -> list[int]:
-        """Memories that nobody has: first those that were asked for last, then the oldest."""
+        """Return untaken memories: the most recently requested first, then the oldest."""
         taken = waiting.taken | waiting.failed
         wanted = [doc for doc in reversed(waiting.wanted) if doc not in taken][:_MEMORIES_A_WRITE]
         for doc in wanted:
@@ -305,7 +305,7 @@ class Backfill:
     def _vectors(self, memory: Memory) -> tuple[Embedding, ...] | None:
         """The vectors of a memory; None when the service stops meanwhile."""
         texts = chunks_of(self._embedder, as_draft(memory))
-        # What was indexed comes again: under another path, on another branch, in another project.
+        # Indexed text recurs: under another path, on another branch, in another project.
         digests = _digests(self._embedder.space.id, texts) if memory.origin is Origin.INDEXER else [b""] * len(texts)
         if digests[0]:
             known = [one for one in self._store.vectors(digests) if one is not None]
@@ -350,7 +350,7 @@ class Backfill:
 
 
 def _digests(space_id: str, texts: Sequence[str]) -> list[bytes]:
-    """A hash of all that the vectors of each chunk of a memory depend on: a model may read its beginning with it."""
+    """Hash all inputs of each chunk's vectors: the chunk and the memory's first one, which a model may read with it."""
     begun = blake2b(f"{space_id}\0{texts[0]}\0".encode(), digest_size=DIGEST_BYTES)
     digests = []
     for text in texts:

@@ -26,9 +26,9 @@ _PAGE = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetCommand:
-    """What to forget: memories that meet every condition, of which there is one; of `where` its sessions, if wanted.
+    """Memories to forget: those that meet every condition, at least one; optionally the sessions of `where` too.
 
-    `claim` is that under which it is forgotten, where nobody calls for it.
+    `claim` is set if no caller asked for it, and guards the write.
     """
 
     project: str
@@ -61,13 +61,13 @@ class Forget:
         self._store = store
 
     def __call__(self, command: ForgetCommand, deadline: Deadline = NO_DEADLINE) -> tuple[Receipt, int]:
-        """Forgets DELETED_AT_ONCE memories at most, in one write; the receipt, and the project's seq.
+        """Forget at most DELETED_AT_ONCE memories in one write. Returns the receipt and the project's seq.
 
         Args:
-            command: What.
-            deadline: Whether anybody waits for what is looked through before; what is written is written.
+            command: What to forget.
+            deadline: Limits the search before the write; the write itself always completes.
 
-        Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, behind which nothing was forgotten.
+        Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, after which nothing was forgotten.
         """
         chosen = self._chosen(command, deadline)
         taken = list(islice(chosen, DELETED_AT_ONCE))
@@ -75,7 +75,7 @@ class Forget:
         held, scopes = self._held(command, deadline), _scopes(command)
 
         def apply(work: UnitOfWork) -> Receipt:
-            # What was changed since is chosen no longer.
+            # Memories changed since the search are skipped.
             gone = [
                 one for one in taken if _is_same(work.get(one.id), one) and work.delete(one.id, keeps_vectors=False)
             ]
@@ -130,7 +130,7 @@ class Forget:
         )
 
     def _held(self, command: ForgetCommand, deadline: Deadline) -> list[str]:
-        """The ids of what is held for review and meets the conditions."""
+        """Return the ids of held memories that meet the conditions."""
         found, after = [], ""
         while True:
             deadline.check()
@@ -178,7 +178,7 @@ def _scopes(command: ForgetCommand) -> tuple[str, ...]:
 
 
 def _asks_by_id_alone(command: ForgetCommand) -> bool:
-    """Then also what the log knows of memories that are there no longer is meant."""
+    """Whether ids are the only condition; then the log is also cleaned of memories that no longer exist."""
     return bool(command.ids) and not command.contains and command.where == Filter()
 
 
@@ -187,7 +187,7 @@ def _is_same(now: Memory | None, before: Memory) -> bool:
 
 
 def _redact(work: UnitOfWork, gone: Sequence[Memory], ids: set[str], scopes: Sequence[str], contains: str) -> int:
-    """Takes out of the log what it says of them; of how many events."""
+    """Redact the memories from the log. Returns the number of changed events."""
     learning = work.learning
     names = {scope: f"\0{learning.state().events}.{place}" for place, scope in enumerate(scopes)}
     redaction = _redaction(gone, ids, names, contains)

@@ -1,4 +1,4 @@
-"""The garden: memories read, changed and removed one by one, and those held for review shown and decided on."""
+"""The garden: single memories read, changed and removed, and those held for review listed and decided on."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ class Garden:
         newest_first: bool = False,
         contains: str = "",
     ) -> Page:
-        """At most `limit` memories after position `after` (0: the first), in the order of their writes or against it.
+        """Return at most `limit` memories after position `after` (0: the first), in write order or its reverse.
 
-        Only those that hold `contains`; then a page that is not full may have another one behind it.
+        Only those that contain `contains`; then another page may follow one that is not full.
         """
         return self._store.page(project, where, after, limit, full=full, newest_first=newest_first, contains=contains)
 
@@ -111,13 +111,13 @@ class Garden:
         return self._store.stars_of(project, ids)
 
     def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
-        """What happened behind the write `after` to memories that pass the filter, and all removals."""
+        """Return the events after the write `after`: of memories that pass the filter, and all removals."""
         page = self._store.memory_events(project, after, full=full or bool(where.paths))
         told = (_told(event, where, full=full) for event in page.events)
         return replace(page, events=tuple(event for event in told if event is not None))
 
     def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
-        """Change some fields of a memory; it is embedded again. A repeat is answered with the memory as it is by then.
+        """Change some fields of a memory and embed it again. A repeated request gets the memory as it is then.
 
         Raises: MemoryNotFound, InvalidRequest, RequestIdReused, StorageFull; Unavailable when others kept changing it.
         """
@@ -157,17 +157,17 @@ class Garden:
     ) -> Deleted:
         """Remove the first memories that pass a filter, DELETED_AT_ONCE at most, or count all of them.
 
-        Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, behind which nothing was removed.
+        Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, after which nothing was removed.
         """
         deadline.check()
         ids, count = self._store.first_passing(project, where, DELETED_AT_ONCE)
-        # The project may have had to be loaded. What is written from here on is written.
+        # Again, since the project may have had to be loaded; the write itself is not cancelled.
         deadline.check()
         if only_count:
             return Deleted(seq=self.seq(project), deleted_count=count)
 
         def apply(work: UnitOfWork) -> DeleteReply:
-            # What was changed since may pass no longer.
+            # A memory changed since may no longer pass.
             deleted = sum(_still_passes(work.get(one), where) and work.delete(one) for one in ids)
             return DeleteReply(deleted_count=deleted, remaining_count=count - len(ids))
 
@@ -205,7 +205,7 @@ class Garden:
             request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply, creates=False
         )
         written = self._store.write(project, request).result()
-        # By now another call may have removed it, which does not undo what this one did.
+        # Another call may have removed it by now; this update still took effect.
         return Updated(memory=stored or self._existing(project, written.reply.memory_id), seq=written.seq)
 
     def _existing(self, project: str, memory_id: str) -> Memory:
@@ -216,7 +216,7 @@ class Garden:
 
 
 def _believed(draft: Draft, before: Draft) -> Draft:
-    """The draft as it is believed of who may not index: less, where it raises the trust of INDEXER or says else."""
+    """Lower the trust of an INDEXER draft from a caller without the index scope if it raises trust or changes text."""
     is_proven = draft.trust <= before.trust and passages_of(draft) == passages_of(before)
     if draft.origin is not Origin.INDEXER or is_proven:
         return draft
@@ -243,7 +243,7 @@ class _Changed(Exception):
 
 
 def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | None:
-    """The event as it is told: to whoever asks for others, a memory that passes no longer is gone."""
+    """Convert an event for a filter: a memory that no longer passes is reported as deleted."""
     memory = event.memory
     if event.memory_id in where.excluded_ids:
         return None
@@ -257,7 +257,7 @@ def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | Non
 
 
 def changed(draft: Draft, changes: Changes) -> Draft:
-    """The draft with the changes made; whoever changes what it says has written it.
+    """Apply the changes to the draft; a change of its texts sets its writer.
 
     Raises InvalidRequest when payload and kind do not fit.
     """
@@ -279,14 +279,14 @@ def changed(draft: Draft, changes: Changes) -> Draft:
 
 
 def _replaced(value: Value, changes: Changes, names: Sequence[str]) -> Value:
-    """The value with those of the named fields that the changes hold."""
+    """Replace those of the named fields that the changes set."""
     given = {name: getattr(changes, name) for name in names}
     return replace(value, **{name: new for name, new in given.items() if new is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewCommand:
-    """Decision on ids under which something is or was held."""
+    """A decision on ids of held memories."""
 
     project: str
     request_id: str
@@ -296,14 +296,14 @@ class ReviewCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """Number of decisions, and the ids under which nothing is held; kept for repeats."""
+    """Number of decisions, and ids without a held memory; stored to answer repeated requests."""
 
     count: int
     missing_ids: tuple[str, ...]
 
 
 class Review:
-    """Shows what is held and decides on it. Safe to call from several threads."""
+    """Lists held memories and decides on them. Safe to call from several threads."""
 
     def __init__(self, store: Store, preparation: Preparation, clock: Clock) -> None:
         self._store = store
@@ -315,7 +315,7 @@ class Review:
         return self._store.review.page(project, after, limit)
 
     def approve(self, command: ReviewCommand) -> Written[Decided]:
-        """Makes memories of what is held, as it is when this begins; what is sent meanwhile is held again.
+        """Store held memories as they are at the start; one that is sent again meanwhile is held again.
 
         Raises: ProjectNotFound, RequestIdReused, StorageFull.
         """
@@ -338,7 +338,7 @@ class Review:
         return self._written(command, apply)
 
     def reject(self, command: ReviewCommand) -> Written[Decided]:
-        """Removes what is held. Raises: ProjectNotFound, RequestIdReused."""
+        """Delete held memories. Raises: ProjectNotFound, RequestIdReused."""
 
         def apply(work: UnitOfWork) -> Decided:
             return _decided(command.ids, {one for one in command.ids if work.review.delete(one)})

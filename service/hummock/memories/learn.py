@@ -25,21 +25,21 @@ _MOST_PROJECTS = 1024
 
 
 class Policies(NamedTuple):
-    """The policies by which drafts are screened."""
+    """The secret and review policies of a project."""
 
     secrets: SecretPolicy
     review: ReviewPolicy
 
     @classmethod
     def of(cls, settings: ProjectSettings) -> Policies:
-        """Those that settings have."""
+        """Return the policies in these settings."""
         return cls(settings.secret_policy(), settings.review_policy())
 
 
 class PoliciesSeen:
-    """The policies, as they were last seen, of those projects that were written to last. For several threads.
+    """Cache of the policies of the most recently written projects. Thread-safe.
 
-    Another service may have changed them: what is screened by them is to be screened again where a write finds others.
+    Another service may have changed them: if a write finds other policies, its drafts must be screened again.
     """
 
     def __init__(self, store: Store) -> None:
@@ -48,17 +48,17 @@ class PoliciesSeen:
         self._seen: OrderedDict[str, Policies] = OrderedDict()
 
     def last(self, project: str) -> Policies:
-        """Those that a project had when they were last seen; where they never were, those that it has."""
+        """Return the cached policies of a project; read from the store if there are none."""
         return self._seen.get(project) or self.now(project)
 
     def now(self, project: str) -> Policies:
-        """Those that it has."""
+        """Read the project's policies from the store."""
         policies = Policies.of(self._store.settings(project))
         self.note(project, policies)
         return policies
 
     def note(self, project: str, policies: Policies) -> None:
-        """Takes note of those that were found."""
+        """Cache these policies."""
         with self._lock:
             self._seen[project] = policies
             self._seen.move_to_end(project)
@@ -70,7 +70,7 @@ _CLOCK_SKEW_S = 60.0
 """Greatest lead, in seconds, of a caller's times over our clock."""
 
 MOST_INTERACTIVE = 8
-"""Memories of a write for which others wait: more are bulk."""
+"""Largest number of memories in an interactive write; more are bulk."""
 
 _Stored: TypeAlias = Callable[[Sequence[str]], Sequence[Memory | None]]
 """Gives the memories that are stored under ids, whole and in order."""
@@ -95,7 +95,7 @@ class Learn:
         clock: Clock,
         on_pending: Callable[[str], None],
     ) -> None:
-        """`on_pending` is told of a project where memories wait for their vectors."""
+        """`on_pending` gets a project with memories that wait for vectors."""
         self._store = store
         self._embedder = embedder
         self._preparation = preparation
@@ -104,11 +104,11 @@ class Learn:
         self._policies = PoliciesSeen(store)
 
     def __call__(self, command: LearnCommand) -> Future[Learned]:
-        """Store all lessons or none; when the future is done they are durable and recallable.
+        """Store all lessons or none; they are durable and recallable once the future is done.
 
-        Where the command is deferred, those without a vector are found by their words until they get theirs. Waits for
-        the store only where something was not embedded, for the store might miss it. What is stored is screened by the
-        policies that the project has when it is written.
+        If the command is deferred, memories without a vector are found by words until they are embedded. Blocks on the
+        store only if a memory was not embedded because it seemed to be stored already. Drafts are screened by the
+        project's policies at the time of the write.
 
         Raises: InvalidRequest, EmbSpaceMismatch; from the future RequestIdReused, StorageFull.
         """
@@ -132,7 +132,7 @@ class Learn:
         return written
 
     def _checked(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
-        """The vector that came with a lesson; None where it is to be made. Raises: InvalidRequest, EmbSpaceMismatch."""
+        """Check the vector sent with a lesson; None if there is none. Raises: InvalidRequest, EmbSpaceMismatch."""
         require_past(f"memories[{place}].create_time", lesson.draft.create_time, now)
         if lesson.vector is None:
             return None
@@ -167,7 +167,7 @@ class Learn:
         given: Sequence[tuple[Embedding, ...] | None],
         known: Sequence[bool],
     ) -> list[tuple[Embedding, ...] | None]:
-        """The vectors that were given, and those of the other memories that are not known."""
+        """Return the given vectors, and embed the other memories unless they are known."""
         vectors = list(given)
         missing = [place for place, vector in enumerate(given) if vector is None and not known[place]]
         wanted = [prepared[place] for place in missing]
@@ -216,7 +216,7 @@ class Learn:
 def _held(
     prepared: Sequence[Prepared], read_as: Sequence[tuple[str, ...]], stored: _Stored, policy: ReviewPolicy
 ) -> list[Prepared]:
-    """With what each is to be held for; not where its memory says that already: whoever let that in has seen it."""
+    """Mark drafts to be held; not if the stored memory already has that text, which was approved then."""
     suspects = [to_hold(one, families) if families else one for one, families in zip(prepared, read_as, strict=True)]
     memories = stored([one.memory_id for one in suspects])
     return [
@@ -239,13 +239,13 @@ def _still_true(
 
 
 class VectorsMissing(Exception):
-    """A memory must be stored whose vectors were not made."""
+    """A memory must be stored but was not embedded."""
 
 
 def store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | None, now: float) -> LearnResult:
-    """Stores a memory unless it is there; with no vectors it waits for them. Raises: VectorsMissing for None.
+    """Store a memory unless it exists; with empty vectors it is queued for embedding. Raises: VectorsMissing for None.
 
-    One that is to be held is no memory, but for one whose text a memory has already.
+    A draft marked to be held is stored for review, unless a memory has its text already.
     """
     existing = work.get(one.memory_id)
     if existing is not None and existing.fingerprint == one.fingerprint:

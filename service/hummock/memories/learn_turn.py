@@ -31,7 +31,7 @@ from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 from hummock.text.credentials import as_stored
 
 Follower = Callable[[ObservedTurn], None]
-"""Is told of a stored turn on the caller's thread, so that it returns at once and raises nothing."""
+"""Callback for a stored turn, on the caller's thread: must return at once and not raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +44,9 @@ class TurnReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
-    """One side, ready to be written; `field` is where its message's id stands in the request.
+    """One side of a turn, ready to be written; `field` is the request's field with its message id.
 
-    `prepared` is None of an answer that only quotes memories. `secrets` are those in what was said.
+    `prepared` is None for an answer that only quotes memories. `secrets` are those found in its text.
     """
 
     message: SessionMessage
@@ -67,7 +67,7 @@ class LearnTurn:
         make_id: Callable[[], str],
         followers: Sequence[Follower],
     ) -> None:
-        """The followers are told of each turn once it is durable, in this order."""
+        """The followers are called for each turn once it is durable, in this order."""
         self._store = store
         self._preparation = preparation
         self._clock = clock
@@ -83,7 +83,7 @@ class LearnTurn:
         # A repeat is answered as the first time, though the session is gone.
         earlier = self._store.earlier(command.project, command.request_id, command.fingerprint, TurnReply)
         written = self._written(command) if earlier is None else earlier
-        if not command.replaces_answer:  # else the turn was told of with its first answer
+        if not command.replaces_answer:  # followers have seen a replaced answer's turn
             self._tell(command, written)
         return LearnedTurn(seq=written.seq, user=written.reply.user, assistant=written.reply.assistant)
 
@@ -111,9 +111,9 @@ class LearnTurn:
         return self._store.write(command.project, request).result()
 
     def _sides(self, command: LearnTurnCommand, now: float) -> list[_Side]:
-        """Both sides with their vectors, the user's first.
+        """Prepare both sides with their vectors, the user's first.
 
-        An answer that only quotes memories would come back from now on beside what it quotes (1.1-14).
+        An answer that only quotes memories is not learnt: recalls would return it along with its sources (1.1-14).
         """
         is_quoted = self._is_quoted(
             command.project, command.session_id, command.assistant.text, command.used_memory_ids, command.deadline
@@ -149,13 +149,13 @@ class LearnTurn:
         ]
 
     def _vectors(self, learnt: Sequence[Prepared], deadline: Deadline) -> list[tuple[Embedding, ...]]:
-        """Those of each; none of what is held."""
+        """Embed each memory, except held ones, which get no vectors."""
         made = iter(self._preparation.embed([one for one in learnt if not one.held_for], deadline))
         return [() if one.held_for else next(made) for one in learnt]
 
     def _tell(self, command: LearnTurnCommand, written: Written[TurnReply]) -> None:
         policy = self._store.settings(command.project).secret_policy()
-        # Nobody learns from what is held.
+        # Held text must not be learnt from.
         answer = "" if written.reply.assistant.status is LearnStatus.HELD else command.assistant.text
         observed = ObservedTurn(
             project=command.project,
@@ -194,7 +194,7 @@ def _store_side(work: UnitOfWork, session_id: str, side: _Side, now: float) -> L
 
 
 def _replace_answer(work: UnitOfWork, command: LearnTurnCommand, side: _Side, now: float) -> LearnedSide:
-    """The answer in the place of the one that is there. Raises: MessageNotFound, MessageIdTaken."""
+    """Replace the stored answer. Raises: MessageNotFound, MessageIdTaken."""
     session = present(work.sessions, command.session_id)
     before = there(work.sessions, session.id, side.message.id)
     if before.role is not PromptRole.ASSISTANT:
@@ -212,7 +212,7 @@ def _replace_answer(work: UnitOfWork, command: LearnTurnCommand, side: _Side, no
 def _learned_side(
     message: SessionMessage, side: _Side, status: LearnStatus | None = None, memory_id: str = ""
 ) -> LearnedSide:
-    """Where a side stands. What is held has no memory yet, and its message none as long as it is held."""
+    """Report the outcome of a side. A held side has no memory yet; its `memory_id` is the id it is held under."""
     held_for = side.prepared.held_for if side.prepared is not None and status is None else ()
     if status is None:
         status = LearnStatus.QUOTED if side.prepared is None else LearnStatus.CREATED

@@ -1,4 +1,4 @@
-"""Messages that are there: changed and deleted, with what was learnt of them."""
+"""Changes and deletions of stored messages, and of the memories learnt from them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from hummock.text.template import as_draft
 Reply = TypeVar("Reply")
 
 MOST_FOLLOWING = 512
-"""Messages that one call deletes behind another: others wait for some tens of milliseconds."""
+"""Following messages that one call deletes; other writes wait some tens of milliseconds for it."""
 
 _MOST_CHANGES = 64
-"""Changes that a session knows of. A watch that was away for more is told of all messages anew."""
+"""Changes that a session remembers. A watch that missed more gets all messages again."""
 
 _ATTEMPTS = 8
 """Times that a change starts again because another write changed the message or its memory in between."""
@@ -110,14 +110,14 @@ class Messages:
         return self._write(asked, UpdatedMessage, apply)
 
     def _changed(self, asked: UpdateMessage, before: SessionMessage) -> SessionMessage:
-        """The message as it is to be; what it said before it was cleaned goes with what it said."""
+        """Return the changed message; a new content without raw text clears the raw text."""
         policy = self._store.settings(asked.project).secret_policy()
         if asked.content is None:
             return replace(before, raw=as_stored(asked.raw or "", policy))
         return replace(before, content=as_stored(asked.content, policy), raw=as_stored(asked.raw or "", policy))
 
     def _learnt(self, project: str, message: SessionMessage) -> Memory | None:
-        """The memory that the message was learnt as, whole, or what is held instead; None where there is neither."""
+        """Return the full memory learnt from the message, or the held one; None if there is neither."""
         found = [one for one in self._store.get(project, _ids(message), 0, full=True) if one is not None]
         held = [one.memory for one in self._store.review.get(project, [message.held_id]) if one is not None]
         return next(iter((*found, *held)), None)
@@ -125,7 +125,7 @@ class Messages:
     def _prepared(
         self, asked: UpdateMessage, known: Memory, after: SessionMessage
     ) -> tuple[Prepared, tuple[Embedding, ...]]:
-        """What is to be stored of the message, and its vectors; none of what is held."""
+        """Prepare the message's memory and its vectors; a held one gets none."""
         settings, draft = self._store.settings(asked.project), as_draft(known)
         draft = replace(
             draft, payload=replace(draft.payload, content=after.content, raw=after.raw), writer=asked.writer
@@ -168,17 +168,17 @@ def there(work: SessionWork, session_id: str, message_id: str) -> SessionMessage
 def relearn(
     work: UnitOfWork, message: SessionMessage, prepared: Prepared | None, vectors: Sequence[Embedding], now: float
 ) -> SessionMessage:
-    """Stores what is learnt of a message in the place of what it was learnt as; None is nothing.
+    """Replace the memory learnt from a message; None removes it.
 
     Returns:
-        The message with the id of its memory, or the one under which it is held.
+        The message with the id of its memory, or the id it is held under.
     """
     if prepared is None:
         _unlearn(work, message)
         return replace(message, memory_id="", held_id="")
     known = memory_of(work, message)
     memory = make_memory(prepared, known, chunk_count=len(vectors), now=now)
-    # It was said when the message was sent, which only the write knows.
+    # Its default event time is the message's send time, which is final only within the write.
     memory = replace(memory, event_time=message.send_time if memory.event_time is None else memory.event_time)
     if prepared.held_for:
         _unlearn(work, message, but_for=memory.id)
@@ -198,9 +198,9 @@ def change(
     after: Sequence[SessionMessage],
     used_ids: Sequence[str] | None = None,
 ) -> None:
-    """Puts messages in the place of what they were, in the order of time, in the session and in the learning log.
+    """Replace messages, in order of time, in the session and in the learning log.
 
-    The session counts them and has the title that they give it. `used_ids` are as for `restate`.
+    Updates the session's counts and title. `used_ids` are as for `restate`.
     """
     said = [(one, now.content) for one, now in zip(before, after, strict=True)]
     restate(work.learning, session.id, said, used_ids)
@@ -240,7 +240,7 @@ def _gave_title(session: Session, message: SessionMessage) -> bool:
 
 
 def _following(work: SessionWork, session: Session, message: SessionMessage) -> list[SessionMessage]:
-    """The messages behind one. Raises: InvalidRequest."""
+    """Return the messages after one. Raises: InvalidRequest."""
     found = list(islice(work.behind(session.id, message.position), MOST_FOLLOWING + 1))
     if len(found) > MOST_FOLLOWING:
         raise InvalidRequest(
@@ -250,13 +250,13 @@ def _following(work: SessionWork, session: Session, message: SessionMessage) -> 
 
 
 def _unlearnt(work: UnitOfWork, message: SessionMessage) -> SessionMessage:
-    """A message that is deleted, once there is no memory of it any more."""
+    """Remove the memory of a message and return it without its texts."""
     _unlearn(work, message)
     return replace(message, content="", raw="", memory_id="", held_id="")
 
 
 def _unlearn(work: UnitOfWork, message: SessionMessage, but_for: str = "") -> None:
-    """Removes the memory of a message, and what is held of it unless it has the id `but_for`."""
+    """Remove the memory of a message, and the held one unless its id is `but_for`."""
     for learnt in _ids(message):
         work.delete(learnt)
     if message.held_id != but_for:
@@ -264,12 +264,12 @@ def _unlearn(work: UnitOfWork, message: SessionMessage, but_for: str = "") -> No
 
 
 def memory_of(work: UnitOfWork, message: SessionMessage) -> Memory | None:
-    """The memory that a message was learnt as, if it is there."""
+    """Return the memory learnt from a message, if it exists."""
     return next(filter(None, map(work.get, _ids(message))), None)
 
 
 def _learnt_as(work: UnitOfWork, message: SessionMessage) -> Memory | None:
-    """The memory that a message was learnt as, or what is held instead."""
+    """Return the memory learnt from a message, or the held one."""
     held = work.review.get(message.held_id) if message.held_id else None
     return memory_of(work, message) or (None if held is None else held.memory)
 

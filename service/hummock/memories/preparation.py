@@ -40,10 +40,10 @@ from hummock.text.tokens import EstimatedTokens
 
 
 def screened(draft: Draft, policy: SecretPolicy) -> tuple[Draft, tuple[SecretsFound, ...]]:
-    """The draft to store, and the secrets that it has as it is given.
+    """Screen a draft for secrets. Returns the draft to store and the secrets found in the given one.
 
-    Where they are redacted, a mark stands in the place of each, in every text that reaches the disk or the model. Ids,
-    paths and names of files stay: they are asked for as they are.
+    If secrets are redacted, each is replaced by a mark in every text that reaches the disk or the model. Ids, paths and
+    file names are kept, since they are looked up as they are.
     """
     if policy is SecretPolicy.OFF:
         return draft, ()
@@ -92,7 +92,7 @@ class _Search:
         return without.text
 
     def _value(self, name: str, value: str) -> str:
-        """A value by itself, and as what its name says that it is."""
+        """Redact a value, both by itself and as part of "name=value"."""
         before = f"{name}="
         return self.text(before + self.text(value)).removeprefix(before)
 
@@ -125,7 +125,7 @@ class Analysed(NamedTuple):
 
 
 class Words:
-    """Words by which a memory is searched, and its full text in a prompt."""
+    """The words by which a memory is searched, and the token count of its full text."""
 
     __slots__ = ("_analysis", "found", "pieces", "project", "shown")
 
@@ -142,19 +142,19 @@ class Words:
 
 
 class Analysis:
-    """Analyses the words of a large request at once, and those of small ones when the first of them is needed.
+    """Analyses words: of a large request at once, of small requests together when the first of them is needed.
 
-    It is needed by the writer, so that all small requests that wait for it share what NumPy and compiled code take for
-    a call. Safe to call from several threads.
+    The writer needs them, so all small requests that wait for it share the fixed cost of NumPy and compiled calls. Safe
+    to call from several threads.
     """
 
     def __init__(self, counter: EstimatedTokens) -> None:
         self._counter = counter
-        # Those that are never asked for, since their request was answered before, fall out.
+        # Words that are never needed, as of repeated requests, are dropped from the front.
         self._waiting: deque[Words] = deque(maxlen=_WAITING_MEMORIES)
 
     def begin(self, project: str, memories: Iterable[tuple[Sequence[Piece], str]]) -> list[Words]:
-        """The words of the memories of one request, each by its pieces and by what of it is shown."""
+        """Return the words of the memories of one request, given their pieces and shown texts."""
         words = [Words(self, project, pieces, shown) for pieces, shown in memories]
         if sum(len(text) for one in words for text, _ in one.pieces) > _SMALL_CHARACTERS:
             self._analyse(words)
@@ -169,10 +169,10 @@ class Analysis:
             while True:
                 several[self._waiting.popleft()] = None
         try:
-            # What is stored together lies together.
+            # Sorted, so that memories of one project are analysed together.
             return self._analyse(sorted(several, key=lambda one: one.project))[wanted]
         except Exception:
-            # The others are analysed when they are needed, so that the one at fault fails alone.
+            # The others are analysed when needed, so that only the faulty one fails.
             return self._analyse([wanted])[wanted]
 
     def _analyse(self, words: Sequence[Words]) -> dict[Words, Analysed]:
@@ -185,14 +185,14 @@ class Analysis:
 
 
 _PREPARED_AT_ONCE = 32
-"""What a caller's deadline is asked between, with texts as long as they may be: some seconds of work."""
+"""Memories prepared between two checks of the deadline: some seconds of work for the longest texts."""
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A draft with all that storing it needs but its vectors; `index` is complete.
+    """A draft with all that is needed to store it, except vectors; `index` is complete.
 
-    `secrets` are those that were found in it as it was given; the draft is what is stored. `held_for` says what it is
-    held for, where it is.
+    `secrets` are those found in the given text; `draft` is the one to store. `held_for` has the families of
+    instructions for which it is held, if any.
     """
 
     draft: Draft
@@ -212,7 +212,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Preparation:
-    """Turns drafts into what is stored: hashes, terms, chunks, vectors."""
+    """Computes what is stored for a draft: hashes, terms, chunks, vectors."""
 
     def __init__(self, embedder: Embedder, counter: EstimatedTokens, make_id: Callable[[], str]) -> None:
         self._embedder = embedder
@@ -222,9 +222,9 @@ class Preparation:
     def prepare(
         self, project: str, given: Sequence[Draft], policy: SecretPolicy, deadline: Deadline = NO_DEADLINE
     ) -> list[Prepared]:
-        """Everything but the vectors, of each as the policy has it; they are to be stored in this project.
+        """Prepare drafts for this project, screened by the policy; everything except vectors.
 
-        Raises: what the deadline raises, which is asked now and then.
+        Raises: what the deadline raises, which is checked now and then.
         """
         prepared: list[Prepared] = []
         for start in range(0, len(given), _PREPARED_AT_ONCE):
@@ -240,7 +240,7 @@ class Preparation:
             template.compared(draft.kind, index.title, draft.payload)
             for draft, index in zip(given, indexes, strict=True)
         ]
-        # What a prompt shows of each in full.
+        # The full text of each in a prompt.
         shown = ["\n".join((index.title, *index.tags, text)) for index, text in zip(indexes, texts, strict=True)]
         words = self._analysis.begin(project, zip(map(pieces_of, given), shown, strict=True))
         secrets = [found for _, found in screened]
@@ -273,14 +273,14 @@ class Preparation:
 
 
 def to_hold(one: Prepared, families: tuple[str, ...], message_id: str = "") -> Prepared:
-    """Marks it to be held for these families; without an id of the caller's, what is equal has one id.
+    """Mark a draft to be held for these families; without a caller's id, equal drafts share one id.
 
     Args:
-        one: What is to be held.
+        one: The draft.
         families: At least one.
-        message_id: Of the message of its session that says it, if any: what is said twice is held twice.
+        message_id: The session message that it comes from, if any: equal messages are held separately.
     """
-    # Equal drafts of two writers are two.
+    # Equal drafts of two writers are held separately.
     parts = [one.draft.writer, message_id] if message_id else [one.draft.writer]
     said = blake2b(one.fingerprint + "\0".join(parts).encode(), digest_size=16).digest()
     own = one.draft.id or str(uuid.UUID(bytes=said))
@@ -288,7 +288,7 @@ def to_hold(one: Prepared, families: tuple[str, ...], message_id: str = "") -> P
 
 
 def sought_key(one: Prepared) -> TextKey | None:
-    """The key by which the same memory is looked for; None where the caller's id says which memory it is."""
+    """Return the key to find an equal memory; None if the caller's id identifies the memory."""
     return None if one.draft.id else one.key
 
 
@@ -308,9 +308,9 @@ def chunks_of(embedder: Embedder, draft: Draft) -> list[str]:
 
 
 def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now: float) -> Memory:
-    """The memory to store; one that is overwritten keeps the time at which it was first learnt.
+    """Build the memory to store; an overwritten one keeps the time at which it was first learnt.
 
-    One that is new and comes with such a time has not changed since: what was told long ago is old.
+    A new memory with a given create time has it as its update time too, so that old knowledge counts as old.
     """
     draft = one.draft
     first = existing.create_time if existing is not None else now
@@ -341,7 +341,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
 
 
 def _text_key(draft: Draft, index: MemoryIndex, text: str, content_hash: bytes) -> TextKey | None:
-    """The key under which the same memory is found; None where it is never the same as another."""
+    """Return the key to find an equal memory; None if it never counts as equal to another."""
     if not _merges(draft):
         return None
     return TextKey(
@@ -364,7 +364,7 @@ def _earlier_hashes(draft: Draft, text: str, content_hash: bytes) -> tuple[bytes
 
 
 def _merges(draft: Draft) -> bool:
-    """Whether an equal text makes it a duplicate: turns of a session and pieces of a repository stay what they are."""
+    """Whether an equal text makes it a duplicate; never for turns of a session and fragments of a repository."""
     is_turn = bool(draft.session_id) and draft.origin in (Origin.USER_INPUT, Origin.AI_OUTPUT)
     return not is_turn and draft.origin is not Origin.INDEXER
 
@@ -373,13 +373,13 @@ _LATER_FIELDS = ("metadata", "expire_time")
 
 
 def _fingerprint(draft: Draft) -> bytes:
-    """Hash of all fields and their parts by name. It is stored: how a payload lies on disk has no say in it."""
+    """Hash all fields and their parts by name. It is stored, so it must not depend on the disk format."""
     payload, detail = draft.payload, draft.payload.detail
     body = asdict(payload) | {"detail": None if detail is None else asdict(detail)}
     said = asdict(draft) | {"index": asdict(draft.index), "payload": body}
-    # What is the same is the same whoever sends it.
+    # Independent of the writer.
     del said["writer"]
-    # What is not said was no field when memories were stored that have the same fingerprint.
+    # Unset later fields are left out, so that fingerprints stored before these fields existed stay valid.
     for later in _LATER_FIELDS:
         if not said[later]:
             del said[later]

@@ -19,10 +19,10 @@ from hummock.text.keywords import phrases
 from hummock.text.normalise import CJK, code, prose
 
 LEAST_SHARED: Final = 0.6
-"""Share of a sentence's shingles that a sentence which it nearly repeats has to hold.
+"""Least share of a sentence's shingles that a source sentence must hold for a near-quote.
 
-On our list of near-quotes the other conditions decide: from .1 to 1 nothing that adds a fact passes for a quote. Below
-.4 a sentence may leave out half of the other, and with it a condition."""
+On our list of near-quotes the other conditions decide: from .1 to 1 no sentence that adds a fact passes for a quote.
+Below .4 a sentence may leave out half of the other, and with it a condition."""
 
 MOST_SOURCE_CHARACTERS = 262_144
 """Characters of the memories used that an answer is compared with: the first memories, at least one. Quotes of others
@@ -62,7 +62,7 @@ _SOURCES_NAMED: Final = frozenset(["记忆", "记录", "记得", "资料", "笔�
 
 
 class Quoted:
-    """Finds the memories that an answer quotes: those that it used, and those that hold its words."""
+    """Decides whether an answer only quotes memories: those that it used, and those found by its words."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -72,10 +72,10 @@ class Quoted:
     ) -> bool:
         """Whether every sentence and block of code of the text repeats a memory (1.1-14).
 
-        What the session itself has said before is no such memory, unless it was used: who says the same again says it
-        again. What is new ends the search, so that an ordinary answer costs one look-up by words.
+        Turns of the same session do not count unless they were used: a repeated statement is learnt again. The first
+        new passage ends the search, so an ordinary answer costs one look-up by words.
 
-        Raises: what the deadline raises, which is asked between memories and passages.
+        Raises: what the deadline raises, which is checked between memories and passages.
         """
         said = tuple(passages(text))
         if not said:
@@ -87,7 +87,7 @@ class Quoted:
         )
 
     def _used(self, project: str, used_ids: Sequence[str], deadline: Deadline) -> Sources:
-        """The first of the memories that were used, one by one: each may be large."""
+        """Read the first of the used memories, one at a time, since each may be large."""
         sources = Sources()
         for used_id in used_ids:
             if sources.characters >= MOST_SOURCE_CHARACTERS:
@@ -105,7 +105,7 @@ class Quoted:
         if sources.characters >= _MOST_CHARACTERS_IN_ALL:
             return False
         terms = tuple(dict.fromkeys(query_terms(passage.text[:_MOST_CHARACTERS])))[:_MOST_TERMS]
-        # Not a recall, which leaves out what was said in just these words.
+        # Not a recall, which leaves out echoes of these words.
         queries = [
             GroupQuery(name=name, filter=Filter(origins=origins), terms=terms, pool=_NEAREST)
             for name, origins in (("said", SAID_ORIGINS), ("other", frozenset(Origin) - SAID_ORIGINS))
@@ -139,12 +139,12 @@ def _texts(memory: Memory | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sentence:
-    """A sentence as it is compared.
+    """A sentence in the form that is compared.
 
     Attributes:
         clauses: Its clauses without marks, each between two line feeds.
         tokens: Words and characters, folded.
-        content: Those that are no particles or articles.
+        content: Tokens without particles and articles.
     """
 
     clauses: str
@@ -196,7 +196,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A sentence as it is written, or the code of a block."""
+    """An original sentence, or the code of a block."""
 
     text: str
     is_code: bool = False
@@ -242,7 +242,7 @@ def _sentence(written: str) -> _Sentence:
 
 
 def _clauses(text: str) -> str:
-    # Folding takes line feeds away, so that it comes after cutting.
+    # Folding removes line feeds, so it comes after splitting.
     parts = ("".join(_TOKEN.findall(prose(part))) for part in _CLAUSE.split(text))
     return "\n".join(("", *(part for part in parts if part), ""))
 
@@ -259,7 +259,7 @@ def _shingles(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _adds_nothing(said: _Sentence, known: _Sentence) -> bool:
-    """Whether all that is said stands in what is known, in its order, and nothing that turns its sense is left out."""
+    """Whether the known sentence has all content of this one, in order, and no omitted word negates it."""
     rest = iter(known.content)
     if not all(token in rest for token in said.content):
         return False

@@ -1,4 +1,4 @@
-"""Removes what a project does not keep: expired memories, those that are too old or too many, and silent sessions."""
+"""Removes expired memories, those beyond a project's limits of age and size, and idle sessions."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 
 _LOOK_S = 10.0
-"""Between two looks at what was written: so much later, at most, a project is brought back to what it keeps."""
+"""Seconds between two checks of written projects: the longest time that a project exceeds its limits."""
 
 _AGE_LOOK_S = 3600.0
-"""Between two looks at projects in which nothing is written, for what has become too old."""
+"""Seconds between two checks of all projects for memories that have become too old."""
 
 _PAGE = 256
 _DAY_S = 86_400.0
 
 _KEPT_BY_THE_INDEXER: Final = Filter(origins=frozenset(set(Origin) - {Origin.INDEXER}))
-"""All but what stands for files that are there: the next run of the indexer would bring it back."""
+"""All but indexed memories, which the next run of the indexer would restore."""
 
 _log = logging.getLogger(__name__)
 
 
 class Retention:
-    """Forgets what a project's settings keep no longer, on a thread of its own.
+    """Applies the retention settings of projects, on a thread of its own.
 
-    The memories that were written first go first. Each look at a project forgets until it keeps what it may. Of several
-    services that have one store, one looks for as long as it lives; another that comes after it looks at all projects.
+    The oldest writes go first. Each pass over a project forgets until it is within its limits. Of several services with
+    one store, one does this for as long as it lives; its successor checks all projects.
     """
 
     def __init__(self, store: Store, forget: Forget, sessions: Sessions, clock: Clock) -> None:
@@ -69,10 +69,10 @@ class Retention:
             self._thread.join()
 
     def look(self) -> None:
-        """Brings every project that was written to, and once an hour each one, back to what it keeps.
+        """Apply the limits to every project written since the last call, and once an hour to each one.
 
-        A project that fails is looked at again the next time. Raises: the last failure, once all were looked at;
-        ClaimLost, behind which nothing was.
+        A project that fails is checked again the next time. Raises: the last failure, once all were checked; ClaimLost,
+        after which none was.
         """
         now_s = self._clock.monotonic()
         if self._claim is None or not self._store.claims.holds(self._claim):
@@ -122,7 +122,7 @@ class Retention:
             self._apply_bytes(project, settings.max_bytes, claim)
 
     def _apply_age(self, project: str, before: float, claim: Claim) -> None:
-        """What was made before, in Unix seconds."""
+        """Forget memories and sessions from before a time, in Unix seconds."""
         where = Filter(origins=_KEPT_BY_THE_INDEXER.origins, created_before=before)
         while not self._closing.is_set():
             ids, _ = self._store.first_passing(project, where, DELETED_AT_ONCE)
@@ -146,7 +146,7 @@ class Retention:
             self._forgot(project, tuple(ids[start : start + DELETED_AT_ONCE]), claim)
 
     def _beyond(self, project: str, most: int) -> Iterator[str]:
-        """The memories for which the newer ones leave no room, the newest of them first."""
+        """Yield the memories beyond the size limit, the newest of them first."""
         total, after = 0, 0
         while True:
             page = self._store.page(project, _KEPT_BY_THE_INDEXER, after, _PAGE, full=True, newest_first=True)
@@ -199,7 +199,7 @@ def bytes_of(memory: Memory) -> int:
 
 
 _EXPIRY_LOOK_S = 1.0
-"""Between two looks: so late, at most, is a removal told."""
+"""Seconds between two checks: the longest delay of a removal's event."""
 
 _AT_ONCE = 256
 """Memories of one look, and at most of one write: other writes wait for some ten milliseconds."""
@@ -211,9 +211,9 @@ class ExpiredReply:
 
 
 class Expiry:
-    """Removes what has expired, on a thread of its own. Reads do not wait for it: to them it is gone before.
+    """Removes expired memories on a thread of its own. Reads hide them from the moment they expire.
 
-    Of several services that have one store, one does it for as long as it lives.
+    Of several services with one store, one does this for as long as it lives.
     """
 
     def __init__(self, store: Store) -> None:
@@ -224,7 +224,7 @@ class Expiry:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Begins, also with what expired while no process ran."""
+        """Start the thread; it also removes memories that expired while no process ran."""
         self._thread = Thread(target=self._run, name="expiry", daemon=True)
         self._thread.start()
 
@@ -235,9 +235,9 @@ class Expiry:
             self._thread.join()
 
     def remove_some(self) -> bool:
-        """Removes some of what has expired, one write a project, on the caller's thread.
+        """Remove some expired memories, one write per project, on the caller's thread.
 
-        False where nothing has, and where another service does it.
+        Returns False if none has expired or another service does it.
         """
         if self._claim is None or not self._store.claims.holds(self._claim):
             self._claim = self._store.claims.take(Work.EXPIRE, ALL_PROJECTS)

@@ -22,11 +22,11 @@ class Passage(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What they say together: a sentence may begin in one and end in the next."""
+        """The joined text of all fields: a sentence may begin in one and end in the next."""
         return "\n".join(text for _, text in self.fields)
 
     def field_of(self, families: Sequence[str]) -> str:
-        """The first field that reads like one of these by itself; the last one where only all of them do."""
+        """Return the first field that matches one of these families by itself, else the last field."""
         alone = (name for name, text in self.fields if not set(families).isdisjoint(families_in([text])))
         return next(alone, self.fields[-1][0])
 
@@ -34,9 +34,9 @@ class Passage(NamedTuple):
 def families_of(
     drafts: Sequence[Draft], policy: ReviewPolicy, deadline: Deadline = NO_DEADLINE
 ) -> list[tuple[str, ...]]:
-    """What each draft is to be held for, as the policy has it; nothing of what people say.
+    """Return the families of instructions for which each draft is held by the policy; none for users' text.
 
-    Raises: what the deadline raises, which is asked before each draft.
+    Raises: what the deadline raises, which is checked before each draft.
     """
     found = []
     for draft in drafts:
@@ -46,9 +46,9 @@ def families_of(
 
 
 def unseen_in(draft: Draft, before: Draft | Memory, policy: ReviewPolicy) -> tuple[tuple[str, ...], str]:
-    """What a draft is to be held for beside what was there before, and the first field that says it.
+    """Return the families that a draft adds to the version before it, and the first field that matches.
 
-    Both have their complete index, or leave open what is derived of their texts.
+    Both have a complete index, or neither has the derived fields.
     """
     if _is_read(draft, policy):
         seen = set(passages_of(before))
@@ -61,7 +61,7 @@ def unseen_in(draft: Draft, before: Draft | Memory, policy: ReviewPolicy) -> tup
 
 
 def passages_of(said: Draft | Memory) -> list[Passage]:
-    """All that a prompt or an agent may be shown of it."""
+    """Return all texts that a prompt or an agent may be shown."""
     index, payload = said.index, said.payload or Payload()
     about = (
         ("id", said.id),
@@ -94,7 +94,7 @@ def _is_read(draft: Draft, policy: ReviewPolicy) -> bool:
 
 def _families_of(draft: Draft, passages: Sequence[Passage]) -> tuple[str, ...]:
     families = families_in(passage.text for passage in passages)
-    # What its user wants of it is what an agent notes first.
+    # An agent's notes often state its user's wishes.
     if is_note_of_agent(draft):
         return tuple(name for name in families if name not in _MAY_BE_WISHES)
     return families

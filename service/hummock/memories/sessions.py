@@ -36,11 +36,11 @@ Reply = TypeVar("Reply")
 
 TITLE_CHARACTERS = 40
 
-# But for tabs: control characters, and those that turn the direction of writing.
+# Control characters except tabs, and those that change the writing direction.
 _UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _CLEARED_AT_ONCE = 1024
-"""Messages that one write removes: some milliseconds, for which other writes wait."""
+"""Messages that one write removes; other writes wait some milliseconds for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class Sessions:
         self._make_id = make_id
 
     def active(self, project: str) -> Active:
-        """The session, of those not archived, that moved last; a new one where there is none. Raises: StorageFull."""
+        """Return the most recently used session that is not archived, or a new one. Raises: StorageFull."""
         newest = self._store.sessions.page(project, None, 1, archived=False).sessions
         if newest:
             return Active(session=newest[0], is_new=False)
@@ -148,8 +148,8 @@ class Sessions:
     def delete(self, asked: DeleteSession, claim: Claim | None = None) -> DeletedSession:
         """Remove a session in one write, and its messages in as many as it takes. Memories stay.
 
-        Where the service is killed in between, the session is gone, and the next removal in the project takes what
-        is left. `claim` is that under which it is removed, where nobody calls for it.
+        If the service is killed in between, the session is gone, and the next removal in the project deletes the rest.
+        `claim` is set if no caller asked for it, and guards the write.
 
         Raises: SessionNotFound, RequestIdReused, ClaimLost.
         """
@@ -186,15 +186,15 @@ class Sessions:
     def messages(
         self, project: str, session_id: str, before: int | None, limit: int, *, characters: int | None, most_bytes: int
     ) -> MessagePage:
-        """The newest messages before a position (None: of all), in the order of time.
+        """Return the newest messages before a position (None: of all), in order of time.
 
         Args:
-            project: Of the session.
+            project: The session's project.
             session_id: The session.
             before: A position.
             limit: Most messages.
-            characters: Most of all contents together; the newest message comes whatever its length. None is no limit.
-            most_bytes: Most of all messages as stored; one comes at least.
+            characters: Most characters of all contents together; the newest message always comes. None is no limit.
+            most_bytes: Most bytes of all messages as stored; at least one comes.
 
         Raises: SessionNotFound.
         """
@@ -202,11 +202,11 @@ class Sessions:
         return page if characters is None else newest_within(page, characters)
 
     def news(self, project: str, session: Session, position: int, revision: int) -> News:
-        """What comes of this very session behind a position and a revision."""
+        """Return the news of this very session after a position and a revision."""
         return News(self._store, project, session, position, revision)
 
     def position_before(self, project: str, session: Session, newest: int, most_bytes: int) -> int:
-        """The position behind which the newest messages stand, so many or all; `most_bytes` are read at once.
+        """Return the position before the `newest` last messages, or before all; reads `most_bytes` at a time.
 
         Raises: SessionNotFound.
         """
@@ -251,8 +251,8 @@ class News:
     """News of a session, step by step: new messages, and earlier ones that were changed or deleted.
 
     Attributes:
-        position: Up to which messages were given.
-        revision: Up to which changes of those were given.
+        position: Position of the last message that was returned.
+        revision: Revision up to which changes were returned.
     """
 
     def __init__(self, store: Store, project: str, session: Session, position: int, revision: int) -> None:
@@ -295,7 +295,7 @@ class News:
 
 
 def clear_sessions(store: Store, project: str, claim: Claim | None = None) -> int:
-    """Removes the messages of all removed sessions, in as many writes as it takes; the seq behind the last one."""
+    """Delete the messages of all removed sessions, in as many writes as needed. Returns the seq of the last one."""
     while True:
         cleared = store.write(project, _clear(claim)).result()
         if not cleared.reply.is_left:
@@ -311,15 +311,15 @@ def present(work: SessionWork, session_id: str) -> Session:
 
 
 def place(work: SessionWork, session_id: str, message: SessionMessage, field: str) -> SessionMessage:
-    """The message where it stands: it is appended unless one with its id is there, of the same role and content.
+    """Return the stored message: appended unless one with its id, role and content exists.
 
-    The id of one that was deleted stays taken: a repeat that comes late does not bring it back.
+    The id of a deleted message stays taken, so that a late repeat does not restore it.
 
     Args:
         work: The write.
         session_id: The session.
-        message: Its time is put off to that of the message before it, if that is later.
-        field: Of the request, with the id.
+        message: Its time is raised to that of the message before it, if that is later.
+        field: The request's field with the id.
 
     Raises: SessionNotFound, MessageIdTaken.
     """

@@ -40,14 +40,14 @@ _EXEMPT = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
 
 
 def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration) -> Fused:
-    """A group of code without fragments below the plan's bar; any other group unchanged.
+    """Remove fragments below the plan's bar from a group of code; any other group is unchanged.
 
     Exempt are key files of domains that the query names, holders of the name that the query is, and memories that match
     its time.
 
     Args:
         fused: In any order.
-        plan: What was asked for.
+        plan: The plan of the recall.
         features: The query.
         calibration: From cosine to similarity.
     """
@@ -64,9 +64,9 @@ def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Ca
 
 
 def _minima(fused: Fused, bar: float, without_vector: float) -> NDArray[np.float32]:
-    """The least similarity of every candidate, (n,): what late interaction and words leave to the bar.
+    """Return the minimum similarity of each candidate, (n,): the bar less what late interaction and words add.
 
-    What has no vector yet is asked for its words alone, of which enough have to speak for it.
+    A candidate without a vector is judged by its words alone, which must be enough evidence.
     """
     found, late, said = fused.candidates, fused.late, fused.evidence
     halvings = np.log2(MANY_FRAGMENTS / min(max(found.searched, 1), MANY_FRAGMENTS))

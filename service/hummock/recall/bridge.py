@@ -33,18 +33,16 @@ from hummock.text.normalise import is_han, known_share
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Weights of a translation for texts of its language.
+    """Weights of a translated query for texts of its language.
 
     Attributes:
         unrelated_prose: Its cosine with unrelated prose; similarity counts from there.
-        prose_share: Its share in the similarity of prose; the query's own has the rest.
-        prose_words: What the best match of the translated words adds to that similarity. Were they scored as words,
-            words
-            of the query that hardly match would decide how much all words weigh.
-        unrelated_code: Its cosine with unrelated code. Code takes the better similarity of both, since comments in it
-            may
-            be in the query's language.
-        code_words: What the best match of the translated words adds to the similarity of code.
+        prose_share: Its share in the similarity of prose; the original query has the rest.
+        prose_words: Added to that similarity for the best match of the translated words. Scored as words instead, poor
+            matches of the original query would set the weight of all words.
+        unrelated_code: Its cosine with unrelated code. Code takes the better of both similarities, since its comments
+            may be in the query's language.
+        code_words: Added to the similarity of code for the best match of the translated words.
     """
 
     unrelated_prose: float
@@ -56,18 +54,18 @@ class Scale:
 
 # A word that was glossed wrongly says more in prose than one of code does.
 TO_ENGLISH = Scale(unrelated_code=0.15, unrelated_prose=0.05, prose_share=0.3, code_words=0.15, prose_words=0.08)
-# By what bge-small-zh makes of an English question; there is no Chinese code.
+# Measured with bge-small-zh on English questions; there is no Chinese code.
 TO_CHINESE = Scale(unrelated_prose=0.3, prose_share=1.0, prose_words=0.2)
 
 ENOUGH = 0.5
-"""Share of what was glossed of the query from which on a match of so much of it counts whole, and less of it less."""
+"""Share of the translated part of the query from which a match counts in full; less counts proportionally."""
 
 MOSTLY = 0.6
-"""Share of Chinese from which a query is glossed; what is half English says in English itself what it is about."""
+"""Share of Chinese from which a query is translated; a query that is half English names its subject in English."""
 
 _HAN = frozenset({"han"})
 _TABLES_KEPT = 64
-"""Number of projects, those that were asked last, whose tables are cached."""
+"""Number of most recently used projects whose tables are cached."""
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
 
 
@@ -130,7 +128,7 @@ def glossed_terms(said: Gloss | None) -> tuple[GlossedTerm, ...]:
 def with_bridge(
     features: QueryFeatures, said: Gloss | None, embedding: Embedding | None, plan: Plan, space: EmbeddingSpace
 ) -> QueryFeatures:
-    """The features with the query's bridge, where it has a gloss."""
+    """Add the translation's vector and terms to the features, if the query has a gloss."""
     if said is None:
         return features
     read = None if embedding is None else embedding.bridge
@@ -168,11 +166,11 @@ def in_own_language(found: Candidates, space: EmbeddingSpace) -> NDArray[np.bool
 def crossed(
     found: Candidates, late: NDArray[np.float32], features: QueryFeatures, space: EmbeddingSpace
 ) -> tuple[Candidates, NDArray[np.float32]]:
-    """The candidates, and late interaction of each, with what the bridge says of those in the other language.
+    """Return the candidates and their late interaction, with those in the other language scored by the translation.
 
-    Their cosines are those that texts in the query's own would have which are as similar. What has no vector is known
-    by its words alone, among which those of the gloss then count as the query's own. What the gloss's words found is
-    found by similarity, and has to reach the minimum.
+    Their cosines are converted to those of equally similar texts in the query's language. A candidate without a vector
+    is scored by words alone, and translated words then count as the query's own. Candidates found by translated words
+    count as found by similarity and must reach the minimum.
     """
     said = found.bridged
     if said is None or not said.is_foreign.any():

@@ -38,7 +38,7 @@ DECAY_TOLERANCE = 1e-4
 half-life of 14 days, which no displayed score shows."""
 
 _PATIENCE = 0.5
-"""Share of the time left in which to wait for another's answer to the same; the rest is for an answer of one's own."""
+"""Share of the remaining time spent waiting for an equal recall under way; the rest is for computing the answer."""
 
 _LARGEST_SHARE = 8
 """An answer above this part of the room is not cached: a few of them would push everybody else's out."""
@@ -47,14 +47,14 @@ _INLINE_BYTES = 128 * 1024
 """Largest cached answer that is given on the event loop whatever its recall would take."""
 
 _FORMS = 2
-"""An answer is in memory twice: as objects, and as the reply to those who ask again."""
+"""Copies of an answer in memory: the objects, and the serialized reply to repeated requests."""
 
 _encoder = Encoder(enc_hook=lambda array: array.tobytes())
 
 
 @dataclass(slots=True, eq=False)
 class Cached:
-    """An answer in the cache; `replies` are made of it, with raw texts or without, when it is first asked for again."""
+    """An answer in the cache; its `replies`, with and without raw texts, are made at the first repeated request."""
 
     recalled: Recalled
     nbytes: int = 0
@@ -63,15 +63,15 @@ class Cached:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answer:
-    """The answer to one caller: that of its own recall, or a cached one with what differs for this caller.
+    """The answer to one caller, computed or cached, with the values that differ between callers.
 
     Attributes:
         of: The answer as it was computed.
         is_cached: Whether another caller's recall computed it.
         project_settings: Paths of the fields of the request that the project's settings filled in.
-        seq: The newest seq at which it is true.
-        elapsed_s: Duration of the look-up of a cached one.
-        as_of: The moment of its ages, in Unix seconds; None where the recall's own stays.
+        seq: The newest seq at which it is valid.
+        elapsed_s: Duration of the look-up of a cached answer.
+        as_of: Unix seconds from which its ages count; None keeps those of the recall.
     """
 
     of: Cached
@@ -130,11 +130,11 @@ class CachedRecall:
         """Cache the answers of a recall.
 
         Args:
-            recall: The recall inside.
-            store: What it reads.
+            recall: Computes answers.
+            store: The store that it reads.
             emb_space: The id of its embedder's space.
-            clock: The time.
-            is_inline: Whether it needs a few milliseconds at most for a query, and waits for nothing.
+            clock: The clock.
+            is_inline: Whether it answers a query within a few milliseconds and without blocking.
         """
         self._is_inline = is_inline
         self._recall = recall
@@ -161,7 +161,7 @@ class CachedRecall:
         return self._answers.usage()
 
     def answer(self, query: RecallQuery) -> Answer:
-        """The answer, with what a reply can be made of; raises as a call does."""
+        """Return the answer, cached or computed, from which a reply can be made; raises what a recall raises."""
         return self._store.read(
             query.project, partial(self._answer, query), min_seq=query.min_seq, allow_stale=query.allow_stale
         )
@@ -185,9 +185,9 @@ class CachedRecall:
         project.require(query.min_seq)
         asked, from_project = tuned(query, project.settings)
         if query.min_seq or query.allow_stale:
-            # Both have been seen to; left in, they would keep callers apart who differ in nothing else.
+            # Both are dealt with; in the key they would separate otherwise equal requests.
             asked = replace(asked, min_seq=0, allow_stale=False)
-        # The deadline, which comes last, is no part of what is asked.
+        # Without the deadline, the last field.
         key = (*astuple(asked)[:-1], project.content_seq, project.expired_at, self._emb_space)
         return _Question(asked, key, project, from_project, started)
 
@@ -223,7 +223,7 @@ class CachedRecall:
             # Another caller's deadline is none of this one's.
             return False
         if query.echo_window_s is not None and query.as_of is None and any(one.echo for one in recalled.receipt.groups):
-            # What was left out may be old enough by now.
+            # Echoes that were left out may be old enough by now.
             return False
         if recalled.receipt.times and self._are_times_others(query, recalled):
             return False
@@ -233,16 +233,16 @@ class CachedRecall:
         return abs(self._clock.now() - recalled.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
 
     def _are_times_others(self, query: RecallQuery, cached: Recalled) -> bool:
-        """Whether its words mean other times by now: after midnight, or at once ("the last two weeks").
+        """Whether the query's words mean other times now: from midnight on, or at once ("the last two weeks").
 
-        What they tell by an event stays, for the event does as long as nothing is written.
+        Times relative to an event do not change until something is written.
         """
         is_given = query.as_of is not None or (query.intent is not None and bool(query.intent.times))
         times = () if is_given else time_intervals(query.text, self._clock.now(), query.zone)
         return bool(times) and times != cached.receipt.times
 
     def _reused(self, question: _Question, cached: Cached) -> Answer:
-        """Another caller's answer as this one's: its own time, and the newest seq at which it is true."""
+        """Adapt a cached answer to this caller: the time of its ages, and the newest seq at which it is valid."""
         is_dated = question.query.as_of is None and not _decays_by_the_clock(question.query)
         return Answer(
             of=cached,
@@ -255,10 +255,10 @@ class CachedRecall:
 
 
 class _Question(NamedTuple):
-    """A query as it is answered, and the key: all that its answer depends on.
+    """A query with its defaults filled in, and its cache key: all that the answer depends on.
 
-    The whole request is in the key, its project and its vector too: two projects never share one, and a field that is
-    added to the request is a part of it from then on.
+    The key contains the whole request, including project and vector: two projects never share an answer, and new fields
+    of the request are part of the key automatically.
     """
 
     query: RecallQuery
@@ -306,16 +306,16 @@ class AnswerCache(Generic[Key, Value]):
         weigh: Callable[[Value], int | None],
         patience_s: float | None = None,
     ) -> tuple[Value, bool]:
-        """The answer, and whether it came from the cache or from a computation already under way.
+        """Return the answer, and whether it came from the cache or from a computation already under way.
 
-        An error of `compute` goes to all callers that wait for it, as an exception of its own for each, and is not
-        cached. Nor is an answer that a caller computes because the one under way did not serve it.
+        An error of `compute` is raised in all waiting callers, as a separate exception for each, and is not cached. Nor
+        is an answer that a caller computes because the one under way was not usable.
 
         Args:
             key: Equal for equal questions.
             compute: Called when there is no answer and none is under way. Must not ask for the same key.
-            is_usable: Whether another caller's answer serves this one; if not, it is computed anew.
-            weigh: Bytes of a new answer; None when it shall not be cached.
+            is_usable: Whether another caller's answer serves this one; if not, it is computed again.
+            weigh: Bytes of a new answer; None if it must not be cached.
             patience_s: How long to wait for an answer that is under way; None means as long as it takes.
         """
         with self._lock:
@@ -396,7 +396,7 @@ class _Entry(Generic[Value]):
 
 
 def _result_of(waiting: Future[Value], patience_s: float | None) -> Value | None:
-    """Waits for it; None where that took too long.
+    """Wait for a result; None after `patience_s` seconds.
 
     Raises a copy of its exception: a caller may change what it catches, as `move_into` does.
     """
@@ -407,7 +407,7 @@ def _result_of(waiting: Future[Value], patience_s: float | None) -> Value | None
     if error is None:
         return waiting.result()
     kind = type(error)
-    # Not copy.copy: it would call __init__ with the message instead of what the message was made of.
+    # Not copy.copy: it would call __init__ with the message instead of the original arguments.
     own = kind.__new__(kind, *error.args)
     own.__dict__.update(error.__dict__)
     raise own from error

@@ -17,14 +17,14 @@ from hummock.text.normalise import CJK, prose
 from hummock.text.questions import Trait
 
 SPEAKER_GAIN = 1.12
-"""Factor of the relevance of what was said by the one speaker that a question names."""
+"""Relevance factor for turns of the one speaker that a question names."""
 
 ASSISTANT_GAIN = 1.06
-"""Factor for what a model said, if the question asks for that. It is small: the user's own words often say much of
-it."""
+"""Relevance factor for turns of the model, if the question asks for them. Small, since the user's turns often repeat
+them."""
 
 WHEN_GAIN = 1.3
-"""Factor for memories that tell a time, if the question asks when."""
+"""Relevance factor for memories that state a time, if the question asks when."""
 
 MAX_CHARACTERS = 256
 """Characters at the start of a question that are searched for names."""
@@ -36,13 +36,13 @@ _BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
 
 
 def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
-    """A group with the preferred turns raised; the best keeps its relevance, so that others fall below it.
+    """Raise the turns that the question prefers; the best relevance stays the same, so others fall below it.
 
     Candidates found by name are unchanged, and so is a group without turns of a session.
 
     Args:
         fused: Best first.
-        plan: What was asked for.
+        plan: The plan of the recall.
         text: The question.
     """
     found = fused.candidates
@@ -74,7 +74,7 @@ def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
 
 
 def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
-    """The one speaker that a question names; 0 where it names none, or several.
+    """Return the hash of the one speaker that a question names; 0 if it names none or several.
 
     Args:
         text: The question.

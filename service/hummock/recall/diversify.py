@@ -49,15 +49,15 @@ def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, c
 
 
 def diversify(ranked: Fused, plan: Plan, alike: float, keep: int) -> Picked:
-    """Places in the order of `ranked`, in the order picked, at most `keep`; and the marks of each.
+    """Pick hits that differ from each other: their places in `ranked`, in the order picked, at most `keep`, with marks.
 
-    Near-twins of a picked one, which are versions of it, come last; then the others by maximal marginal relevance
-    (S2-05, 1.1-7). What one writer has beyond the cap waits for what of others is near.
+    Hits are picked by maximal marginal relevance; near-twins (versions) of a picked one come last (S2-05, 1.1-7). Hits
+    of one writer beyond the cap come after near hits of other writers.
 
     Args:
         ranked: Best first.
-        plan: How much relevance counts, and what it is; the cosine from which two of one name are versions; the cap.
-        alike: A cosine counts no further than this, unless relevance is the similarity.
+        plan: Weight and kind of relevance; the cosine from which two hits of one name are versions; the cap.
+        alike: Upper bound on cosines, unless relevance is the similarity.
         keep: Upper bound on the result.
     """
     relevance = ranked.relevance
@@ -84,7 +84,7 @@ def _by_name(plan: Plan, ranked: Fused) -> Plan:
 
 
 def _newest_versions_first(ranked: Fused, term_count: int) -> NDArray[np.int64]:
-    """Places, best first, but that those of one name that hold the whole query share theirs out by age."""
+    """Return places, best first; versions of one name that hold the whole query share their places newest first."""
     found, order = ranked.candidates, np.arange(len(ranked))
     names, created = found.name_hash[ranked.row], found.create_time[ranked.row]
     holds_all = found.matched[ranked.row] == np.uint32((1 << term_count) - 1)

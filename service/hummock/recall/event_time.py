@@ -1,4 +1,4 @@
-"""Resolves a time told by an event ("two weeks after the launch"): finds the event first, then shifts from its day."""
+"""Resolves a time relative to an event ("two weeks after the launch") by searching for the event first."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from hummock.text.time_words import time_intervals
 from hummock.text.told_by_event import ToldByEvent, told_by_event
 
 _MOST_LOOKED_AT = 3
-"""Number of memories found that are searched for the event's time; the first that tells one decides."""
+"""Number of memories searched for the event's time; the first that states one decides."""
 
 
 def told_by(query: RecallQuery) -> ToldByEvent | None:
-    """The event by which a query tells its time; None if there is none, or if the caller or the calendar tells it."""
+    """Parse the event that a query's time is relative to; None if the time needs no search for an event."""
     if query.time_words is False or query.keyword_mode is not KeywordMode.TERMS or not joins_paths(query):
         return None
     if query.intent is not None and query.intent.times:
         return None
     told = told_by_event(query.text)
-    # What the calendar tells stands: no search is needed for "two weeks before Christmas".
+    # The calendar takes precedence: "two weeks before Christmas" needs no search.
     return None if told is None or time_intervals(query.text, query.as_of or 0.0, query.zone) else told
 
 
@@ -62,10 +62,10 @@ def event_query(query: RecallQuery, told: ToldByEvent) -> RecallQuery:
 
 
 def at_event(query: RecallQuery, told: ToldByEvent, found: Sequence[tuple[Fused, NDArray[np.int64]]]) -> RecallQuery:
-    """The query with the time that it tells; unchanged if no memory found says when it was.
+    """Add the resolved time to the query; unchanged if no memory found states the event's time.
 
     Args:
-        query: As it was asked for.
+        query: The original query.
         told: Its event.
         found: The ranked groups that `event_query` found, with the places of their hits.
     """

@@ -32,10 +32,10 @@ ones."""
 
 
 def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[np.float32]:
-    """Evidence of words for each candidate, (n,), not negative, 1 and more being enough; (0,) if the plan ignores it.
+    """Return each candidate's evidence of words, (n,), at least 0, enough from 1; (0,) if the plan ignores it.
 
     The less of the query's script the model knows, the less evidence is required. For candidates without a similarity
-    any content word is enough; if no candidate has one, any term.
+    any content word is enough; without a query vector, any term.
     """
     if plan.min_similarity <= KEEPS_ALL:
         return np.empty(0, np.float32)
@@ -44,9 +44,9 @@ def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[
         return holds_any
     told = features.term_weights * found.rarity
     bits = (found.matched[:, None] >> np.arange(len(told), dtype=np.uint32)) & np.uint32(1)
-    # Not by BLAS, which has warned here of an invalid value, with numbers that it takes otherwise.
+    # Not by BLAS, which raised invalid-value warnings here for valid numbers.
     held = np.where(bits, told, 0).sum(axis=1, dtype=np.float64)
-    # What tells nothing is no evidence, however much of it a candidate holds.
+    # Words without content are no evidence, however many a candidate holds.
     known = _ANY if plan.preset is Preset.CODEX else max(features.known_share, _ANY)
     enough = min(ENOUGH_SHARE * float(told.sum(dtype=np.float64)), ENOUGH_WORTH) * known
     said = np.array(held / enough if enough > 0 else held, np.float32)
@@ -55,7 +55,7 @@ def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[
 
 
 def best_cosine(groups: Iterable[Candidates], plan: Plan, features: QueryFeatures, calibration: Calibration) -> float:
-    """The cosine of the most similar candidate, if it stands out among those of all groups; else infinity.
+    """Return the cosine of the most similar candidate of all groups if it stands out; else infinity.
 
     Texts that equal the query do not count, and copies of one text count as one.
     """

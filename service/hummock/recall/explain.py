@@ -39,16 +39,16 @@ MOST_TRIES = 12
 
 
 class Explain:
-    """Runs the recall in question and looks where it loses the memory. Safe to call from several threads."""
+    """Repeats a recall and finds the stage that loses the memory. Safe to call from several threads."""
 
     def __init__(self, recall: Recall, store: Reads, calibration: Calibration, clock: Clock) -> None:
-        """Explains the answers of a recall without a cache.
+        """Explain the answers of a recall without a cache.
 
         Args:
             recall: The recall.
-            store: What it reads.
-            calibration: Of its embedder's space.
-            clock: The time.
+            store: The store that it reads.
+            calibration: Calibration of its embedder's space.
+            clock: The clock.
         """
         self._recall = recall
         self._store = store
@@ -66,8 +66,8 @@ class Explain:
         return self._store.read(recall.project, partial(self._explained, query), min_seq=recall.min_seq)
 
     def _explained(self, query: ExplainQuery, project: Snapshot) -> Explained:
-        # A deadline decides by the machine's load, and a language model never twice the same: neither can be explained
-        # afterwards. Who wants to know of a model's intent sends the one that the recall answered with.
+        # A deadline depends on the machine's load and a language model is not deterministic: neither can be repeated.
+        # To explain a model's intent, the caller sends the intent of the recall's answer.
         asked = replace(query.recall, until_s=None, intent_mode=IntentMode.LEXICAL)
         asked, from_project = tuned(asked, project.settings)
         (memory,) = project.get([query.memory_id])
@@ -113,7 +113,7 @@ class _Look:
         changed, now = asked, verdict
         for _ in range(MOST_TRIES):
             if until_s is not None and self.clock.monotonic() >= until_s:
-                return None  # nobody waits any more
+                return None  # the caller is gone
             following = remedied(changed, now, memory)
             then = None if following is None else self.verdict(following, memory)
             if following is None or then is None:
@@ -263,7 +263,7 @@ class _Case:
         return Verdict(stage=stage, others=(nearest,), value=cosine, threshold=bar, numbers=numbers)
 
     def _versions(self, rank: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the others, given by their ranks, that have its name; all of them if none has."""
+        """Return those of the other ranks that have its name; all of them if none has."""
         names = self.found.name_hash[self.fused.row]
         versions = others[names[others] == names[rank]]
         return versions if len(versions) else others

@@ -33,9 +33,9 @@ _BY_NAME: Final = np.uint8(FoundBy.DOMAIN | FoundBy.HOLDER)
 
 
 def by_files(fused: Fused, plan: Plan) -> Fused:
-    """A group with its fragments of code in another order; the best of them keeps its relevance, all else its own.
+    """Reorder the fragments of code by file; the best keeps its relevance, and other memories are unchanged.
 
-    What is looked up by name stays as it is, and so does the order of one path alone, or of substrings.
+    Results of a look-up by name, of a single path and of substrings keep their order.
 
     Args:
         fused: Best first.

@@ -27,9 +27,9 @@ from hummock_kernels.rank import rank
 EVEN_SIMILARITY = 0.5
 """The pool's best similarity at which the vector path weighs as much as the keyword path, in a script that it knows.
 
-A convex sum of scores, each divided by the pool's best, beat rank fusion on every set that was measured. What the two
-are worth differs by model, script and kind (the vector path's best share was between .2 and .8), and that similarity
-tells which it is: a model that has found nothing like the query knows little about it."""
+A convex sum of scores, each divided by the pool's best, beat rank fusion on every set that was measured. The best share
+of the vector path differs by model, script and kind (between .2 and .8), and this similarity predicts it: a model that
+found nothing like the query knows little about it."""
 
 STEEPNESS = 3.0
 """Power with which the odds of the vector path grow with that similarity."""
@@ -57,8 +57,8 @@ NEIGHBOUR_WEIGHT = 0.3
 """Share of their scores that adjacent sentences of a session lend to one: they are about the same."""
 
 ANSWER_WEIGHT = 0.6
-"""Share of its score that a question lends to its answer: a sentence by somebody else within the next two turns. Who
-looks for an answer is likely to repeat the question."""
+"""Share of a question's score that is added to its answer: a sentence by another speaker within the next two turns. A
+search for an answer is likely to repeat the question."""
 
 ASKING_LOSS = 0.2
 """Share of its own score that such a sentence loses, for the same reason."""
@@ -79,12 +79,11 @@ LATE_SHARE = 0.5
 
 UNTRUSTED_SIMILARITY = 0.2
 TRUSTED_SIMILARITY = 0.7
-"""The pool's best similarity up to which token vectors have no say, and from which on they have all of theirs. They are
-the embedder's own, and a model that sees nothing alike in two texts sees nothing alike in their words either."""
+"""The pool's best similarity up to which token vectors have no weight, and from which they have full weight. They come
+from the same embedder: a model that finds no similarity between two texts finds none between their words either."""
 
 ECHO_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
-"""Origins of what was said in a conversation. Such a memory that equals the query is an echo; a note is an answer
-(1.1-2)."""
+"""Origins of conversation turns. A turn that equals the query is an echo; a note that does is an answer (1.1-2)."""
 
 
 class Fused(Struct, frozen=True, kw_only=True, eq=False):
@@ -92,26 +91,26 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         candidates: In no order.
-        row: (m,) int64, the candidates that are left, best first. All that follows is in this order.
+        row: (m,) int64, the remaining candidates, best first; the (m,) columns below are in this order.
         joined: (m,) float32 in [0, 1], the paths' joined scores; the best of the pool is near 1.
         similarity: (m,) float32, calibrated; 0 without a vector.
-        relevance: (m,) float32 in [0, 1], what they are ordered by.
-        score: (m,) float32 in [0, 1], what hits show: `relevance` scaled by how well the best candidate fits at all.
+        relevance: (m,) float32 in [0, 1], the sort key.
+        score: (m,) float32 in [0, 1], the score of hits: `relevance` scaled by how well the best candidate fits.
         log_decay: (m,) float64 logarithms of the factors by which age lowers the scores, at most 0.
-        time_match: (n,) float32 in [0, 1], how far the time of every candidate is one of the query's; none, (0,), where
-            the query speaks of no time.
-        verdict: (n,) float32 factor of what was said of every candidate; none, (0,), where nothing was said.
-        late: (n,) float32 max-sim of the token vectors of every candidate, in [-1, 1]; NaN where there is none.
+        time_match: (n,) float32 in [0, 1], how well each candidate's time matches the query's; (0,) if the query names
+            no time.
+        verdict: (n,) float32 feedback factor of each candidate; (0,) if there is no feedback.
+        late: (n,) float32 max-sim of each candidate's token vectors, in [-1, 1]; NaN if it has none.
         vector_share: Share of the vector path in `joined`, on average.
         late_share: Share of late interaction in `joined`, on average.
         echo: Candidates left out because they repeat the query.
         duplicate: Candidates left out because a newer one has the same text.
         below_min_similarity: Candidates left out because they are not similar enough.
-        best_cosine: That of the most similar candidate of the recall.
-        evidence: (n,) float32, what the words of every candidate say for it, 1 and more enough; none, (0,), where
-            nothing is left out for being unlike the query.
-        cross: (m,) float32 in [0, 1], what the cross-encoder says, NaN of what it did not read; None if it did not run.
-        minimum: (n,) float32, the least similarity of every candidate; None where all have the plan's.
+        best_cosine: Cosine of the most similar candidate of the recall.
+        evidence: (n,) float32 evidence of words, enough from 1; (0,) if no minimum similarity applies.
+        cross: (m,) float32 in [0, 1], scores of the cross-encoder, NaN if it did not read the candidate; None if it did
+            not run.
+        minimum: (n,) float32, the minimum similarity of each candidate; None if all have the plan's.
     """
 
     candidates: Candidates
@@ -151,7 +150,7 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
 
 
 _IN_ORDER = ("row", "joined", "similarity", "relevance", "score", "log_decay")
-"""The columns of a `Fused` that are in its order; so is `cross`, where there is one."""
+"""The (m,) columns of a `Fused`, in its order; `cross`, if present, is another."""
 
 
 def fuse(
@@ -165,23 +164,23 @@ def fuse(
     """Order one group's candidates.
 
     Candidates that the domain path found come before all others. They are exempt from the minimum similarity, as are
-    the holders of a name and those whose words are evidence enough. Duplicates are looked for among what is left: a
-    copy that is not similar enough cannot take the place of one that is. What was said of a candidate moves it within
-    bounds, and nothing is left out or let in for it.
+    holders of a name and candidates with enough evidence of words. Duplicates are removed after that, so that a copy
+    that is not similar enough cannot replace one that is. Feedback moves a candidate within bounds and neither excludes
+    nor admits it.
 
     Args:
         found: The candidates.
-        late: Max-sim of the token vectors of each; NaN where late interaction has no say.
-        plan: What is asked for.
+        late: Max-sim of the token vectors of each; NaN if late interaction does not apply.
+        plan: The plan of the recall.
         features: The query.
         calibration: From cosine to similarity.
-        best_cosine: That of the most similar candidate of all groups (`evidence.best_cosine`).
+        best_cosine: Cosine of the most similar candidate of all groups (`evidence.best_cosine`).
     """
     weights = _weights(plan, features, calibration, best_cosine)
     if has_bar(found.name, plan, features):
         weights = weights._replace(min_similarity=KEEPS_ALL, min_of_best=KEEPS_ALL)
     spoken_for = evidence(found, plan, features)
-    # The kernel knows texts by one hash: what is said of an echo is said of its copies.
+    # The kernel identifies texts by one hash, so an echo's copies are echoes too.
     is_echo = np.isin(found.text_hash, np.array(list(features.text_hashes), np.uint64))
     echo_hashes = np.unique(found.copy_hash[is_echo])
     marks = _marks(found, plan)
@@ -233,7 +232,7 @@ def fuse(
 
 
 def has_bar(group: str, plan: Plan, features: QueryFeatures) -> bool:
-    """Whether a bar holds for a group in place of the least similarity: `bar.above_bar`, which comes later.
+    """Whether `bar.above_bar`, a later stage, replaces the minimum similarity for a group.
 
     A substring that a fragment holds is enough by itself (S0-13).
     """
@@ -290,7 +289,7 @@ def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
     ageless = _BY_ORIGIN if not exempt else _table(exempt, AGELESS) | _BY_ORIGIN
     marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | _ASKING[found.traits]
     if plan.echo_window_s is not None:
-        # Nothing else depends on who said it.
+        # Only the echo rule reads the SAID mark.
         marks[plan.as_of - found.create_time > plan.echo_window_s] &= ~np.uint8(SAID)
     return marks
 
@@ -299,14 +298,14 @@ def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
     """How well each candidate's time matches the query's; (0,) if none is near, so that all stay as they are."""
     if not plan.times:
         return _NO_TIME
-    # Where a question is of nothing else, what it leaves open is all that it says.
+    # If a question is about a time only, a vague time is all there is to match.
     vague = 1.0 if plan.time_share >= ONLY_TIME_SHARE else VAGUE_MATCH
     match = time_match(plan.times, told_time(found), vague)
     return match if match.any() else _NO_TIME
 
 
 def told_time(found: Candidates) -> NDArray[np.float64]:
-    """Times of the events that candidates tell, (n,) Unix seconds; for turns of a session their own time; else NaN."""
+    """Return the event times of candidates, (n,) Unix seconds; for turns without one their own time; else NaN."""
     is_untold = np.isnan(found.event_time) & (found.session != 0)
     return np.where(is_untold, found.create_time, found.event_time)
 
@@ -314,7 +313,7 @@ def told_time(found: Candidates) -> NDArray[np.float64]:
 def time_match(
     times: Sequence[TimeInterval], event_time: NDArray[np.float64], vague_match: float = VAGUE_MATCH
 ) -> NDArray[np.float32]:
-    """How well each time matches one of the intervals: (n,) Unix seconds, NaN when unknown -> (n,) in [0, 1].
+    """Score how well each time matches one of the intervals: (n,) Unix seconds, NaN if unknown -> (n,) in [0, 1].
 
     It is 1 inside an interval (`vague_match` inside a vague one) and halves with distance; 0 where it is not known.
     """
@@ -348,5 +347,5 @@ _TRAITS = np.arange(256)
 _ASKING: NDArray[np.uint8] = np.select(
     [_TRAITS & int(Trait.ASKS) != 0, _TRAITS & int(Trait.ASKS_WITHIN) != 0], [ASKING, ASKING_FIRST], 0
 ).astype(np.uint8)
-"""The marks of what asks, by traits."""
+"""The marks of questions, by traits."""
 _BY_ORIGIN = _table(ECHO_ORIGINS, SAID)

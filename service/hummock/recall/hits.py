@@ -41,14 +41,14 @@ def make_hits(
     features: QueryFeatures,
     as_of: float,
 ) -> tuple[Hit, ...]:
-    """Hits in the order of `places`; those whose memory was removed meanwhile (None) are left out.
+    """Build hits in the order of `places`; memories removed meanwhile (None) are left out.
 
     Args:
         fused: The ranked group.
         places: Places in its order, best first.
-        marks: Of each, as `pick` has them.
-        memories: One for each place.
-        features: The query's.
+        marks: The marks of each place, as `pick` returns them.
+        memories: The memory of each place.
+        features: The features of the query.
         as_of: Unix seconds from which ages count.
     """
     found = fused.candidates
@@ -126,7 +126,7 @@ def _with_verdicts(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -
 
 
 def with_replacements(project: Snapshot, hits: Mapping[str, tuple[Hit, ...]]) -> dict[str, tuple[Hit, ...]]:
-    """The hits of each group, which say by what they are replaced."""
+    """Add to each hit the ids of the memories that replace it."""
     by = project.superseded_by([hit.memory.id for group in hits.values() for hit in group])
     return {
         name: tuple(replace(hit, superseded_by=by.get(hit.memory.id, ())) for hit in group)
@@ -135,7 +135,7 @@ def with_replacements(project: Snapshot, hits: Mapping[str, tuple[Hit, ...]]) ->
 
 
 def matched_terms(bits: int, words: Sequence[str]) -> tuple[str, ...]:
-    """The words of the query whose bits are set."""
+    """Return the words of the query whose bits are set."""
     return tuple([word for bit, word in enumerate(words) if bits >> bit & 1]) if bits else ()
 
 
@@ -155,16 +155,16 @@ def with_neighbours(
     docs: Sequence[int],
     text_hashes: Collection[int],
 ) -> tuple[dict[str, tuple[Hit, ...]], tuple[Degradation, ...]]:
-    """The hits with the neighbours that the query asks for, without those it excludes by id and its echoes.
+    """Add the neighbours that the query asks for, except those that it excludes by id and its echoes.
 
-    Groups share the room, the first group first; neighbours left out are reported.
+    Groups share the byte limit, the first group first; neighbours left out are reported.
 
     Args:
         project: Holds the memories.
-        query: What was asked for.
+        query: The query.
         hits: By group.
         docs: The store's numbers of all hits, group by group.
-        text_hashes: Hashes of the query's own text, as `QueryFeatures` has them.
+        text_hashes: Hashes of the query's own text, as in `QueryFeatures`.
     """
 
     def shown(memories: Sequence[Memory], hashes: Mapping[str, int]) -> tuple[Memory, ...]:
@@ -220,8 +220,8 @@ def count(found: Candidates, fused: Fused, hits: Sequence[Hit]) -> GroupCount:
 
 
 def _cosines(found: Candidates) -> tuple[float, float, float] | tuple[None, None, None]:
-    """The least, the mean and the greatest."""
-    # What is not a number is not equal to itself: those without a vector.
+    """Return the least, the mean and the greatest cosine; None without any vector."""
+    # NaN, of candidates without a vector, does not equal itself.
     compared = found.cosine[found.cosine == found.cosine]
     if not len(compared):
         return None, None, None

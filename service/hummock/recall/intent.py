@@ -54,19 +54,19 @@ class AskIntent:
     """Asks for intents. Safe to call from several threads."""
 
     def __init__(self, llm: Llm | None, executor: Executor, mode: IntentMode, clock: Clock) -> None:
-        """`mode` is what a request that says nothing gets; the questions run on the executor."""
+        """`mode` is the default for requests; questions to the model run on the executor."""
         self._llm = llm
         self._executor = executor
         self._mode = mode
         self._clock = clock
 
     def is_wanted(self, query: RecallQuery) -> bool:
-        """Whether the caller gave nothing to go by, and wants it."""
+        """Whether to ask the model: the caller gave no domains or keywords, and the mode is LLM."""
         is_given = query.intent is not None and (query.intent.domains or query.intent.keywords)
         return not is_given and (query.intent_mode or self._mode) is IntentMode.LLM
 
     def begin(self, query: RecallQuery) -> Asking | None:
-        """Asks, where it is wanted; does not wait."""
+        """Start asking the model if that is wanted; does not wait."""
         if not self.is_wanted(query):
             return None
         until_s = self._clock.monotonic() + BUDGET_S
@@ -103,7 +103,7 @@ class Asking:
 
 
 class IntentUnusable(ValueError):
-    """A language model's reply is no intent; the message says what is wrong, without its words."""
+    """A language model's reply is no valid intent; the message names the fault without quoting the reply."""
 
 
 def intent_question(text: str) -> LlmQuestion:

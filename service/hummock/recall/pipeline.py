@@ -55,7 +55,7 @@ _TO_FINISH = ("fuse", *_TO_LOAD)
 """Stages that every recall ends with."""
 
 _PATIENCE = 0.9
-"""Share of the time for embedding that is waited: a wait in vain ends where the rest must do without any delay."""
+"""Share of the time for embedding that is spent waiting, so that after a timeout the other stages still have time."""
 
 _INLINE_S = 0.02
 """A recall that lately took less runs inline; one that waits for a slow disk does not."""
@@ -68,14 +68,14 @@ class Ranking(Struct, frozen=True, kw_only=True, eq=False):
     """State of a recall when its hits are chosen; groups are in the plan's order.
 
     Attributes:
-        plan: What was asked for.
+        plan: The plan of the recall.
         features: The query in the forms that the paths need.
-        gathered: Every group's candidates.
+        gathered: The candidates of each group.
         fused: The remaining candidates, in order.
         picked: The hits.
         brings_neighbours: Whether there is time for the hits' neighbours, if they were asked for.
         cross_encoded: Number of candidates that the cross-encoder read.
-        degraded: What could not be done.
+        degraded: Stages that failed or were left out.
     """
 
     plan: Plan
@@ -166,7 +166,7 @@ class Recall:
         lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, _LATE, *_TO_FINISH)])
         if lately_s >= _INLINE_S:
             return False
-        # Last, for it takes longest.
+        # Last, since it takes longest.
         return query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query, project)
 
     def ranking(self, query: RecallQuery, project: Snapshot) -> Ranking:
@@ -174,7 +174,7 @@ class Recall:
 
         Raises: EmbSpaceMismatch, InvalidRequest.
         """
-        # Costs of its own: what is asked here is no measure of what recalls take.
+        # Separate costs: this run must not change the estimates for recalls.
         budget = StageBudget(self._clock, StageCosts().of(query.project), None)
         query, _ = self._timed(query, project, budget)
         plan, features, degraded = self._understand(query, project, budget)
@@ -259,7 +259,7 @@ class Recall:
         budget.done("fuse")
         # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
         brings_neighbours = bool(query.context_window) and budget.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)
-        # It loads what it reads, before it knows how much it can read.
+        # The cross-encoder loads texts before it knows how many it can read.
         until_s = budget.until_s_of_the_least("load", *_TO_LOAD, *[_NEIGHBOURS] * brings_neighbours)
         reranked = self._cross_encode(query, project, fused, until_s)
         if reranked.pairs:
@@ -281,7 +281,7 @@ class Recall:
         )
 
     def _is_known(self, query: RecallQuery, project: Snapshot) -> bool:
-        """Whether the query's vector is there, with that of its gloss if it has one."""
+        """Whether the vectors of the query and of its gloss, if any, are cached."""
         return self._embedder.is_known(query.text, query_gloss(gloss_of(query, project, self._embedder.space)))
 
     def _plan(self, query: RecallQuery, given: Intent | None, budget: StageBudget) -> Plan:
@@ -330,7 +330,7 @@ def _load(query: RecallQuery, project: Snapshot, ranking: Ranking) -> tuple[dict
 
 
 def _search_cost(plan: Plan, kind: str) -> str:
-    """The kind of a search's cost by what it reads; reading texts outweighs all else."""
+    """Return the cost kind of a search by what it reads; reading texts outweighs all else."""
     return SCAN if plan.substrings else kind
 
 

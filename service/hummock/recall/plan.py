@@ -42,10 +42,10 @@ NO_TWINS = 2.0
 """A bar that no cosine reaches."""
 
 TIME_SHARE: Final = 0.4
-"""Share of how far a memory's time is one that the query speaks of, where it speaks of any."""
+"""Share of the time match in the score, if the query names a time."""
 
 ONLY_TIME_SHARE: Final = 0.8
-"""Share of the time match if the query speaks of nothing else: memories of that time rank above similar texts."""
+"""Share of the time match if the query names nothing else: memories of that time rank above similar texts."""
 
 LITERAL_CANDIDATES: Final = 20
 """Pool of the chat document's algorithm (S4-19)."""
@@ -140,12 +140,12 @@ def tuned(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, t
 
 
 def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: float) -> Plan:
-    """Fill in what the query leaves open.
+    """Fill in what the query leaves unset.
 
     Args:
-        query: As it was asked for.
-        intent: What it was taken to mean.
-        near_twin_bar: The model's cosine from which texts are versions of one another.
+        query: The query.
+        intent: Its intent.
+        near_twin_bar: The model's cosine from which texts are versions of each other.
         now: Unix seconds, used when the query names no `as_of`.
     """
     defaults = PRESETS[query.preset]
@@ -181,7 +181,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
 
 
 def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float | None, float]:
-    """Minimum similarity, bar for code, and minimum of what stands out; a minimum of the caller holds for all."""
+    """Return minimum similarity, bar for code, and minimum for an outstanding candidate; the caller's replaces all."""
     given = LITERAL_MINIMUM if query.min_similarity is None and _is_literal_chat(query) else query.min_similarity
     if given is not None:
         return given, None, given
@@ -189,9 +189,9 @@ def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float | None
 
 
 def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[GroupPlan, ...]:
-    """The group that holds domains comes before the code, which pulls the key files of those that the query names.
+    """Return the groups; the one with domains comes before code, which adds the key files of named domains.
 
-    An intent that names domains gets those alone, and none where the project does not know them (S0-10).
+    An intent that names domains gets only those, and none if the project does not know them (S0-10).
     """
     if says_too_little(query):
         return ()
@@ -235,7 +235,7 @@ def kinds_of(query: RecallQuery) -> frozenset[MemoryKind]:
 
 
 def says_too_little(query: RecallQuery) -> bool:
-    """Whether the text is too short to recall for: a letter or two. Two Chinese characters are a word (S0-36, 1.1-2).
+    """Whether the text is too short for a recall: a letter or two. Two Chinese characters are a word (S0-36, 1.1-2).
 
     The name of a language, such as C#, Go or R, is enough: it is searched for as it is written.
     """
@@ -255,14 +255,14 @@ def _is_without_meaning(query: RecallQuery) -> bool:
 
 
 def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
-    """The query's filter, with the preset's origins where it names none; no condition where those are all."""
+    """Return the query's filter, with the preset's origins if it names none; no condition if those are all origins."""
     return asked if asked.origins or origins == ALL_ORIGINS else replace(asked, origins=origins)
 
 
 def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filter:
-    """The filter without what a model said, if the user only makes small talk.
+    """Exclude turns of the model if the query is small talk.
 
-    Origins that the caller names stay.
+    Origins that the caller names are kept.
     """
     is_talk = query.preset in (Preset.CHAT, Preset.AGENT) and joins_paths(query) and not wanted
     if query.filter.origins or not is_talk or not is_small_talk(query.text):
@@ -271,7 +271,7 @@ def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filte
 
 
 def _answering(query: RecallQuery, origins: frozenset[Origin], wanted: Wanted) -> frozenset[Origin]:
-    """A preset's origins, and AI_OUTPUT if the query asks for what a model said."""
+    """Return a preset's origins, and AI_OUTPUT if the query asks for the model's turns."""
     return origins | {Origin.AI_OUTPUT} if Wanted.FROM_ASSISTANT in wanted else origins
 
 
@@ -297,19 +297,19 @@ def decay_of(query: RecallQuery) -> Decay:
 
 
 def _substrings(query: RecallQuery, intent: Intent) -> tuple[str, ...]:
-    """The keywords, or the whole text where it has none (a single character)."""
+    """Return the keywords, or the whole text if it has none (a single character)."""
     if query.keyword_mode is not KeywordMode.SUBSTRING:
         return ()
     return intent.keywords or (query.text.strip(),)
 
 
 def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[TimeInterval, ...]:
-    """The times that a query is about: those of its intent, else those that its words speak of.
+    """Return the times that a query is about: those of its intent, else those that its words name.
 
     Args:
-        query: As it was asked for.
+        query: The query.
         as_of: Unix seconds that its words are relative to.
-        joins_paths: Whether its words count where it does not say.
+        joins_paths: Whether its words count if it leaves `time_words` unset.
     """
     if query.intent is not None and query.intent.times:
         return query.intent.times

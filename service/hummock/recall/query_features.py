@@ -44,11 +44,11 @@ class Meant(Struct, frozen=True, kw_only=True):
     """A correction: an indexed word that an unknown word of the query may stand for.
 
     Attributes:
-        asked: The query's word, or words, as it writes them.
-        word: The indexed one.
-        terms: Terms of that one.
-        places: Indexes of the query's terms that are not found.
-        is_sure: Whether the query's word is hardly a word of its own that only resembles the other.
+        asked: The query's word or words, as written.
+        word: The indexed word.
+        terms: Terms of the indexed word.
+        places: Indexes of the query's unknown terms.
+        is_sure: Whether the query's word is unlikely to be a different word that only resembles the indexed one.
     """
 
     asked: str
@@ -63,24 +63,24 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         vector: (dim,) float32 unit vector; None when there is none.
-        tokens: (q, token_dim) int8 token vectors for late interaction; none where it does not run.
+        tokens: (q, token_dim) int8 token vectors for late interaction; empty if it does not run.
         terms: Analysed terms, unique, at most MAX_TERMS.
-        words: What each term was made of, as the query writes it first, in NFKC; the same number.
-        term_weights: (t,) float32 in [0, 1], how much each tells of a subject; (0,) where nobody asks.
+        words: The word of each term, as the query first writes it, in NFKC.
+        term_weights: (t,) float32 in [0, 1], how much content each carries; (0,) if not needed.
         domain_names: Domains that the caller named, normalised as prose.
-        domain_text: Where domains are looked for by name; empty when the caller named some.
-        text_hashes: First 8 bytes of the hashes of texts that are the query's echo.
-        exact_name: The query where it is one name, of code or of few Chinese characters, or the sign that it asks
-            about; empty for any other.
-        name_terms: All of its terms.
+        domain_text: Text in which domain names are searched; empty when the caller named some.
+        text_hashes: First 8 bytes of the hashes of texts that count as an echo.
+        exact_name: The query if it is one name, of code or of few Chinese characters, or the sign that it asks about;
+            empty for any other.
+        name_terms: All terms of `exact_name`.
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
-        known_share: Share of the query, in [0, 1], that the model knows: of letters by their script, and no sign.
+        known_share: Share of the query, in [0, 1], that the model knows: letters by their script, no signs.
         is_han: Whether the query has Chinese characters.
-        gloss: It in words of another language; None where nothing is looked for by these.
-        bridge: The same for texts that are not in its language; None without a gloss.
-        bridge_tokens: Token vectors of its gloss, as `tokens`.
-        meant: What words of it may mean that no memory holds.
-        spelling: The same, to be looked for; None where there is nothing.
+        gloss: The query in words of another language; None if it is not translated.
+        bridge: Vector and terms of the translation, for texts not in the query's language; None without a gloss.
+        bridge_tokens: Token vectors of the translation, as `tokens`.
+        meant: Corrections of words that no memory holds.
+        spelling: The search terms of these corrections; None if there are none.
     """
 
     vector: NDArray[np.float32] | None
@@ -111,15 +111,15 @@ def query_features(
     space: EmbeddingSpace,
     rarest: Callable[[Sequence[str], int], tuple[str, ...]],
 ) -> QueryFeatures:
-    """The features of a query.
+    """Compute the features of a query.
 
     Args:
-        query: As it was asked for.
-        plan: What is to be done.
-        intent: What it was said to mean, by the caller or a language model; None where nobody said anything.
-        embedding: Its vectors; None where there are none.
-        space: Of the embedder.
-        rarest: Of terms those that the fewest memories of the project hold, at most so many.
+        query: The query.
+        plan: The plan of the recall.
+        intent: Its intent, from the caller or a language model; None without one.
+        embedding: Its vectors; None if there are none.
+        space: The embedder's space.
+        rarest: Picks the terms that the fewest memories of the project hold, at most the given number.
     """
     named = intent or Intent()
     names_all = query.intent is not None and bool(query.intent.domains)
@@ -146,7 +146,7 @@ def query_features(
 
 
 def _words_and_sign(terms: tuple[str, ...], words: dict[str, str], text: str) -> tuple[float, str]:
-    """The share of a query's weight that is not in signs such as emoji, which models confuse; and its sign.
+    """Return the share of a query's weight outside signs such as emoji, which models confuse, and its sign.
 
     The sign is returned if all other words are common ones ("what does 🦄 mean?"); empty for any other query.
     """
@@ -199,7 +199,7 @@ def echo_hashes(text: str) -> frozenset[int]:
     """Hashes of the texts that repeat the query, also as rows of earlier versions have them."""
     (_, echo), whole = forms(text), prose(text)
     echoes = {echo, code(text)}
-    # Those rows fold what has signs as they fold prose, and keep final marks.
+    # Rows of text with signs are folded as prose and keep final marks.
     if echo == prose(echo):
         stem = prose(without_tail(text))
         echoes |= {whole, *([f"{stem}{mark}" for mark in _MARKS] if stem else ())}
@@ -214,13 +214,13 @@ def _group_bridge(group: GroupPlan, features: QueryFeatures) -> Bridge | None:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is one word of ASCII that a name of code is made of several: joined, humped or numbered."""
+    """Whether a text is one compound name in ASCII, as in code: joined words, camel case or numbered."""
     word = text.strip()
     return _WORD_OF_CODE.fullmatch(word) is not None and _JOINT.search(word) is not None
 
 
 def exact_name(text: str) -> str:
-    """A text that is one name: it is looked up where few memories hold it. Empty for any other.
+    """Return the text if it is one name, which is looked up if few memories hold it. Empty for any other.
 
     A name has no space in it, and of Chinese two to four characters between its joints: a longer run is a sentence. An
     emoji is a name as well.
@@ -234,7 +234,7 @@ def exact_name(text: str) -> str:
 def _looked_for(
     named: tuple[str, ...], asked: tuple[str, ...], rarest: Callable[[Sequence[str], int], tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """The named terms, then the query's; of a long query those that the fewest memories hold."""
+    """Return the named terms, then the query's; for a long query only the rarest of these."""
     both = tuple(dict.fromkeys((*named, *asked)))
     if len(both) <= MAX_TERMS:
         return both

@@ -45,14 +45,14 @@ _NAMES = {path: name for name, path in _PATHS.items()}
 
 
 def remedied(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuery | None:
-    """The recall with one change that takes the memory past the stage that lost it; None where there is none.
+    """Change the recall so that the memory passes the stage that lost it; None if no change does.
 
-    It may be lost at a later stage then. Only what the contract allows is proposed.
+    A later stage may still lose it. Only changes that the contract allows are proposed.
 
     Args:
-        query: As it was asked for.
-        verdict: What it did with the memory.
-        memory: It, with its payload.
+        query: The query.
+        verdict: The stage that lost the memory.
+        memory: The memory, with its payload.
     """
     match verdict.stage:
         case None:
@@ -131,7 +131,7 @@ def _path_of(memory: Memory) -> str:
 def _widen(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuery | None:
     """A larger pool, else all paths, else fewer others in it."""
     rank, pool = int(verdict.value), int(verdict.threshold)
-    # A prefilter may miss one whose rank would do.
+    # A prefilter may miss a memory of sufficient rank.
     wanted = rank if rank > pool else 2 * pool
     if rank and wanted <= MAX_CANDIDATES:
         return replace(query, candidates=wanted)
@@ -151,7 +151,7 @@ def _lengthen(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQue
     """A longer list, else the order by relevance alone, else without age, else fewer others in it."""
     numbers = verdict.numbers or Numbers()
     if numbers.place <= MAX_TOP_K:
-        # Room beyond the pool makes a larger pool, in which others may come before it.
+        # A larger top_k enlarges the pool, in which other memories may rank before it.
         room = numbers.place if numbers.place <= numbers.pool else min(2 * numbers.place, MAX_TOP_K)
         return with_room(query, verdict.group, room)
     if numbers.relevance_rank <= MAX_TOP_K:
@@ -162,7 +162,7 @@ def _lengthen(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQue
 
 
 def _narrow(query: RecallQuery, memory: Memory) -> RecallQuery | None:
-    """The next condition that it meets and others may not: where it is from, then its kind, then when it was made."""
+    """Add the next condition that it meets and others may not: its source, then its kind, then its creation time."""
     where, path, second = query.filter, _path_of(memory), float(math.floor(memory.create_time))
     end = second + 1 if where.created_before is None else min(second + 1, where.created_before)
     for is_open, narrower in (

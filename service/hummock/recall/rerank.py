@@ -24,7 +24,7 @@ LEAST_PAIRS = 2
 """Fewest pairs to score: one alone has nothing to be compared with."""
 
 AUTO_PAIRS = 20
-"""Candidates of a group that are read unless the request wants more; lower ones seldom come to the top."""
+"""Candidates of a group that are read by default; lower ones seldom come to the top."""
 
 MOST_PAIRS = 200
 """Most pairs of a request that asks for more: as many as can be returned."""
@@ -36,17 +36,17 @@ LONGEST_S = 10.0
 def late_scores(
     found: Candidates, features: QueryFeatures, token_mark: float = 0.0, among: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float32]:
-    """Max-sim of each candidate's best chunk, (n,) float32 in [-1, 1].
+    """Compute the max-sim of each candidate's best chunk, (n,) float32 in [-1, 1].
 
-    NaN for candidates without token vectors and those that are not asked about, for all of them when the query has
-    none, and where two models make one space and the query's token vectors are one's, the candidate's the other's.
+    NaN for candidates without token vectors or outside `among`, for all if the query has no token vectors, and if the
+    token vectors of query and candidate come from different models of one space.
 
     Args:
         found: The candidates.
         features: The query.
-        token_mark: Of the space. It adds its square to each product of one model's token vectors, takes as much from
-            one of different models', and of the length of a token vector it leaves the rest to the words.
-        among: (n,) those that are asked about; None stands for all.
+        token_mark: The mark of the space. Its square is added to products of one model's token vectors and subtracted
+            from those of different models; words have the rest of a token vector's length.
+        among: (n,) candidates to score; None means all.
     """
     if found.tokens is None or not len(features.tokens):
         return np.full(len(found), np.nan, np.float32)
@@ -63,7 +63,7 @@ def late_scores(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reranked:
-    """The groups after the stage, how many candidates were read, and what had to be left out."""
+    """The groups after the stage, the number of candidates read, and the degradations."""
 
     fused: tuple[Fused, ...]
     pairs: int = 0
@@ -74,7 +74,7 @@ class CrossEncode:
     """Ranks groups again. Without a reranker it leaves them as they are. Safe to call from several threads."""
 
     def __init__(self, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
-        """`mode` is what a request that says nothing gets; the order of one path alone stays what it is (1.1-10)."""
+        """`mode` is the default for requests; the order of a single path is kept (1.1-10)."""
         self._reranker = reranker
         self._mode = mode
         self._clock = clock
@@ -82,16 +82,15 @@ class CrossEncode:
     def __call__(
         self, query: RecallQuery, project: Snapshot, fused: Sequence[Fused], until_s: float | None
     ) -> Reranked:
-        """The groups with their best candidates in the reranker's order; domains, looked up by name, stay as they are.
+        """Order the best candidates of each group by the reranker; domains, looked up by name, keep their places.
 
-        A model that fails, or a deadline that is near, costs this stage and not the recall. Groups share what time
-        there is, in their order.
+        A failing model or a near deadline costs this stage, not the recall. Groups share the remaining time, in order.
 
         Args:
-            query: What is asked.
-            project: Where the candidates are.
+            query: The query.
+            project: Holds the candidates.
             fused: The groups, each best first.
-            until_s: When it must have ended, on the clock's monotonic scale; None means after LONGEST_S.
+            until_s: Deadline on the clock's monotonic scale; None means after LONGEST_S.
         """
         before = tuple(fused)
         mode = self._mode_of(query)
@@ -109,7 +108,7 @@ class CrossEncode:
             return Reranked(fused=before, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
 
     def is_wanted(self, query: RecallQuery) -> bool:
-        """Whether there is anything to do for it."""
+        """Whether this stage runs for the query."""
         return self._reranker is not None and self._mode_of(query) is not CrossEncoding.OFF
 
     def _mode_of(self, query: RecallQuery) -> CrossEncoding:
@@ -170,9 +169,9 @@ class CrossEncode:
 def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
     """Reorder the first len(scores) candidates by their scores and age; the rest follow in their old order.
 
-    Candidates of a domain that the query names stay in front, then come holders of the name that the query is, whose
-    age does not count. Equal scores keep their order. The relevance that a hit shows is its score times decay and
-    verdict, at most 1, and after the named ones never more than that of the hit before it.
+    Candidates of a named domain stay in front, then come holders of the name that the query is, whose age does not
+    count. Equal scores keep their order. The relevance of a hit is its score times decay and verdict, at most 1, and
+    after the named ones never more than that of the hit before it.
 
     Args:
         fused: Best first.

@@ -10,12 +10,12 @@ from hummock.core.recall import CAPPED
 
 
 def sentence(verdict: Verdict | None, remedy: Remedy | None, *, in_chinese: bool) -> str:
-    """The sentence on what happened, and what would help.
+    """Describe what happened to the memory and what would help.
 
     Args:
-        verdict: None when the project has no such memory.
-        remedy: None when it was recalled, or nothing helps.
-        in_chinese: Else in English.
+        verdict: None if the project has no such memory.
+        remedy: None if it was recalled, or nothing helps.
+        in_chinese: Chinese instead of English.
     """
     words = _ZH if in_chinese else _EN
     if verdict is None:
@@ -53,7 +53,7 @@ def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
 
 
 def _read_as(numbers: Numbers, words: _Words) -> str:
-    """The corrections of the query's words; such a hit ranks below those that hold the query's own."""
+    """Describe the corrections of the query's words; such a hit ranks below those that hold the query's own."""
     pairs = words.joint.join(f"{each.asked} → {each.meant}" for each in numbers.corrections)
     return words.taken.format(pairs=pairs) if pairs else ""
 

@@ -1,7 +1,7 @@
-"""Words of a query that no memory holds, taken for words that some do: a slip of the pen, or pinyin.
+"""Corrections of query words that no memory holds, to words that some do: misspellings and pinyin.
 
-A weak path. It runs where a search has met such a word, so that others cost nothing; what it alone finds scores, by
-words, less than whatever holds a word of the query itself. Where the numbers come from: docs/decisions/043.
+A weak path. It runs only if a search has met an unknown word; a candidate found by it alone has a lower word score than
+any that holds a word of the query itself. Source of the numbers: docs/decisions/043.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WEIGHT = 0.7
 """Weight of a corrected word; a word of the query that is indexed has 1."""
 
 BEHIND = 0.9
-"""Share of the least score by words of the query itself that what only may be meant has at most."""
+"""Upper bound on the word score of a match by correction, as a share of the least score by the query's own words."""
 
 MOST_MISSPELT = 3
 """Most unknown words, or names with their parts, that are corrected; with more, the query is about something else."""
@@ -75,11 +75,11 @@ class _Lookup:
         self._unheld = unheld
 
     def all(self, text: str) -> Iterator[Meant]:
-        """Pinyin first: a word that is one is not taken for another."""
+        """Yield corrections, pinyin first: a word in pinyin is no misspelling."""
         latin = [place for place in self._unheld.values() if _LATIN.match(self._features.words[place])]
         in_pinyin = list(self._typed(latin)) if latin else []
         yield from in_pinyin
-        # A pair that is held may be of two words; without one that is not there is nothing to look for.
+        # Only with an unknown pair of characters; a known pair may span two words.
         if any(map(is_han, self._unheld)):
             yield from self._read(text)
         taken = {place for meant in in_pinyin for place in meant.places}
@@ -110,7 +110,7 @@ class _Lookup:
             yield from self._written([self._features.words[place].lower() for place in run], run)
 
     def _written(self, syllables: Sequence[str], places: list[int]) -> Iterator[Meant]:
-        """The Chinese words of the project that are read so, those that most memories hold."""
+        """Yield the project's Chinese words with this reading, the most frequent first."""
         words: dict[str, int] = {"": 0}
         for syllable in syllables:
             characters = self._held(list(characters_by_syllable()[syllable]))
@@ -132,14 +132,14 @@ class _Lookup:
                     yield Meant(asked=word, word=forms[term], terms=(term,), places=places)
 
     def _unheld_words(self, text: str) -> Iterator[str]:
-        """Chinese words of the text of which no memory holds a pair of characters."""
+        """Yield Chinese words of the text of which no memory holds a pair of characters."""
         for token in TOKEN.finditer(simplified(nfkc(text))):
             for word in pieces(token["cjk"] or ""):
                 if len(word) > 1 and self._unheld.keys() >= set(query_terms(word)):
                     yield word
 
     def _misspelt(self, place: int) -> Iterator[Meant]:
-        """Words of the project one slip away: with letters exchanged, else those that most memories hold."""
+        """Yield words of the project one edit away: with letters swapped, else the most frequent ones."""
         word, term = self._features.words[place], self._features.terms[place]
         if not may_be_misspelt(word) or word.lower() in ENGLISH_STOP_WORDS:
             return
@@ -189,9 +189,9 @@ def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFea
 
 
 def as_meant(found: Candidates, features: QueryFeatures, text: str) -> Candidates:
-    """The candidates with their matches of corrected words added to their words' scores.
+    """Add matches of corrected words to the candidates' word scores.
 
-    A candidate that holds a meaningful word of the query gains by them. All others score less by words than each of
+    A candidate that holds a content word of the query gains by them. All others get a lower word score than each of
     those. Only sure corrections are evidence.
     """
     said, spelling = found.spelt, features.spelling

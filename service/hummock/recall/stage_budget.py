@@ -1,4 +1,4 @@
-"""The stages of one recall: how long they took, and which of those to come still fit into the caller's time."""
+"""The time budget of one recall: durations of its stages, and which of the next ones still fit before the deadline."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hummock.core.recall import Degradation, StageTime
 from hummock.ports.models import Clock
 
 RESERVE_S = 0.005
-"""Kept back at least for what follows the last stage: the reply is made and sent."""
+"""Least time reserved for making and sending the reply, in seconds."""
 
 RESERVED_SHARE = 0.05
 """Share of the time that is kept in reserve, if that is more than the fixed reserve."""
 
 DEADLINE = "DEADLINE"
-"""The reason of what was left out for want of time."""
+"""Reason of a degradation for lack of time."""
 
 GATHER, GATHER_BY_VECTOR, GATHER_ALL, SCAN = "gather", "gather_by_vector", "gather_all", "scan"
 """Kinds of searches by cost: by words, also by vector, also with token vectors; SCAN reads texts."""
 
 _DEARER = {GATHER: GATHER_BY_VECTOR, GATHER_BY_VECTOR: GATHER_ALL}
-"""The next dearer kind, whose cost bounds that of a search never made before."""
+"""The next more expensive kind, whose cost bounds that of a search never made before."""
 
 PROJECTS = 1024
 """Projects whose stages are remembered; a search's time depends on its project."""
@@ -39,7 +39,7 @@ class StageCosts:
     """Expected times of each stage in each project. Safe to call from several threads."""
 
     def __init__(self, projects: int = PROJECTS) -> None:
-        """Remembers so many projects, those that were asked last."""
+        """Remember the costs of this many projects, the most recently used."""
         self._projects = projects
         self._costs: OrderedDict[str, Costs] = OrderedDict()
         self._lock = Lock()
@@ -110,13 +110,13 @@ class StageBudget:
         if expected_s <= left_s:
             return True
         for stage in stages:
-            # Those that run all the same are measured again at once.
+            # A stage that runs anyway is measured again at once.
             self._cost(stage).fade(_FADING)
         self.leave_out(path, f"it and what follows would take {_ms(expected_s)} of the {_ms(left_s)} that were left")
         return False
 
     def leave_out(self, path: str, message: str) -> None:
-        """Notes that a path was left out for want of time."""
+        """Record that a path was left out for lack of time."""
         self._left_out[path] = Degradation(path=path, reason=DEADLINE, message=message)
 
     @property

@@ -1,4 +1,4 @@
-"""A whole text: what was read, then the memories in their form; or a prefix that stays, then what a turn adds."""
+"""Composes a whole text: memories read by the model, then the others in their form, after a stable prefix if any."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class FormOfText:
     """A form of the prompt.
 
     Attributes:
-        budget_tokens: Where the caller says none.
+        budget_tokens: Default budget.
         tier: The most that it shows of a memory.
-        by_kind: Whether it keeps each kind by itself.
+        by_kind: Whether it groups memories by kind.
     """
 
     write: Form
@@ -50,13 +50,13 @@ FORMS: Final[dict[RenderForm, FormOfText]] = {
 
 
 def compose(selected: Sequence[Selected], read: Sequence[Selected], frame: Frame, form: FormOfText) -> Section:
-    """Write what was read in full, then the others in the form; what was read takes its room first.
+    """Write the memories read by the model in full, then the others in the form; the former take their room first.
 
     Args:
-        selected: Best first, without duplicates; those that were read are not said twice.
-        read: What a model asked to read.
-        frame: The budget is that of the whole text.
-        form: Of the others.
+        selected: Best first, without duplicates; those in `read` are not repeated.
+        read: Memories that the model asked to read.
+        frame: Its budget is that of the whole text.
+        form: The form of the others.
     """
     first = render_read(read, frame)
     others = without(selected, {item.memory.id for item in read})
@@ -77,12 +77,12 @@ def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
 
 
 def without(items: Sequence[Selected], ids: Set[str]) -> tuple[Selected, ...]:
-    """The memories whose ids are not among these."""
+    """Return the memories whose ids are not among these."""
     return tuple(item for item in items if item.memory.id not in ids)
 
 
 def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: FormOfText) -> Section:
-    """Write memories in the form behind a text that stands already, within what it leaves of the budget."""
+    """Append memories in the form to a finished text, within the rest of the budget."""
     room = frame.budget_tokens - first.token_count
     while True:
         second = form.write(others, replace(frame, budget_tokens=max(room, 0)))

@@ -29,14 +29,14 @@ _FLOAT32_SLACK: Final = 1e-5
 def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write the sections that fit the budget, in the form of an IDE plugin's enhanced context.
 
-    The project is charged first, then domains, records, other memories and code: what is charged last gives way first.
+    The project is charged first, then domains, records, other memories and code: the last one charged is cut first.
     The first domain that does not fit ends the domains; the first record, memory or fragment that does not fit ends the
-    text. The whole text counts, and is never above the budget. It begins by saying that what is stored is data: what
-    is said of the project may be anybody's words as well.
+    text. The whole text counts, and is never above the budget. It begins with the notice that stored text is data,
+    since anyone may have written the project's facts.
 
     Args:
         selected: Best first within a kind, without duplicates.
-        frame: Its `info` is None when the project is not known.
+        frame: Its `info` is None if the project is unknown.
     """
     counter, budget_tokens, info = frame.counter, frame.budget_tokens, frame.info
     chapters = [_chapter(layout, selected, frame) for layout in _LAYOUTS]
@@ -69,12 +69,12 @@ class _Block:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Chapter:
-    """All that stands under one heading, the most important first.
+    """The blocks under one heading, the most important first.
 
     Attributes:
-        ends_text: Whether nothing less important may stand behind the first block that does not fit.
-        left_out: The memories that do not stand in the text whatever the budget.
-        costs: The tokens of those blocks, the first ones, that stand in the text.
+        ends_text: Whether the first block that does not fit ends the text.
+        left_out: Memories that are left out at any budget.
+        costs: Tokens of the first blocks, those that are in the text.
     """
 
     heading: str
@@ -84,7 +84,7 @@ class _Chapter:
     costs: list[int] = field(default_factory=list)
 
     def texts(self) -> Iterator[str]:
-        """The heading and the blocks that stand in the text; nothing where none does."""
+        """Yield the heading and the blocks in the text; nothing if there are none."""
         if self.costs:
             yield self.heading
             yield from (block.text for block in self.blocks[: len(self.costs)])
@@ -131,7 +131,7 @@ def _assembled(project: str, notice: str, chapters: Sequence[_Chapter]) -> str:
 
 
 def _project(info: ProjectInfo, wording: Wording) -> str:
-    """Facts on the project; the heading alone when nothing is known of it."""
+    """Write the facts on the project; only the heading if there are none."""
     return _lines(
         wording.project,
         _listed(wording.tech_stack, info.tech_stack),
@@ -181,7 +181,7 @@ def _domain(item: Selected, _number: int, frame: Frame) -> _Block:
 
 
 def _name(item: Selected, detail: DomainKnowledge, frame: Frame) -> str:
-    """The domain, or a title that says where in a document it stands ("Payments > Retries")."""
+    """Return the domain, or a title that is its path in a document ("Payments > Retries")."""
     title = item.memory.index.title
     return title if not frame.quotas.text_characters and title.endswith(f" > {detail.domain}") else detail.domain
 
@@ -203,8 +203,8 @@ def _record(item: Selected, number: int, frame: Frame) -> _Block:
 
 
 def _per_cent(score: float) -> int:
-    """The whole hundredths of a score, as the format's description has it: no rounding up."""
-    # Scores are float32, the nearest of which to 0.95 is a little less.
+    """Return a score in whole hundredths, rounded down as the format requires."""
+    # The float32 nearest to 0.95 is slightly less than 0.95.
     return int(score * 100 + _FLOAT32_SLACK)
 
 

@@ -1,4 +1,4 @@
-"""Stored text as data: it can neither close nor forge what delimits it, nor what a language model obeys."""
+"""Escapes stored text, so that it can forge neither its delimiters nor markup that a language model obeys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*$|(~{3,}))")
 _FENCE_END = re.compile(r" {0,3}(`+|~+)[ \t]*$")
 _LABELS = "|".join(re.escape(label) for label in ALL_LABELS)
 _RULE = r"(?:-[ \t]*){3,}$|(?:=[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$"
-# A comment in a block of code looks like a title and is left alone; "\# " is escaped so that both can be told apart.
+# A comment in a block of code looks like a title and is left alone; "\# " is escaped to distinguish both.
 _MARKS = rf"\s*\\*(?:#{{2,}}|{_RULE}|{_LABELS})|\s*\\+#\s"
 _MARKED = re.compile(rf"^(?={_MARKS})(\s*)")
 _TITLE = re.compile(r"^(?=\s*#\s)(\s*)")
@@ -37,28 +37,28 @@ _UNPLAIN_ID = re.compile(rf'[\]\\"<>&\s{UNSEEN}\u2028\u2029\ud800-\udfff]|{STRAY
 # Brackets with their forms of compatibility.
 _UNPLAIN = rf"\[［﹇\]］﹈＜﹤\t\n\x0b-\x0d\u2028\u2029\ud800-\udfff{UNSEEN}"
 _UNPLAIN_ATTRIBUTE = re.compile(rf"[{_UNPLAIN}][{JOINERS}{SELECTORS}]*|{STRAY.pattern}")
-# Most attributes have none of what is escaped in one, which one search says.
+# One search shows that most attributes need no escaping.
 _ESCAPED_ATTRIBUTE = re.compile(rf"[&<>\"'{_UNPLAIN}{JOINERS}{SELECTORS}]")
 
 
 def inline(text: str) -> str:
-    """One line that stands behind something of ours."""
+    """Escape a text as one line that follows markup of ours."""
     return inert(one_line(text))
 
 
 def heading(text: str) -> str:
-    """One line that stands behind the "#" of a heading, which a speaker's name must not follow."""
+    """Escape a text as one line for a heading, where no speaker's name may follow the "#"."""
     return unspoken(inline(text))
 
 
 def clip(text: str, limit_characters: int) -> str:
-    """The beginning of a text as one line; an ellipsis ends what was cut, within the limit."""
+    """Return the beginning of a text as one line; if cut, it ends with an ellipsis within the limit."""
     line = one_line(text)
     return line if len(line) <= limit_characters else line[: limit_characters - 1].rstrip() + "…"
 
 
 def prose(text: str) -> str:
-    """Cleaned text that stands below a heading; a code block that it leaves open is closed."""
+    """Escape and clean a text below a heading; an open code block is closed."""
     lines, fence = [], ""
     for line in inert(clean(text)).split("\n"):
         if _PLAIN_LINE.match(line):
@@ -93,9 +93,9 @@ def opens_block(text: str) -> bool:
 
 
 def keeps_keys(memory: Memory) -> bool:
-    """Whether its lines such as "user: root" are keys of settings: what the indexer read, and nobody doubts.
+    """Whether lines such as "user: root" are keys of settings: only in verified code from the indexer.
 
-    Whoever may write calls a memory code as he likes, so that its kind lets no line speak.
+    Any writer can declare a memory to be code, so the kind alone is not enough.
     """
     is_read = memory.kind is MemoryKind.CODE_FRAGMENT and memory.origin is Origin.INDEXER
     return is_read and not is_unverified(memory)
@@ -109,7 +109,7 @@ def fenced(code: str, *, keeps_keys: bool = False) -> str:
 
 
 def quoted(text: str, *, keeps_keys: bool = False) -> str:
-    """Cleaned text that stands between our tags."""
+    """Escape and clean a text between our tags."""
     body = disarmed(text, keeps_keys=keeps_keys)
     if not any(sign in body for sign in _ENTRY_SIGNS):
         return body
@@ -117,17 +117,17 @@ def quoted(text: str, *, keeps_keys: bool = False) -> str:
 
 
 def disarmed(text: str, *, keeps_keys: bool = False) -> str:
-    """Cleaned text for lines whose beginnings are the caller's."""
+    """Escape and clean a text for lines whose beginnings the caller writes."""
     return unspoken(inert(clean(text)), keeps_keys=keeps_keys)
 
 
 def listed(text: str, *, keeps_keys: bool = False) -> str:
-    """Cleaned text that stands behind the mark of a list; its other lines are indented."""
+    """Escape and clean a text for a list item; lines after the first are indented."""
     return disarmed(text, keeps_keys=keeps_keys).strip("\n").replace("\n", "\n  ")
 
 
 def attribute(text: str) -> str:
-    """The text, every character of it, as an attribute's value with its quotes."""
+    """Return the text as an attribute's value in quotes, without losing any character."""
     if not _ESCAPED_ATTRIBUTE.search(text):
         return f'"{text}"'
     return '"' + _UNPLAIN_ATTRIBUTE.sub(_entities, html.escape(text)) + '"'
@@ -144,12 +144,12 @@ def string(text: str) -> str:
 
 
 def parenthesised(text: str) -> str:
-    """A line of text between parentheses; those in it, and backslashes, have a backslash before them."""
+    """Return a line in parentheses; parentheses and backslashes in it are escaped with a backslash."""
     return "(" + re.sub(r"([\\()])", r"\\\1", inert(text)) + ")"
 
 
 def listed_id(memory_id: str) -> str:
-    """An id for the index: as it is, or as a JSON string where it holds what could be mistaken."""
+    """Return an id for the index: unchanged, or as a JSON string if it contains ambiguous characters."""
     is_marked = has_marker(memory_id)
     if not _UNPLAIN_ID.search(memory_id) and not is_marked:
         return memory_id
@@ -160,7 +160,7 @@ def listed_id(memory_id: str) -> str:
 
 
 def bracketed_id(memory_id: str) -> str:
-    """An id behind something of ours, as the index has it."""
+    """Return an id in brackets, as in the index."""
     return f"[ID: {listed_id(memory_id)}]"
 
 
@@ -189,5 +189,5 @@ def is_unverified(memory: Memory) -> bool:
 
 
 def shown_marks(memory: Memory, as_of: float) -> str:
-    """The marks as they stand in a text, each behind a space; empty for none."""
+    """Return the marks as shown in a text, each after a space; empty for none."""
     return "".join(f" {_SHOWN[mark]}" for mark in marks_of(memory, as_of))

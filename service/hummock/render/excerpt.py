@@ -16,7 +16,7 @@ from hummock.render.passage import Passage, columns, passage_of
 from hummock.render.section import Frame
 
 WHOLE: Final = "in full"
-"""The reason of what is not cut."""
+"""The reason of a text that is not cut."""
 
 _BEGINNING: Final = "cut to its beginning"
 _BEARING: Final = "cut to the lines that bear on the query"
@@ -25,13 +25,13 @@ _PROSE_COLUMNS: Final = 1000
 """Columns of an excerpt of prose at the form's own budget: 500 Chinese characters, or twice as many letters."""
 _CODE_COLUMNS: Final = 1800
 _OPENING_COLUMNS: Final = 160
-"""The first line of code says what it is and stands before an excerpt from further down, unless it is longer."""
+"""Longest first line of code that is shown before an excerpt from further down, since it names the symbol."""
 _GAP: Final = "..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """A text that can stand in a section, escaped, and why it is not more."""
+    """An escaped text for a section, and the reason why it is cut."""
 
     text: str
     reason: str
@@ -74,7 +74,7 @@ def code_excerpt(memory: Memory, frame: Frame) -> tuple[str, Excerpt]:
 
 
 def domain_texts(memory: Memory, detail: DomainKnowledge) -> list[str]:
-    """The summary, and all that is known where that says more; what the indexer keeps begins with its summary."""
+    """Return the summary, and the content if it adds to it; indexed content begins with its summary."""
     content = memory.payload.content.strip() if memory.payload else ""
     if not content:
         return [detail.summary]

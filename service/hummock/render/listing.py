@@ -26,7 +26,7 @@ _TAGS: Final = 10
 
 
 def opening(wording: Wording) -> str:
-    """Beginning of the text: it says that all of it is data."""
+    """Return the beginning of the text, with the notice that all of it is data."""
     return f"<{escape.ENVELOPE}>\n{wording.data_notice}\n\n"
 
 
@@ -62,9 +62,9 @@ def full_entry(memory: Memory, frame: Frame) -> str:
 
 
 def least_tokens(memories: Sequence[Memory], counter: TokenCounter) -> list[int]:
-    """Lower bounds on the tokens of the memories in full, by the counts they were stored with; 0 where none is known.
+    """Return lower bounds on the tokens of the memories in full, from stored counts; 0 if unknown.
 
-    What is far too large need not be written out to be counted.
+    Memories that are far too large need not be rendered to be counted.
     """
     if not counter.is_stored:
         return [0] * len(memories)
@@ -138,8 +138,8 @@ _COUNTED_CHARACTERS: Final = 8192
 class _List:
     """Layout of a list.
 
-    `write` makes an entry of a memory, `number` what stands in front of it. The first entry stands in the list whatever
-    it takes where `forces_first`.
+    `write` renders a memory as an entry, `number` the prefix of the entry. With `forces_first` the first entry is
+    listed at any cost.
     """
 
     opening: str
@@ -165,9 +165,9 @@ def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
 
 
 def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
-    """Write memories in full, each behind its time and origin, as the memory context of a chat.
+    """Write memories in full, each after its time and origin, as the memory context of a chat.
 
-    The time is the event's, else that of learning it, by the reader's clock.
+    The time is the event's, else the create time, in the reader's time zone.
     """
     look = _List(
         opening=_MEMORIES,
@@ -209,9 +209,9 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
 
 
 def _counted(selected: Sequence[Selected], look: _List, counter: TokenCounter) -> Iterator[tuple[str, int]]:
-    """The entries with their tokens, a few at a time: few are written for nothing, and counting many costs less.
+    """Yield the entries with their tokens, in batches: counting many at once is cheaper, and few are written in vain.
 
-    Numbers are counted apart: those of a turn's memories change, and what is counted once is known in the next.
+    Numbers are counted separately: a memory's number changes between turns, and the count of its text is cached.
     """
     numbers: list[str] = []
     few: list[str] = []
@@ -245,6 +245,6 @@ def _line(item: Selected, frame: Frame) -> str:
 
 
 def _named(memory: Memory, frame: Frame) -> str:
-    """The body; of an entry behind its name, where it does not hold it: a codex seldom says again what it speaks of."""
+    """The body; for an entry after its name, unless the body contains it: codex entries seldom repeat their subject."""
     body, title = body_of(memory, frame.wording), memory.index.title.removesuffix("…")
     return body if memory.kind is not MemoryKind.ENTRY or title in body else f"{title}: {body}"

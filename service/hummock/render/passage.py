@@ -1,9 +1,8 @@
-"""The hits that are worth showing, and their lines that bear on a query where all is more than a prompt should hold.
+"""Selects the hits worth showing, and the lines of long texts that bear on a query.
 
-A recall returns the best that there is, and that may be nothing useful. A score says how a hit compares with the best
-of its group. It is no measure of whether that one is any good: in a question of everyday words half the project holds
-most of its terms ("what is the ... of"). Two other things are: how similar the meaning is, by the model's calibration,
-and how many words that tell something the hit holds.
+A recall returns the best hits that exist, and these may be useless. A score compares a hit with the best of its group
+and does not show whether that one is good: half the project holds most terms of a question in everyday words ("what is
+the ... of"). Two measures do: the calibrated similarity, and the number of content words that the hit holds.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _KEYWORDS: Final = 32
 _LEAD_SHARE: Final = 0.25
 """Share of the spare room for text before the lines that hold words of the query; the rest is for text after them."""
 _FARTHEST_BOUNDARY: Final = 80
-"""Characters that are looked back for the end of a word; what has none in so many is no prose."""
+"""Characters searched backwards for the end of a word; text without one in that many is no prose."""
 
 _SENTENCE_END: Final = re.compile(r"[。！？；]+|(?<![.!?;])[.!?;]++(?=\s)")
 _CJK: Final = re.compile(f"[{CJK}]")
@@ -40,12 +39,12 @@ class Passage:
     """A part of a text, or all of it.
 
     Attributes:
-        text: Whole lines; of a line that is too long whole sentences, of such a sentence whole words.
-        first_line: Where it begins, counted from 0 in the whole text.
-        last_line: Where it ends, inclusive.
-        is_cut_before: Whether there is more in front of it.
-        is_cut_behind: Whether there is more behind it.
-        is_found: Whether words of the query decided where it lies; else it is the beginning.
+        text: Whole lines; whole sentences of a line that is too long, whole words of such a sentence.
+        first_line: First line, counted from 0 in the whole text.
+        last_line: Last line, inclusive.
+        is_cut_before: Whether text before it is left out.
+        is_cut_behind: Whether text after it is left out.
+        is_found: Whether it was chosen by words of the query; else it is the beginning.
     """
 
     text: str
@@ -62,14 +61,14 @@ class Passage:
 
 
 def told_terms(query: str) -> list[str]:
-    """Terms of the words that tell what a query is about, in its order, repeats included."""
+    """Return the terms of a query's content words, in its order, repeats included."""
     return query_terms(" ".join(keywords(query, _KEYWORDS)))
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """Words of a query to find in texts, folded: stems of the words that tell its subject, and pairs of Chinese.
+    """Return words of a query to find in texts, folded: stems of content words, and Chinese character pairs.
 
-    Pairs stand in simplified characters and as the query writes them.
+    Pairs come both in simplified characters and as written in the query.
     """
     told = query_words(" ".join(keywords(query, _KEYWORDS)))
     forms = (form for term, word in told for form in ((term, word) if _CJK.match(term) else (_held_stem(term),)))
@@ -82,21 +81,21 @@ def _held_stem(term: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Width of a text: a Chinese character counts twice, as it says and costs as much as two letters or more."""
-    # One byte for a letter and three for a Chinese character; to look for those takes ten times as long.
+    """Return the width of a text; a Chinese character counts twice, since it costs as much as two letters or more."""
+    # One byte for a letter and three for a Chinese character; searching for the latter takes ten times as long.
     return (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2
 
 
 def passage_of(text: str, words: Sequence[str], limit: int, measure: Measure = columns) -> Passage:
-    """The part of a text that holds most of the words, the rarer in it the better; its beginning where it holds none.
+    """Find the part of a text with most of the words, weighted by rarity; its beginning if it has none.
 
-    Of equal parts the one with the words closest together counts, then the first.
+    Of equal parts the one with the words closest together is taken, then the first.
 
     Args:
         text: Cleaned.
-        words: As `words_of` gives them.
-        limit: How wide it may be, at least 1.
-        measure: What tells how wide a text is: at least 1 for each of its characters.
+        words: As returned by `words_of`.
+        limit: Greatest width, at least 1.
+        measure: Returns the width of a text: at least 1 for each character.
     """
     if measure(text) <= limit:
         return Passage(text=text, first_line=0, last_line=text.count("\n"))
@@ -126,9 +125,9 @@ def _pieces(text: str, limit: int, measure: Measure) -> list[int]:
     for line in text.split("\n"):
         end = min(start + len(line) + 1, len(text))
         room = limit
-        # The first half of it spares counting all that follows, again and again, in a text of one line.
+        # The first test avoids measuring the whole rest again and again in a text of one line.
         while end - start > room or measure(text[start:end]) > room:
-            # Of a line that does not fit two pieces stand side by side.
+            # Half, so that two pieces of a long line fit side by side.
             room = max(limit // 2, 1)
             starts.append(start)
             start = _border(text, start, end, room, measure)
@@ -139,7 +138,7 @@ def _pieces(text: str, limit: int, measure: Measure) -> list[int]:
 
 
 def _border(text: str, start: int, end: int, limit: int, measure: Measure) -> int:
-    """The last place to cut a piece from `start`: behind a sentence, else between words, else where the room ends."""
+    """Return the last place to cut a piece from `start`: after a sentence, else between words, else at the limit."""
     within = text[start : min(end, start + limit)]
     while (excess := measure(within) - limit) > 0 and len(within) > 1:
         within = within[: -((excess + 1) // 2)]
@@ -164,7 +163,7 @@ def _held(text: str, starts: Sequence[int], words: Sequence[str]) -> dict[int, s
         while at >= 0:
             piece = bisect_right(starts, at) - 1
             held.setdefault(piece, set()).add(place)
-            # What else the piece holds of the word tells nothing new.
+            # Further occurrences in the same piece do not count.
             at = folded.find(word, starts[piece + 1]) if piece + 1 < len(starts) else -1
     return held
 
@@ -231,18 +230,18 @@ LEAST_ACROSS: Final = 0.05
 questions asked in the other language it was the answer in 10, at .05 to .40."""
 
 ANSWERS: Final = 0.5
-"""The similarity from which a hit in the query's own script answers: closeness alone then speaks for none in the other.
-Of 149 Chinese questions whose answer was English, the best of 300 unrelated Chinese texts had .43 at most."""
+"""The similarity from which a hit in the query's script counts as an answer, so that none in the other script is
+needed. Of 149 Chinese questions whose answer was English, the best of 300 unrelated Chinese texts had .43 at most."""
 
 _NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
 
 
 def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
-    """What speaks against showing each hit of a group, for people; empty for those worth showing.
+    """Explain for each hit of a group why not to show it; empty for those worth showing.
 
-    Hits in Chinese and others are compared among themselves. The closest of the other script is shown unless one of the
-    query's own answers. What the query names is shown, and what was found without a vector, as there is nothing to hold
-    against it but its words.
+    Chinese and other hits are compared among themselves. The closest of the other script is shown unless one in the
+    query's script answers. Hits that the query names are shown, and so are hits without a vector, which can only be
+    judged by their words.
     """
     told = frozenset(told_terms(query))
     is_other = [_is_chinese(hit) != is_han(query) for hit in hits]

@@ -70,15 +70,15 @@ class Render:
     def __call__(self, query: RenderQuery) -> Rendered:
         """Answer with the section that fits the budget; an unknown project gives an empty text.
 
-        Raises: SessionNotFound; what the recall raises on purpose; fields that it finds wrong stand in `recall`. With a
+        Raises: SessionNotFound; errors of the recall, whose field paths begin with `recall`. With a
             commit: RequestIdReused, StorageFull.
         """
         return self.prepare(query)()
 
     def prepare(self, query: RenderQuery) -> Callable[[], Rendered]:
-        """Does all that needs the processor; what is returned finishes it, and with a commit waits for the disk.
+        """Do all the computing. The returned function finishes the rendering and, with a commit, waits for the disk.
 
-        Raises: as `__call__`, as far as it has come.
+        Raises: as `__call__`.
         """
         allow_stale = query.recall is not None and query.recall.allow_stale
         return self._store.read(query.project, partial(self._prepared, query), allow_stale=allow_stale)
@@ -173,7 +173,7 @@ def _keywords(intent: Intent | None) -> tuple[str, ...]:
 def _source(
     query: RenderQuery, recalled: Recalled | Degradation | None, project: Project | None, load: Load, quotas: Quotas
 ) -> Source:
-    # The seq was read before the memories: what it counts is in them.
+    # Read before the memories, which therefore include all writes up to this seq.
     seq = project.seq if project else 0
     if isinstance(recalled, Degradation):
         return Source(selected=(), seq=seq, degraded=(recalled,))
@@ -204,9 +204,9 @@ def _by_id(load: Load, asked: Sequence[str]) -> tuple[tuple[Selected, ...], tupl
 
 
 def _of_hits(recalled: Recalled, *, by_kind: bool) -> tuple[Selected, ...]:
-    """The hits of all groups, each memory once.
+    """Return the hits of all groups, each memory once.
 
-    A form that keeps each kind by itself has each group's order, its own groups before the main one. The others take
+    A form that groups by kind keeps each group's order, with the special groups before the main one. Other forms take
     the best next hit of any group, so that each group's order holds; equal scores go to the smaller memory id.
     """
     if by_kind:
@@ -222,7 +222,7 @@ def _of_hits(recalled: Recalled, *, by_kind: bool) -> tuple[Selected, ...]:
 def _weighed(
     selected: Sequence[Selected], recalled: Recalled, query_text: str, *, is_turn: bool
 ) -> tuple[Selected, ...]:
-    """The memories with what speaks against showing them; entries of a turn are decided upon by their use."""
+    """Add drawbacks to the memories, except to entries of a turn, which are chosen by their use."""
     against: dict[str, str] = {}
     for group in (recalled.domains, recalled.code_fragments, recalled.hits):
         for hit, drawback in zip(group, drawbacks(group, query_text), strict=True):
@@ -244,7 +244,7 @@ def _merged(*groups: Sequence[Hit]) -> list[Hit]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Writer:
-    """Writes the section that a query asks for, all but its messages, of whatever is selected for it."""
+    """Writes the section of a query, without its messages, from the selected memories."""
 
     query: RenderQuery
     frame: Frame
@@ -306,10 +306,10 @@ _MOST_BYTES: Final = 8 * 1024 * 1024
 
 
 def with_history(query: RenderQuery, sessions: Sessions, usual: HistorySettings) -> RenderQuery:
-    """The rendering with the messages that its session names; untouched where it names none.
+    """Add the messages of the query's session; unchanged if it names none.
 
-    A recall in that session leaves out as many turns as are shown, unless it says otherwise. `usual` is what the
-    project sets for itself.
+    A recall in that session leaves out as many turns as are shown, unless `window_turns` is set. `usual` are the
+    project's settings.
 
     Raises: SessionNotFound.
     """
@@ -326,7 +326,7 @@ def with_history(query: RenderQuery, sessions: Sessions, usual: HistorySettings)
 def _shown(
     query: RenderQuery, asked: HistoryQuery, sessions: Sessions, usual: HistorySettings
 ) -> tuple[PromptMessage, ...]:
-    """The newest messages; of a session that holds the current one already, those before it."""
+    """Return the newest messages; those before the current one if the session already holds it."""
     known = None
     if query.current is not None and query.current.id:
         known = sessions.message(query.project, asked.session_id, query.current.id)
@@ -359,7 +359,7 @@ def _messages(query: RenderQuery, rendered: Rendered, wording: Wording) -> tuple
         return ()
     if query.target is PromptTarget.USER:
         return (PromptMessage(role=PromptRole.USER, content=_joined(original, text)),)
-    # Behind the text: a stable prefix stays where it is. The waterfall says them itself.
+    # After the text, so that a stable prefix does not move. The waterfall contains the instructions itself.
     beside = "" if query.form is RenderForm.WATERFALL else rendered.instructions
     section = "\n".join(part for part in (text, beside) if part)
     return (PromptMessage(role=PromptRole.SYSTEM, content=_joined(original, section)),)
@@ -373,14 +373,14 @@ def _joined(original: str, section: str) -> str:
 def _conversation(
     persona: str, stable: str, history: Iterable[PromptMessage], memories: str, current: PromptMessage
 ) -> tuple[PromptMessage, ...]:
-    """The messages of a turn: persona, memories that stay, history by time, memories of this turn, the user's message.
+    """Return a turn's messages: persona, stable memories, history by time, memories of this turn, the user's message.
 
     Args:
         persona: Empty for none.
-        stable: What stands before the history; empty for nothing.
-        history: Those whose id came before, or is the current message's, are left out. One without a time is as old as
-            the one before it; equal times keep their order.
-        memories: What stands behind the history; empty for nothing.
+        stable: Text before the history; empty for none.
+        history: Repeated ids and the current message's id are left out. A message without a time is as old as the one
+            before it; equal times keep their order.
+        memories: Text after the history; empty for none.
         current: The last message.
     """
     system = [PromptMessage(role=PromptRole.SYSTEM, content=text) for text in (persona, stable) if text]

@@ -1,4 +1,4 @@
-"""Search: code and knowledge in one list, for agents, read together with what the session has asked before."""
+"""Search: code and knowledge in one list, for agents; earlier questions of the session are taken into account."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Search:
     def __call__(self, query: SearchQuery) -> Searched:
         """Answer with at most `top_k` results by falling score, equal scores by memory id.
 
-        Nothing passes when the scope and the filter have no kind in common. All kinds compete in one group,
-        whatever the project says of its groups. A question that leans on earlier ones is answered by itself and
-        together with them, and the mean of both scores counts.
+        There are no results if the scope and the filter have no kind in common. All kinds compete in one group,
+        regardless of the project's groups. A question that depends on earlier ones is searched alone and together with
+        them, and the mean of both scores counts.
 
         Raises: what the recall raises.
         """
@@ -119,7 +119,7 @@ def _mean(alone: Recalled, together: Recalled) -> _Found:
 
 
 def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQuery:
-    # A filter without kinds lets all of them pass, so that none is said by a time before all times.
+    # An empty set of kinds would let all pass, so "none" is expressed by a time before all times.
     where = replace(query.filter, kinds=kinds) if kinds else replace(query.filter, created_before=-math.inf)
     return RecallQuery(
         project=query.project,
@@ -191,7 +191,7 @@ def _metadata(memory: Memory) -> dict[str, object]:
 
 
 def _text_of(number: int, result: SearchResult, wording: Wording) -> str:
-    """One numbered line; below it, indented, where it comes from, its id and the content.
+    """Return a numbered line and below it, indented, the source, the id and the content.
 
     Stored text cannot forge a numbered line, nor a chat's.
     """
@@ -225,7 +225,7 @@ MAX_STEPS = 4
 """Searches that a session keeps, and that one may lean on."""
 
 MAX_CHARACTERS = 300
-"""Characters of each question that are used, from its start, where its topic stands."""
+"""Characters of each question that are used, from its start, where the topic usually is."""
 
 MAX_IDS = 50
 """Results of each search that count as seen: the best."""
@@ -233,7 +233,7 @@ MAX_IDS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One search: what was asked, cut, and the best of what was shown."""
+    """One search: the question, shortened, and its best results."""
 
     text: str
     ids: tuple[str, ...]
@@ -241,7 +241,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What a search follows: the questions that it has to be read with, newest first, and what was shown already."""
+    """Context of a search: the earlier questions that it depends on, newest first, and the ids already shown."""
 
     texts: tuple[str, ...] = ()
     seen: frozenset[str] = frozenset()
@@ -263,9 +263,9 @@ class SearchTrails:
         self._trails: OrderedDict[tuple[str, str], _Trail] = OrderedDict()
 
     def before(self, project: str, session_id: str, text: str) -> Before:
-        """Context of this question in its session.
+        """Return the context of this question in its session.
 
-        One that was asked already follows what it followed then: a repeat has the same answer.
+        A repeated question keeps the context of the first time, so that it gets the same answer.
         """
         steps = self._steps(project, session_id)
         asked = _cut(text)
@@ -298,7 +298,7 @@ class SearchTrails:
         return trail.steps if trail is not None and now < trail.expires_at else ()
 
     def _forget(self, now: float) -> None:
-        """Those at the front have been idle for longest."""
+        """Drop expired sessions and those beyond the limit, the longest idle first."""
         while self._trails:
             oldest = next(iter(self._trails.values()))
             if now < oldest.expires_at and len(self._trails) <= MAX_SESSIONS:
@@ -307,7 +307,7 @@ class SearchTrails:
 
 
 def _leant_on(earlier: list[Step]) -> tuple[str, ...]:
-    """Back to the last question that stood on its own."""
+    """Return the earlier questions, newest first, back to the last one that is complete by itself."""
     texts: list[str] = []
     for step in reversed(earlier):
         texts.append(step.text)
@@ -321,7 +321,7 @@ def _cut(text: str) -> str:
 
 
 _MOST_WORDS: Final = 3.0
-"""A sentence that says more than so many words of its own stands on its own, whatever it refers to."""
+"""Content words above which a sentence is complete by itself, even if it refers to earlier ones."""
 
 _LOOKED_AT: Final = 8
 _CJK_CHARACTER: Final = re.compile(f"[{CJK}]")
@@ -338,10 +338,10 @@ _REFERS: Final = re.compile(f"{_ENGLISH}|{_CHINESE}", re.IGNORECASE)
 
 
 def leans_back(text: str) -> bool:
-    """Whether a question has to be read together with those before it.
+    """Whether a question depends on those before it.
 
-    It has no word of its own ("why?", 为什么?), or refers to something ("and its tests?", 它在哪里被调用?) and says
-    little else. Two Chinese characters count as a word.
+    It has no content word ("why?", 为什么?), or refers to something ("and its tests?", 它在哪里被调用?) and has few
+    other words. Two Chinese characters count as a word.
     """
     words = sum(map(_weight, keywords(text, _LOOKED_AT)))
     return words == 0 or (words <= _MOST_WORDS and _REFERS.search(text) is not None)

@@ -20,8 +20,8 @@ class Selected:
     """A memory that is to be rendered.
 
     Attributes:
-        score: In [0, 1], larger is better; None when nobody ranked it.
-        drawback: Why the context form leaves it out, for people; empty where it does not.
+        score: In [0, 1], larger is better; None if it was not ranked.
+        drawback: Why the context form leaves it out, in words; empty if it does not.
     """
 
     memory: Memory
@@ -53,15 +53,15 @@ class Frame:
     Attributes:
         wording: The language.
         budget_tokens: Upper bound on the tokens of the whole text.
-        info: None where the project is not known, or stands elsewhere already.
+        info: None if the project is unknown or already shown elsewhere.
         as_of: The "now" of ages, in Unix seconds.
-        zone: Of the reader's clock.
+        zone: The reader's time zone.
         read_tool: The name of the tool that reads a memory.
         force_best: Whether a form that always shows the best memory in full does so.
-        words: What tells where in a long text the answer is, as `passage.words_of` gives it.
-        passage_scale: How long excerpts are; 1 at the form's own budget.
-        standing: The kinds of the memories that stand in front already, each as often as it does: they count against
-            quotas, and numbers go on behind them.
+        words: Words that locate the answer in a long text, as returned by `passage.words_of`.
+        passage_scale: Scale of the length of excerpts; 1 at the form's own budget.
+        standing: Kinds of the memories that precede this text, with repeats: they count against quotas, and numbering
+            continues after them.
     """
 
     wording: Wording
@@ -83,10 +83,10 @@ class Section:
     """A rendered text.
 
     Attributes:
-        token_count: Of the whole text.
-        over_budget: True when a forced memory alone is larger than the budget.
-        memories: All that were selected, in the order of the text.
-        tools: Those that the text speaks of.
+        token_count: Tokens of the whole text.
+        over_budget: True if a forced memory alone is larger than the budget.
+        memories: All selected memories, in the order of the text.
+        tools: The tools that the text mentions.
     """
 
     text: str = ""
@@ -102,7 +102,7 @@ Form = Callable[[tuple[Selected, ...], Frame], Section]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """Everything in a rendered text that no memory said.
+    """The fixed phrases of a rendered text.
 
     A label ends with its colon; headings carry their "#". "{tool}" stands for the name of the tool that reads a memory.
     """
@@ -224,11 +224,11 @@ def locale_of(query_text: str) -> Locale:
 
 
 def locale_of_memories(memories: Sequence[Memory]) -> Locale:
-    """The language to show memories in that nobody asked for by a query: Chinese unless most have no such character."""
+    """Choose the language for memories without a query: Chinese if at least half contain Chinese characters."""
     chinese = sum(is_han(f"{memory.index.title}\n{memory.index.summary}") for memory in memories)
     return Locale.ZH if 2 * chinese >= len(memories) else Locale.EN
 
 
 def read_memory(frame: Frame) -> ToolDefinition:
-    """The tool with which a model reads what it has seen in the index, by the name that the caller gives it."""
+    """Define the tool with which a model reads memories from the index, under the caller's name for it."""
     return read_tool(frame.read_tool, frame.wording.language)

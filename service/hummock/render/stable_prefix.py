@@ -1,10 +1,10 @@
-"""A text whose beginning stays the same from turn to turn, so that a cache of prompts keeps what it has read.
+"""A text whose beginning stays the same from turn to turn, so that prompt caches can reuse it.
 
 The prefix holds memories that earlier turns recalled, in full and without scores; the tail holds what this turn adds.
-Which memories the prefix has is said by the state that the caller brings back, so that the same state and the same
-memories give the same bytes, on any server. It is laid out anew when the caller asks for it, when a memory of it was
-removed or changed, when it holds no memory, and when the budget was made smaller than it is. Where something large is
-forced into one turn, the prefix makes room for it in that turn alone.
+The state that the caller sends back lists the memories of the prefix, so that the same state and memories give the same
+bytes on any server. The prefix is rebuilt if the caller asks for it, if one of its memories was removed or changed, if
+it is empty, and if it exceeds a reduced budget. If a large memory is forced into one turn, the prefix shrinks only in
+that turn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hummock.render.compose import FormOfText, behind, render_read, without
 from hummock.render.section import Frame, Section, Selected
 
 Select = Callable[[Sequence[str]], Sequence[Selected]]
-"""Memories by id, in order, those that do not exist left out."""
+"""Returns memories by id, in order, without those that do not exist."""
 
 _PREFIX_SHARE: Final = 0.7
 """Share of the budget and of the quotas that the prefix takes at most, so that a turn has room for new memories."""
@@ -36,7 +36,7 @@ _WANTED_SHARE: Final = 0.6
 _SETTLED_TURNS: Final = 8
 """A layout is not judged before so many turns have used it."""
 _GROWTH: Final = 1.1
-"""A new layout is advised only where it holds so many times the tokens of the old."""
+"""Least ratio of tokens, new to old, at which a new layout is advised."""
 _UNBOUNDED: Final = 1 << 40
 
 
@@ -49,16 +49,16 @@ def render_stable(
     locale: Locale,
     select: Select,
 ) -> tuple[Section, StablePrefix]:
-    """Write the prefix, then what was read, then the other memories in the form.
+    """Write the prefix, then the memories read by the model, then the others in the form.
 
-    What was read stands behind the prefix even where the prefix has it: the prefix may show its index only.
+    Memories read by the model follow the prefix even if it contains them, since it may show only their index.
 
     Args:
         selected: Best first, without duplicates.
-        read: What a model asked to read.
-        frame: The budget is that of the whole text.
-        form: Of prefix and tail alike.
-        tail: What the turns before left.
+        read: Memories that the model asked to read.
+        frame: Its budget is that of the whole text.
+        form: The form of prefix and tail.
+        tail: Placement, and the state after the previous turn.
         locale: The language of the frame's wording.
         select: Finds the memories of earlier turns.
 
@@ -84,7 +84,7 @@ def render_stable(
         text = turn.whole(layout)
     prefix = layout
     while text.over_budget and prefix.text:
-        # What is forced in comes first: the prefix takes what is left of the budget, which may be nothing.
+        # Forced memories come first: the prefix gets the rest of the budget, which may be nothing.
         prefix = turn.laid_out(prefix.token_count - (text.token_count - frame.budget_tokens))
         text = turn.whole(prefix)
     state = PrefixState(
@@ -103,7 +103,7 @@ def render_stable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """What one turn brings; `seen` counts this turn's memories too."""
+    """Inputs of one turn; `seen` includes this turn's memories."""
 
     selected: Sequence[Selected]
     read: Sequence[Selected]
@@ -117,7 +117,7 @@ class _Turn:
         return self._prefix(self.select(state.prefix_ids), replace(self.frame, as_of=state.as_of))
 
     def laid_out(self, room_tokens: int) -> Section:
-        """A new prefix: what was recalled most, as far as it fits; the empty one where there is no room."""
+        """Build a new prefix of the most recalled memories that fit; empty if there is no room."""
         if room_tokens <= 0:
             return Section()
         known = {item.memory.id: item for item in self.selected}
@@ -129,7 +129,7 @@ class _Turn:
         tried = self.form.write(tuple(items), frame)
         fits = {one.memory_id for one in tried.memories if one.tier is self.form.tier}
         prefix = self._prefix([item for item in items if item.memory.id in fits], self.frame)
-        # What is said of the project may take all the room there is.
+        # The project's facts alone may exceed the room.
         return prefix if prefix.token_count <= room_tokens else Section()
 
     def whole(self, prefix: Section) -> Section:
@@ -157,7 +157,7 @@ class _Turn:
         return replace(text, tools=text.tools or prefix.tools)
 
     def _prefix(self, items: Sequence[Selected], frame: Frame) -> Section:
-        # A score belongs to one turn, and so does what is looked for in a text.
+        # Scores and the words for excerpts belong to one turn.
         unscored = tuple(Selected(memory=item.memory) for item in items)
         prefix = self.form.write(unscored, replace(frame, budget_tokens=_UNBOUNDED, force_best=False, words=()))
         return replace(prefix, memories=tuple(one for one in prefix.memories if one.tier is not Tier.DROPPED))
@@ -182,7 +182,7 @@ def _too_small(state: PrefixState) -> bool:
 
 
 def _seen(before: PrefixState | None, selected: Sequence[Selected], number: int) -> tuple[SeenMemory, ...]:
-    """What was recalled up to this turn, the most often first, of equal ones the newest; the oldest is forgotten."""
+    """Count recalled memories up to this turn, most often first, ties newest first; the oldest are dropped."""
     known = {one.memory_id: one for one in before.seen} if before else {}
     now = {
         item.memory.id: SeenMemory(
@@ -193,6 +193,6 @@ def _seen(before: PrefixState | None, selected: Sequence[Selected], number: int)
         for item in selected
     }
     counted = [*now.values(), *(one for one in known.values() if one.memory_id not in now)]
-    # Not the least often: what is new would never live to be counted twice.
+    # By age, not by count: otherwise a new memory would be dropped before its second recall.
     remembered = sorted(counted, key=lambda one: (-one.last_turn, -one.turns))[:MAX_PREFIX_MEMORIES]
     return tuple(sorted(remembered, key=lambda one: (-one.turns, -one.last_turn)))

@@ -1,4 +1,4 @@
-"""The prompt of a turn: which entries it holds, decided by what is said and how they were used, and counted once."""
+"""The prompt of a turn: entries are chosen by the user's text and their past use, and the turn is counted once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Load = Callable[[Sequence[str]], Sequence[Memory | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What is to be rendered, and what is reported of where it came from."""
+    """The selected memories to render, and the facts to report about their source."""
 
     selected: tuple[Selected, ...]
     seq: int
@@ -48,19 +48,19 @@ class Source:
 
 
 Write = Callable[[Source, Load], Rendered]
-"""Renders what was selected, without messages; reads what else it needs with `Load`."""
+"""Renders the selected memories, without messages; reads anything else with `Load`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A rendering that is to be counted.
+    """A rendering to be counted as a turn.
 
     Attributes:
-        text: What the user says.
-        source: What the recall has selected.
-        hits: The recall's; entries among them that are similar enough are referred to.
-        budget_tokens: Of the whole text.
-        write: Renders. It is called once more where another turn was counted in between that changes the choice.
+        text: The user's text.
+        source: The memories selected by the recall.
+        hits: Hits of the recall; entries among them that are similar enough count as referred to.
+        budget_tokens: Budget of the whole text.
+        write: Renders; called again if another turn was counted meanwhile that changes the choice.
     """
 
     project: str
@@ -74,18 +74,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedReply:
-    """Reply of a turn, kept for repeats of its request_id; the messages are made of it and the request."""
+    """Reply of a turn, stored for repeats of its request_id; messages are built from it and the request."""
 
     rendered: Rendered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """A turn that was decided and rendered, but not counted.
+    """A turn that is decided and rendered, but not yet counted.
 
     Attributes:
-        scores: Of the entries that the text refers to, the most similar first.
-        injected_ids: Those of `decision` that are injected; what of them `rendered` does not show was dropped.
+        scores: Scores of the entries that the text refers to, the most similar first.
+        injected_ids: Ids that `decision` injects; those that `rendered` does not show were dropped.
     """
 
     scores: dict[str, float]
@@ -95,7 +95,7 @@ class _Draft:
 
 
 class RenderTurn:
-    """Decides on entries, and counts what was decided. Safe to call from several threads."""
+    """Chooses entries and counts the choice. Safe to call from several threads."""
 
     def __init__(self, store: Store, entries: Entries, find_references: ProjectReferences) -> None:
         self._store = store
@@ -103,10 +103,10 @@ class RenderTurn:
         self._find_references = find_references
 
     def prepare(self, turn: Turn) -> Callable[[], Rendered]:
-        """Decides and renders the turn as it would be now; what is returned counts it, and waits for the disk.
+        """Decide and render the turn. The returned function counts it and waits for the disk.
 
-        Raises: from what is returned RequestIdReused and StorageFull; Unavailable, when learning is switched on and off
-            all the time.
+        Raises: from the returned function RequestIdReused and StorageFull; Unavailable if learning is switched on and
+            off continually.
         """
         draft = self._draft(turn)
         return lambda: self._counted(turn, draft)
@@ -139,9 +139,9 @@ class RenderTurn:
         return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
 
     def _with_all(self, turn: Turn, load: Load) -> _Draft:
-        """The turn while learning is off: all entries in the order of their writes, whatever is asked.
+        """Draft a turn while learning is off: all entries in write order, whatever the user says.
 
-        As many as the budget could have room for are read; behind them comes what else was recalled.
+        At most as many as could fit the budget are read; other recalled memories follow.
         """
         scores = {item.memory.id: item.score for item in turn.source.selected}
         read = islice(self._entries.memories(turn.project, full=True), turn.budget_tokens // _LEAST_TOKENS)
@@ -199,7 +199,7 @@ def _decided(
 
 
 def _first(memories: Iterable[Memory], most_characters: int) -> Iterator[Memory]:
-    """Memories until their contents are so long together, the one that reaches it included."""
+    """Yield memories until their contents reach this length together, including the one that reaches it."""
     characters = 0
     for memory in memories:
         yield memory
@@ -242,6 +242,6 @@ def _event(commit: RenderCommit, final: _Draft, work: UnitOfWork) -> Injected:
 
 
 def _not_shown(memory_ids: Sequence[str], rendered: Rendered) -> tuple[str, ...]:
-    """Those of the memories that the rendering does not hold."""
+    """Return the ids that the rendering does not show."""
     shown = {one.memory_id for one in rendered.memories if one.tier is not Tier.DROPPED}
     return tuple(memory_id for memory_id in memory_ids if memory_id not in shown)

@@ -29,7 +29,7 @@ _INDEX_FITS: Final = "index only: the body does not fit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Placed:
-    """A memory that stands in the text."""
+    """A memory in the text."""
 
     item: Selected
     tier: Tier
@@ -42,11 +42,11 @@ def render_waterfall(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write the best memory in full and as much of the others as the budget has room for.
 
     Each of the others is tried in full, then as an index entry; the first whose index entry does not fit is dropped
-    with all behind it. The whole text counts. It is above the budget only when the best memory alone is, and is forced.
+    with all after it. The whole text counts. It exceeds the budget only if the best memory alone does, and is forced.
 
     Args:
         selected: Best first, without duplicates.
-        frame: Its `info` is not said.
+        frame: Its `info` is not used.
     """
     placed = _placed(selected, frame)
     text = _assembled(placed, frame)
@@ -84,7 +84,7 @@ def _placed(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
                 continue
         line = numbered(listed_count + 1) + index_entry(item.memory, frame.as_of)
         cost = counter.count(line)
-        # All entries stand in the same frame.
+        # All index entries share one frame, charged with the first.
         needed = cost if listed_count else cost + index_frame
         if needed > room:
             break
@@ -113,7 +113,7 @@ class _FullEntries:
         return self._least[place] <= room
 
     def written(self, place: int, room: int) -> _Entry:
-        """The entry of a memory; some of those behind it are written too, as far as they may fit beside it."""
+        """Return the entry of a memory; some of the next ones are written too, if they may fit as well."""
         if place not in self._written:
             places = [place]
             for other in range(place + 1, min(place + _WRITTEN_AT_ONCE, len(self._selected))):
