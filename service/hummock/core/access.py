@@ -17,7 +17,7 @@ _LONGEST_PATTERN = 256
 class Verb(IntEnum):
     """Kind of a call. A right to one includes those before it, since a reply to a learn shows what is stored.
 
-    INDEX is no call of its own: who may do it is believed that what he learns was read of a repository (INDEXER).
+    INDEX is no separate call: it allows a caller to store memories as read from a repository (INDEXER).
     """
 
     READ = 1
@@ -31,8 +31,8 @@ class Scope:
     """A right: up to which verb, in which projects.
 
     Attributes:
-        pattern: A project's name, in which `*` stands for any characters; 1 to 256 characters.
-        verb: The last one that is allowed.
+        pattern: A project's name, in which `*` matches any characters; 1 to 256 characters.
+        verb: The highest one that is allowed.
     """
 
     pattern: str
@@ -82,11 +82,11 @@ class Caller:
         return any(scope.verb >= verb and scope.covers(project) for scope in self.scopes)
 
     def require(self, verb: Verb, projects: Iterable[str]) -> None:
-        """Looks at names alone, so that a project that is not there is refused like one of others.
+        """Check the scopes by names only, so that a missing project is refused like a forbidden one.
 
         Args:
             verb: What the call does.
-            projects: Which it names; without any, a scope of whatever project will do.
+            projects: The projects that it names; if none, a scope of any project is enough.
 
         Raises:
             ScopeMissing: No scope allows it.

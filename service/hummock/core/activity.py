@@ -10,14 +10,14 @@ class ProcessLoad:
     """Load of one process. Every field is a whole number of at least 0.
 
     Attributes:
-        running_calls: Calls that are worked on.
+        running_calls: Calls in progress.
         waiting_calls: Calls that wait for a worker.
-        cached_answers: Answers that are kept for those who ask again.
-        cached_bytes: What these take, in bytes.
+        cached_answers: Answers cached for repeated requests.
+        cached_bytes: Their size in bytes.
         loaded_projects: Projects whose index is in memory.
-        index_bytes: What these take, in bytes.
-        evicted_projects: Indexes given up for want of room, since the process began.
-        lag_operations: Operations that the index furthest behind has not taken in yet; whoever reads it does so first.
+        index_bytes: Their size in bytes.
+        evicted_projects: Indexes evicted for lack of room, since the process began.
+        lag_operations: Operations that the most outdated index has yet to apply; its next read applies them first.
         model_slots: Texts that may be embedded at a time, of queries and of documents each.
         busy_slots: Texts that are being embedded.
         waiting_texts: Texts of documents that wait for the model.
@@ -52,8 +52,8 @@ class MethodActivity:
 
     Attributes:
         method: Its name on the wire, as "/hummock.v1.ContextService/Recall".
-        ok_count: Since the service began, those that were answered.
-        failed_count: The others.
+        ok_count: Calls since the service began that succeeded.
+        failed_count: Calls since the service began that failed.
         rate: Calls a second of the last minute, streams left out.
         latency: From arrival to answer, streams left out.
     """
@@ -71,15 +71,15 @@ class Activity:
 
     Attributes:
         process_count: Processes that answer calls.
-        window_s: What latencies tell of: calls that ended in so many seconds up to now.
-        methods: Those that were called, in the contract's order.
+        window_s: Latencies cover the calls that ended in the last `window_s` seconds.
+        methods: Methods that were called, in the contract's order.
         stages: Stages of recalls by the numbers of `RecallStage`, those that ran in the window.
-        failures: How many calls failed since the service began, by reason.
+        failures: Number of failed calls since the service began, by reason.
         recall_count: Recalls since the service began, those of Render and Search included.
-        cache_hit_count: Of these, those that were answered from the cache.
-        recall_rates: Calls of Recall a second, step by step, the oldest first; the last step is the one under way.
+        cache_hit_count: Those of them that were answered from the cache.
+        recall_rates: Calls of Recall per second in each step, oldest first; the last step is still running.
         step_s: Seconds of a step.
-        load: Of all processes together; the lag is the greatest.
+        load: Sum over all processes; the lag is the greatest.
     """
 
     process_count: int

@@ -1,4 +1,4 @@
-"""Candidates: what the store finds for a query, as columns, before ranking."""
+"""Candidates that the store finds for a query, as columns, before ranking."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
         create_time: Unix seconds.
         update_time: Unix seconds.
         event_time: Unix seconds; NaN when not known.
-        text_hash: Equal for texts that differ in case, width, spaces, faces and final marks alone.
-        id_hash: Of the memory's id.
+        text_hash: Equal for texts that differ only in case, width, spaces, faces and final marks.
+        id_hash: Hash of the memory's id.
         length: Terms with repetitions.
         session_position: Ascending in a session; -1 without one.
-        chunk_count: Its vector rows; 0 while it waits for its vectors.
+        chunk_count: Number of its vector rows; 0 while it waits for vectors.
         kind: MemoryKind.
         origin: Origin.
         session: Equal for memories of one session; 0 without one.
-        traits: `text.questions.Trait` of what was said.
-        name_hash: Equal for what may be versions of one thing; 0 for what has no name.
+        traits: `text.questions.Trait` of a conversation turn.
+        name_hash: Equal for possible versions of one thing; 0 without a name.
         supersedes: 1 if it names memories that it replaces.
         speaker: Equal for memories of one speaker; 0 without one.
-        file: Equal for fragments of one file; 0 for what is no code.
-        helpful: Voices that said so of its text.
-        wrong: Voices that said so of its text.
+        file: Equal for fragments of one file; 0 for memories that are not code.
+        helpful: Number of voices that judged its text helpful.
+        wrong: Number of voices that judged its text wrong.
         expire_time: Unix seconds; 0 if it never ends.
         token_sign: `store.views.row_codec.TokenSign`.
-        writer: Equal for what one caller wrote and nobody vouches for; 0 of all else.
+        writer: Equal for unvouched memories of one caller; 0 for all others.
         apart: Differs for texts that are never copies, however alike (`text.likeness`).
     """
 
@@ -85,8 +85,8 @@ def dtypes_of(columns: type[MemoryColumns]) -> Mapping[str, np.dtype[Any]]:
 class FoundBy(IntFlag):
     """Paths that found a candidate, as bits.
 
-    HOLDER comes with KEYWORD: one of the few that hold all of the name which the query is. NEIGHBOUR stands beside one
-    of the best in its session. TIME is told of a time that the query names.
+    HOLDER comes with KEYWORD: one of few memories that hold all of the name that the query is. NEIGHBOUR is adjacent to
+    one of the best in its session. TIME matches a time that the query names.
     """
 
     VECTOR = 1
@@ -107,15 +107,15 @@ class SessionWindow:
 
 
 class Bridge(Struct, frozen=True, kw_only=True, eq=False):
-    """A query in the words of another language.
+    """A query translated into another language.
 
     Attributes:
-        vector: (dim,) float32, what its gloss is as a vector; its products are cosines. None where there is none.
-        terms: Terms of the gloss, unique, at most 32.
-        weights: (terms,) float32 in (0, 1], what each is worth.
-        stands_for: (terms,) uint32, bit i is set where the term stands for terms[i] of the query.
-        foreign_mark: Below 0 where token vectors that end in a negative number are those of texts in the other
-            language, above 0 where the others are; 0 where they do not tell.
+        vector: (dim,) float32, the vector of its translation; its products are cosines. None if there is none.
+        terms: Terms of the translation, unique, at most 32.
+        weights: (terms,) float32 in (0, 1], the weight of each.
+        stands_for: (terms,) uint32, bit i is set if the term translates terms[i] of the query.
+        foreign_mark: Sign of the last component of token vectors of texts in the other language; 0 if the sign does not
+            show the language.
     """
 
     vector: NDArray[np.float32] | None
@@ -129,9 +129,9 @@ class Spelling(Struct, frozen=True, kw_only=True, eq=False):
     """Corrections for words of a query that no memory holds.
 
     Attributes:
-        terms: To look for, unique, none of the query's own, at most 32.
-        weights: (terms,) float32 in (0, 1], what each is worth.
-        stands_for: (terms,) uint32, bit i is set where the term surely stands for terms[i] of the query.
+        terms: Corrected terms, unique, none of the query's own, at most 32.
+        weights: (terms,) float32 in (0, 1], the weight of each.
+        stands_for: (terms,) uint32, bit i is set if the term is a sure correction of terms[i] of the query.
     """
 
     terms: tuple[str, ...]
@@ -140,11 +140,11 @@ class Spelling(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def stood_for(held: NDArray[np.uint32], stands_for: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The query's terms for which what each candidate holds stands, (n,) bits.
+    """Return the query's terms that each candidate holds in translation or correction, (n,) bits.
 
     Args:
-        held: (n,) which of some other terms each holds, a bit each.
-        stands_for: (terms,) the query's terms for which each of these stands, as bits.
+        held: (n,) bits of the other terms that each candidate holds.
+        stands_for: (terms,) bits of the query's terms that each other term stands for.
     """
     is_held = (held[:, None] >> np.arange(len(stands_for), dtype=np.uint32)) & np.uint32(1)
     bits: NDArray[np.uint32] = np.bitwise_or.reduce(is_held * stands_for, axis=1, initial=np.uint32(0))
@@ -152,29 +152,29 @@ def stood_for(held: NDArray[np.uint32], stands_for: NDArray[np.uint32]) -> NDArr
 
 
 class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
-    """Query for one group of candidates; a path that is not wanted is empty.
+    """Query for one group of candidates; the fields of a disabled path are empty.
 
     Attributes:
         name: "main", "code" or "domains".
-        filter: What may answer.
-        window: What may not, of that; None leaves nothing out.
+        filter: Condition on candidates.
+        window: Recent turns to exclude; None excludes nothing.
         vector: (dim,) float32 unit vector, or None.
         minimum_cosine: The vector path stops at this cosine.
         terms: Analysed terms of the query, at most 32.
-        exact_name: A query that is one name, as it is written; empty for any other.
-        name_terms: All of its terms.
-        substrings: Strings to look for in the texts themselves, newest first, in place of terms; at most 32.
+        exact_name: A query that is one name, as written; empty for any other.
+        name_terms: All terms of `exact_name`.
+        substrings: Strings to search in the texts themselves, newest first, in place of terms; at most 32.
         domain_names: Names of domains to look up exactly, normalised as prose.
-        domain_text: A text that may hold names of domains (`text.windows`); looked through as well.
-        times: Intervals that the query names, start and end (exclusive) in Unix seconds: what is told of them.
+        domain_text: A text that is also searched for names of domains (`text.windows`).
+        times: Intervals that the query names, start and end (exclusive) in Unix seconds, to find memories by time.
         pool: Candidates per path.
-        with_key_files: Also fragments of the key files of the domains that any group before found by name.
-        include_superseded: Whether what others replace may answer as well.
-        with_neighbours: Also what stands beside the best of each path in a session.
-        with_tokens: Whether the candidates bring the token vectors of their best chunks.
-        bridge: The same query for texts in another language; None where there is nothing to look for.
-        spelling: What words of it may mean that nobody holds; None where there is nothing to look for.
-        with_others: Whether a path also brings what others have, where one writer fills its pool.
+        with_key_files: Adds fragments of the key files of domains that an earlier group found by name.
+        include_superseded: Whether replaced memories may answer as well.
+        with_neighbours: Adds neighbours, in a session, of the best of each path.
+        with_tokens: Whether to load the token vectors of the candidates' best chunks.
+        bridge: The query's translation; None if there is none.
+        spelling: Corrections of unknown words; None if there are none.
+        with_others: Whether a path also returns memories of other writers if one writer fills its pool.
     """
 
     name: str
@@ -217,8 +217,8 @@ class Bridged(Struct, frozen=True, kw_only=True, eq=False):
     Attributes:
         is_foreign: (n,) bool, whether it is in that language rather than in the query's own.
         cosine: (n,) float32 of the best chunk; NaN without a vector.
-        keyword: (n,) float32 BM25 score of the gloss's terms.
-        matched: (n,) uint32, bit i is set where the candidate holds a term that stands for terms[i] of the query.
+        keyword: (n,) float32 BM25 score of the translated terms.
+        matched: (n,) uint32, bit i is set if the candidate holds a translation of terms[i] of the query.
     """
 
     is_foreign: NDArray[np.bool_]
@@ -228,7 +228,7 @@ class Bridged(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
-    """Token vectors of candidates, one candidate's behind the other's.
+    """Token vectors of candidates, concatenated.
 
     Attributes:
         values: (t, token_dim) int8, unit vectors times 127.
@@ -242,30 +242,29 @@ class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
 class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
     """One group's candidates as columns: row i of every column is the same memory. Order is not specified.
 
-    `helpful` and `wrong` are (0,) where nothing was ever said of a memory of the project, `writer` where all memories
-    of the project are of one.
+    `helpful` and `wrong` are (0,) if the project has no feedback, `writer` if all its memories are of one writer.
 
     Attributes:
-        name: The group's.
+        name: Name of the group.
         searched: Memories that passed the filter, outside the window.
-        ids: Gives the n memory ids. They decide ties and nothing else, and reading them costs as much as all columns.
+        ids: Returns the n memory ids. They only break ties, and reading them costs as much as all columns.
         copy_hash: Equal for copies, of which the newest is shown.
-        cosine: That of the best chunk, also for candidates that another path found; NaN without a vector.
-        keyword: BM25 score; 0 where no term matched, also for candidates that another path found. With substrings: 1
-            for the newest that holds any, less for older ones, 0 for those that hold none.
+        cosine: Cosine of the best chunk, also for candidates of other paths; NaN without a vector.
+        keyword: BM25 score, also for candidates of other paths; 0 if no term matched. With substrings: 1 for the newest
+            match, less for older ones, 0 without a match.
         matched: Bit i is set when terms[i], or substrings[i], of the query matched.
         found_by: FoundBy.
-        vector: (n, dim) of the best chunk (the first one without a query vector); zero when there is none.
-        best_chunk: Which chunk `cosine` and `vector` are of; 0 also when there is none.
-        rarity: (t,) in (0, 1], how rare each term of the query is among all memories: its inverse document frequency
-            beside that of a term which none holds; (0,) where no terms were looked for.
-        domain_names: The names of the query that named a domain of the project, sorted.
-        tokens: Token vectors of the best chunks; None unless asked for.
-        bridged: What the query's bridge says of them; None without one.
-        spelt: What they hold of the query's spelling; None without one.
+        vector: (n, dim) of the best chunk (the first one without a query vector); zero without any.
+        best_chunk: Index of the chunk of `cosine` and `vector`; 0 also without any.
+        rarity: (t,) in (0, 1], rarity of each term of the query: its inverse document frequency, relative to that of a
+            term that no memory holds; (0,) without terms.
+        domain_names: Domain names of the project that the query names, sorted.
+        tokens: Token vectors of the best chunks; None unless requested.
+        bridged: Matches of the query's bridge; None without one.
+        spelt: Matches of the query's spelling; None without one.
         in_window: Memories that passed the filter, inside the window.
-        pending: Of those searched, how many wait for their vectors; 0 without a query vector.
-        is_cut: Whether there were texts that were not searched for the substrings, since there are too many.
+        pending: Number of searched memories that wait for vectors; 0 without a query vector.
+        is_cut: Whether some texts were not searched for the substrings, since there are too many.
     """
 
     name: str
@@ -320,15 +319,14 @@ class Standing:
 
     Attributes:
         failed: Names of the filter's fields whose condition it does not meet.
-        superseded_by: Ids of the memories that say that they replace it, in the order of their writes; none where the
-            query asks for such as well.
-        turns_ago: Which turn of its session it is, counted from the last, 1; 0 unless the window holds it.
+        superseded_by: Ids of the memories that replace it, in write order; empty if the query includes replaced ones.
+        turns_ago: Its turn in the session, counted from the last, 1; 0 outside the window.
         searched: Memories that pass the filter, outside the window.
-        cosine: Of its best chunk; NaN without a vector.
-        keyword: BM25 score; 0 where no term matched, and with substrings.
+        cosine: Cosine of its best chunk; NaN without a vector.
+        keyword: BM25 score; 0 if no term matched, and with substrings.
         matched: Bit i is set when terms[i], or substrings[i], of the query matched.
-        vector_rank: By cosine, from 1, ties by age in the store; itself counts even if it fails. 0 without a vector.
-        keyword_rank: The same by words; with substrings the newest first. 0 where it holds none.
+        vector_rank: Rank by cosine, from 1, ties by age in the store; counts it even if it fails. 0 without a vector.
+        keyword_rank: Rank by words, likewise; with substrings the newest first. 0 without a match.
     """
 
     failed: tuple[str, ...]

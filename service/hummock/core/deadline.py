@@ -30,12 +30,12 @@ class Deadline:
         self._over: HummockError | None = None
 
     def end(self, why: HummockError) -> None:
-        """Nobody waits any more, for this reason; the first one stays."""
+        """End the deadline early with this error; the first one is kept."""
         if self._over is None:
             self._over = why
 
     def check(self) -> None:
-        """Returns while somebody waits. Raises: DeadlinePassed, or what it was ended with."""
+        """Check that the caller still waits. Raises: DeadlinePassed, or the error given to `end`."""
         if self._over is not None:
             raise self._over
         if self.until_s is not None and self._monotonic() >= self.until_s:
@@ -75,9 +75,9 @@ class Estimate:
 
     @staticmethod
     def together_s(estimates: Iterable[Estimate]) -> float:
-        """Seconds that a run of each, one after the other, takes at most, but for a few.
+        """Return an upper estimate, in seconds, of running each once in sequence; few runs take longer.
 
-        It is less than the sum of what each takes at most: they are seldom slow at the same time.
+        It is less than the sum of the single upper estimates, since stages are seldom slow at the same time.
         """
         each = list(estimates)
         deviation_s = math.hypot(*[estimate._deviation_s for estimate in each])
@@ -97,7 +97,7 @@ class Estimate:
         self._deviation_s += _NEWEST_IN_DEVIATION * (abs(error) - self._deviation_s)
 
     def fade(self, share: float) -> None:
-        """Expects less by this share: what is never run because it once was slow would never be found to be fast."""
+        """Lower the estimate by this share; a stage skipped after a slow run would otherwise never be tried again."""
         self._mean_s *= 1 - share
         self._deviation_s *= 1 - share
 
@@ -107,11 +107,11 @@ Result = TypeVar("Result")
 
 
 def then(awaited: Future[Said], make: Callable[[Said], Result]) -> Future[Result]:
-    """A future of the value made from another future's result.
+    """Return a future of the value made from another future's result.
 
     Args:
-        awaited: The other one. To cancel the new one cancels this; where its work has begun, neither is cancelled.
-        make: Quick, for it runs on the thread that completes the other one.
+        awaited: The other one. Cancelling the new one cancels this; if its work has begun, neither is cancelled.
+        make: Must be quick, since it runs on the thread that completes the other one.
     """
     return _Made(awaited, make)
 

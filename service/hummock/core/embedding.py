@@ -1,4 +1,4 @@
-"""Embeddings and the spaces in which they may be compared."""
+"""Embeddings, and the spaces in which they are comparable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Calibration:
     Attributes:
         unrelated_latin: Mean cosine of unrelated texts in Latin script, in [0, 1).
         unrelated_han: The same for Chinese texts.
-        near_twin_bar: Cosine from which two texts count as versions of one another, in [0, 1].
+        near_twin_bar: Cosine from which two texts count as versions of each other, in [0, 1].
     """
 
     unrelated_latin: float
@@ -39,13 +39,13 @@ class Calibration:
 
     @property
     def alike(self) -> float:
-        """The cosine halfway from unrelated texts to near-twins, of the script whose unrelated texts are nearer."""
+        """The cosine halfway between unrelated texts and near-twins, for the script with the nearer unrelated texts."""
         return (max(self.unrelated_latin, self.unrelated_han) + self.near_twin_bar) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSpace:
-    """Identity of a vector space: vectors of equal ones are comparable.
+    """Identity of a vector space: vectors of equal spaces are comparable.
 
     Attributes:
         id: 32 hexadecimal digits: a hash of everything below and of the weights, tokenizer, pooling, query prefix,
@@ -56,8 +56,8 @@ class EmbeddingSpace:
         max_tokens: Longest text of one chunk, special tokens included.
         scripts: Scripts that the model knows: "han", "latin".
         calibration: From cosine to similarity.
-        token_mark: In [0, 1): what one model's token vectors end in where two models make the space; those of the other
-            one end in its negative. 0 where one makes it.
+        token_mark: In [0, 1): last component of one model's token vectors if two models share the space; the other
+            model's end in its negative. 0 with one model.
     """
 
     id: str
@@ -70,7 +70,7 @@ class EmbeddingSpace:
     token_mark: float = 0.0
 
     def no_tokens(self) -> NDArray[np.int8]:
-        """The token vectors of what has none: (0, token_dim) int8."""
+        """Return empty token vectors: (0, token_dim) int8."""
         return np.empty((0, self.token_dim), np.int8)
 
 
@@ -81,13 +81,12 @@ class Embedding(Struct, frozen=True, kw_only=True, eq=False):
     """A text as vectors.
 
     Attributes:
-        vector: (dim,) float32; a stored text's has length 1, a query's too unless two models made it: its products with
-            stored ones are in [-1, 1] whatever its length.
+        vector: (dim,) float32, of length 1, except for a query embedded by two models; its products with stored ones
+            are in [-1, 1] in any case.
         tokens: (n, token_dim) int8, n at most 128: unit vectors times 127, one a token in order, special tokens left
             out; n is 0 when the vector came from the caller.
-        digest: DIGEST_BYTES of a hash of all that the vectors depend on; empty where nobody is to find them by it.
-        bridge: Of a query: the same for texts in another language, where there is something to find them by; its
-            products with stored texts are cosines.
+        digest: DIGEST_BYTES of a hash of all inputs of the vectors; empty if they must not be found by it.
+        bridge: Embedding of a query's translation, if any; its products with stored texts are cosines.
     """
 
     vector: NDArray[np.float32]
@@ -97,12 +96,12 @@ class Embedding(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def given_embedding(field: str, vector: QueryVector, space: EmbeddingSpace) -> Embedding:
-    """The embedding that the caller made; it has no token vectors.
+    """Check a vector made by the caller and return its embedding, without token vectors.
 
     Args:
         field: The vector's path in the request.
-        vector: As it came.
-        space: The one that it must belong to, and does where it names none.
+        vector: The vector of the request.
+        space: The required space, also assumed if the vector names none.
 
     Raises: EmbSpaceMismatch, InvalidRequest.
     """

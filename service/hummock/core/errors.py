@@ -1,4 +1,4 @@
-"""Errors as values, and what a log may contain of them."""
+"""Errors as values, and the parts of them that may be logged."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class AlreadyExists(InvalidRequest):
 
 
 class WrongState(InvalidRequest):
-    """A field of the request does not fit what the service is or has."""
+    """A field of the request does not fit the state of the service."""
 
 
 class RequestIdReused(AlreadyExists):
-    """A request_id came back with another request."""
+    """A request_id was used for a different request before."""
 
     reason = "REQUEST_ID_REUSED"
 
@@ -53,7 +53,7 @@ class RequestIdReused(AlreadyExists):
 
 
 class SessionExists(AlreadyExists):
-    """A session with this id is there already."""
+    """A session with this id exists already."""
 
     reason = "SESSION_EXISTS"
 
@@ -219,15 +219,15 @@ class DeadlinePassed(HummockError):
 
 
 class StartError(HummockError):
-    """The service or a tool cannot start. The message names what is wrong and how to mend it."""
+    """The service or a tool cannot start. The message names the fault and its remedy."""
 
     reason = "START_ERROR"
 
 
 def places_of(error: BaseException) -> list[str]:
-    """The places in the code that the error came through, the outermost first.
+    """Return the places in the code that the error passed through, the outermost first.
 
-    Its message stays out: it could hold a caller's text.
+    Without its message, which could contain a caller's text.
     """
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{PurePath(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]

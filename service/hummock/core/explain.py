@@ -13,7 +13,7 @@ from hummock.core.recall import Correction, Degradation, RecallQuery
 class LossStage(IntEnum):
     """Stages at which a recall may lose a memory, in their order.
 
-    SUPERSEDED and WINDOW stand behind FILTER, WRITER_CAP behind RANK.
+    SUPERSEDED and WINDOW come after FILTER, WRITER_CAP after RANK.
     """
 
     QUERY = 1
@@ -40,34 +40,34 @@ class ExplainQuery:
 
 
 class Numbers(Struct, frozen=True, kw_only=True):
-    """Scores of one memory at the stages of a recall; 0 where a stage did not reach it, ranks count from 1.
+    """Scores of one memory at the stages of a recall; 0 if a stage did not reach it, ranks count from 1.
 
     Attributes:
         cosine: Of its best chunk, in [-1, 1].
         similarity: The same calibrated, in [-1, 1].
         keyword_score: BM25.
-        matched_terms: Terms of the query that it holds, as the query writes them.
-        corrections: Words of the query that it holds only as they may be meant; none for one that is no candidate.
+        matched_terms: Terms of the query that it holds, as written in the query.
+        corrections: Words of the query that it holds only in corrected form; empty if it is no candidate.
         late_interaction_score: Max-sim of the token vectors, in [-1, 1].
         cross_encoder_score: In [0, 1].
         time_match: In [0, 1].
         age_days: Not below 0.
         decay: Factor of age, in [0, 1].
         joined: The paths' joined score, in [0, 1].
-        relevance: What candidates are ordered by, in [0, 1]; of one that was left out, what it would have been.
-        evidence: What the words that it shares with the query say for it; from 1 on it needs no similarity,
-            unless it is code under CODE, of which it lowers the similarity that is asked.
-        score: What a hit shows, in [0, 1].
-        verdict: Factor of what was said of it, in [0.6, 1.1].
-        helpful_count: Voices that said so of its text.
-        wrong_count: Likewise.
-        vector_rank: By cosine, among those that pass the filter and itself.
-        keyword_rank: By words, among them.
-        relevance_rank: Among the candidates that are left.
-        place: In the order in which hits are picked, if the list were long enough.
+        relevance: Sort key of candidates, in [0, 1]; for an excluded one the value that it would have had.
+        evidence: Evidence of words shared with the query; from 1 it needs no similarity, except for code under CODE,
+            where it lowers the required similarity.
+        score: Score of a hit, in [0, 1].
+        verdict: Feedback factor, in [0.6, 1.1].
+        helpful_count: Number of voices that judged its text helpful.
+        wrong_count: Number of voices that judged its text wrong.
+        vector_rank: Rank by cosine, among those that pass the filter and itself.
+        keyword_rank: Rank by words, among them.
+        relevance_rank: Rank among the remaining candidates.
+        place: Place in the order in which hits are picked, in a list of unlimited length.
         searched: Memories that pass the filter.
-        pool: Candidates a path.
-        top_k: Hits that its group has room for.
+        pool: Candidates per path.
+        top_k: Largest number of hits of its group.
     """
 
     cosine: float = 0.0
@@ -100,15 +100,15 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Result of one recall for a memory of its project.
 
     Attributes:
-        stage: Where it was lost; None when it is a hit.
-        group: "main", "code" or "domains"; empty where no group takes it.
-        failed: Of FILTER, the fields of Filter that it does not meet.
-        others: The memories that it had to give way to; of NEAR_TWIN and DIVERSITY one, of DUPLICATE every newer copy,
-            of SUPERSEDED all that replace it.
-        value: The number that decided; of a hit its rank.
-        threshold: What it was held against; of a hit the room in its group.
-        numbers: None where it was lost before any memory was looked at.
-        degraded: What the recall could not do.
+        stage: Stage that lost it; None if it is a hit.
+        group: "main", "code" or "domains"; empty if no group takes it.
+        failed: For FILTER, the fields of Filter that it does not meet.
+        others: The memories preferred to it: one for NEAR_TWIN and DIVERSITY, every newer copy for DUPLICATE, all that
+            replace it for SUPERSEDED.
+        value: The number that decided; for a hit its rank.
+        threshold: The limit for `value`; for a hit the room in its group.
+        numbers: None if it was lost before any memory was scored.
+        degraded: Stages of the recall that failed or were left out.
     """
 
     stage: LossStage | None
@@ -123,7 +123,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One field of a recall's request, by its path, and its new value as text; empty where it is cleared."""
+    """Path of a field in a recall's request, and its new value as text; empty if it is cleared."""
 
     field: str
     value: str
@@ -145,13 +145,13 @@ class Remedy:
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """The answer.
+    """The explanation of a recall for one memory.
 
     Attributes:
-        verdict: What happened; None when the project has no such memory.
-        sentence: The same, for people.
-        remedy: What helps, if anything.
-        project_settings: The paths of what the project said where the request did not.
+        verdict: The outcome; None if the project has no such memory.
+        sentence: The outcome in words.
+        remedy: Changes that would return the memory, if any.
+        project_settings: Paths of the request's fields that the project's settings filled in.
     """
 
     verdict: Verdict | None

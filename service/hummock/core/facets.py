@@ -17,7 +17,7 @@ _MARK = "\x1f"
 
 
 def tag(name: str) -> str:
-    """The facet of a tag; case, width and the way in which letters are put together do not matter."""
+    """Return the facet of a tag; case, width and Unicode composition do not matter."""
     return _facet("t", unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()))
 
 
@@ -32,7 +32,7 @@ def speaker(name: str) -> str:
 
 
 def writer(name: str) -> str:
-    """The facet of who wrote it."""
+    """Return the facet of a writer."""
     return _facet("w", name)
 
 

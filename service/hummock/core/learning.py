@@ -1,4 +1,4 @@
-"""Values of learning: what a project learnt of its entries, the events, and the decisions.
+"""Values of learning: profiles of entries, events and decisions.
 
 In the store states, profiles and events are arrays of their fields: a new field goes to the end and has a default.
 """
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hummock.core.errors import InvalidRequest
 
 NEVER = -999
-"""The turn in which something happened that never did: long enough ago for every cooldown."""
+"""Turn number of something that never happened: long enough ago for every cooldown."""
 
 MAX_TURN = 2**32 - 1
 MAX_COOLDOWN_TURNS = 1_000_000
@@ -30,17 +30,17 @@ MAX_PAUSE_S = 3600.0
 
 
 class LearningSettings(Struct, frozen=True, kw_only=True):
-    """The numbers of the learning loop.
+    """Parameters of the learning loop.
 
     Attributes:
         high_above: An entry that was referenced more often than this is injected in every turn.
-        mid_above: One that was referenced more often than this, but not above `high_above`, cools down for
+        mid_above: An entry referenced more often than this, but not above `high_above`, cools down for
             `mid_cooldown_turns` after it was sent; the others for `low_cooldown_turns`.
-        min_similarity: In [0, 1]; what is at least so similar to the user's words is referenced.
+        min_similarity: In [0, 1]; an entry at least this similar to the user's words is referenced.
         candidates: Entries that one turn's analysis reads.
-        analysis_cooldown_turns: Turns for which an entry that was analysed gives way to others.
-        keyword_target: Keywords from which an entry counts as learnt.
-        cold_start_pause_s: Between two entries of a cold start.
+        analysis_cooldown_turns: Turns for which an analysed entry gives way to others.
+        keyword_target: Number of keywords from which an entry counts as learnt.
+        cold_start_pause_s: Seconds between two entries of a cold start.
     """
 
     high_above: int = 10
@@ -68,7 +68,7 @@ class LearningSettings(Struct, frozen=True, kw_only=True):
 
 
 def _require_within(field_name: str, value: float, least: float, most: float) -> None:
-    # Not "<": what is not a number is within nothing.
+    # Not "<" and ">": NaN must be refused.
     if not least <= value <= most:
         raise InvalidRequest(field_name, f"is {value}; it must be {least} to {most}")
 
@@ -85,13 +85,13 @@ class LearningState(Struct, frozen=True, kw_only=True):
     """Learning state of a whole project.
 
     Attributes:
-        enabled: Whether entries are injected by use. Off, all of them are, and nothing is counted or learnt.
-        turns: Turns that the project has seen, over all scopes: the clock of analyses. With one scope it is that
-            scope's newest turn.
-        missed_turns: Of these, those that came while learning was off, since it was last on.
+        enabled: Whether entries are injected by use. If off, all are injected, and nothing is counted or learnt.
+        turns: Turns of the project over all scopes: the clock of analyses. With one scope it is that scope's newest
+            turn.
+        missed_turns: Those of them that came while learning was off, since it was last on.
         events: Number of the newest event.
         keywords_event: Number of the newest event that changed a keyword; 0 when none did.
-        feedback: What it has said so far.
+        feedback: Feedback so far.
     """
 
     enabled: bool = False
@@ -104,7 +104,7 @@ class LearningState(Struct, frozen=True, kw_only=True):
 
 
 def next_turn(last: int | None) -> int:
-    """The turn behind a scope's newest; None is that of a scope that has had none. Turns do not grow over MAX_TURN."""
+    """Return the turn after a scope's newest, at most MAX_TURN; None means that the scope has had none."""
     return 0 if last is None else min(last + 1, MAX_TURN)
 
 
@@ -112,7 +112,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     """Usage of a memory in a scope.
 
     Attributes:
-        frequency: Turns whose words referred to it. A turn that is rendered again counts once.
+        frequency: Turns whose words referred to it. A turn rendered again counts once.
         last_sent_turn: The turn in which it was last sent, or NEVER.
         counted_turn: The turn that `frequency` counted last, or NEVER.
     """
@@ -134,8 +134,8 @@ class Voice(Struct, array_like=True, frozen=True, kw_only=True):
     """The last judgement of one voice on a memory.
 
     Attributes:
-        speaker: 64 bits of whose voice it is, a session's or a query's.
-        text: 64 bits of the content hash of the memory as it was judged.
+        speaker: 64-bit hash of the session or query that the voice belongs to.
+        text: 64 bits of the content hash of the judged memory.
         judgement: HELPFUL or WRONG.
     """
 
@@ -148,12 +148,12 @@ class Profile(Struct, array_like=True, frozen=True, kw_only=True):
     """Everything learnt of a memory.
 
     Attributes:
-        keywords: Words for it that its text does not hold, oldest first, without duplicates. Whoever says one refers to
+        keywords: Words for it that its text does not hold, oldest first, without duplicates. A text with one refers to
             the memory.
-        hints: Words that may be for it, in the same way. They let a recall find it, and refer to nothing.
-        voices: What was said of it, by one voice each, the newest last; at most MAX_VOICES.
+        hints: Possible keywords, in the same form. A recall finds the memory by them, but they are no references.
+        voices: The last judgement of each voice, newest last; at most MAX_VOICES.
         last_analyzed_turn: On the clock of `LearningState.turns`, or NEVER.
-        miss_count: Analyses without a new word since the last that had one.
+        miss_count: Analyses without a new word since the last one that found any.
     """
 
     keywords: tuple[str, ...] = ()
@@ -164,16 +164,16 @@ class Profile(Struct, array_like=True, frozen=True, kw_only=True):
 
     @property
     def was_learnt(self) -> bool:
-        """Whether there is more than what was said of it."""
+        """Whether there is more than feedback."""
         return self != Profile(voices=self.voices)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All by which a recall finds it."""
+        """All words by which a recall finds it."""
         return (*self.keywords, *self.hints)
 
     def said_of(self, text: int) -> tuple[int, int]:
-        """Voices that said HELPFUL and WRONG of this text, given by 64 bits of its hash."""
+        """Count the HELPFUL and WRONG voices on this text, given by 64 bits of its hash."""
         said = [voice.judgement for voice in self.voices if voice.text == text]
         return said.count(Judgement.HELPFUL), said.count(Judgement.WRONG)
 
@@ -182,12 +182,12 @@ class LearningChanges(Struct, frozen=True, kw_only=True):
     """Changes made by an event; everything else stays.
 
     Attributes:
-        state: The whole of it, changed or not.
+        state: The complete state, changed or not.
         turns: The newest turn by scope.
         usage: By scope and memory id.
         profiles: By memory id.
-        forgotten: Ids of memories whose usage in all scopes and whose profile go.
-        forgotten_scopes: Scopes whose turn and usage go.
+        forgotten: Ids of memories whose profile and usage in all scopes are removed.
+        forgotten_scopes: Scopes whose turn and usage are removed.
     """
 
     state: LearningState
@@ -207,7 +207,7 @@ def forgetting(state: LearningState, memory_ids: tuple[str, ...], scopes: tuple[
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """An entry as it is looked for in what a user says."""
+    """An entry with the names by which a user's text refers to it."""
 
     memory_id: str
     title: str
@@ -233,9 +233,9 @@ class Injection(Struct, frozen=True, kw_only=True):
     """A row of the injection table.
 
     Attributes:
-        usage: After this turn's reference was counted; as it was before it was sent.
-        probability: 1 when it is injected, else how much of its cooldown is over, in [0, 1).
-        reason: For people.
+        usage: Includes this turn's reference, but not that it was sent in this turn.
+        probability: 1 if it is injected, else the elapsed share of its cooldown, in [0, 1).
+        reason: In words, for people.
         forced: Whether this turn's words refer to it.
     """
 
@@ -283,10 +283,10 @@ class TurnObserved(Struct, frozen=True, kw_only=True):
 
     Attributes:
         scope: A session's id, or empty for the project itself.
-        turn: Counts within the scope; the caller's number.
-        user_text: What the user said.
-        assistant_hash: `text_hash` of the answer; empty when there was none. Its text is not kept.
-        used_ids: Memories that the answer rests on, as the caller says.
+        turn: The caller's number, counted within the scope.
+        user_text: The user's text.
+        assistant_hash: `text_hash` of the answer; empty if there was none. Its text is not kept.
+        used_ids: Memories that the answer is based on, according to the caller.
     """
 
     scope: str
@@ -297,7 +297,7 @@ class TurnObserved(Struct, frozen=True, kw_only=True):
 
 
 class KeywordUpdate(Struct, array_like=True, frozen=True, kw_only=True):
-    """Keywords and hints that were found for a memory; those that it has already count as none."""
+    """Keywords and hints found for a memory; known ones do not count."""
 
     memory_id: str
     keywords: tuple[str, ...]
@@ -314,9 +314,9 @@ class KeywordsLearned(Struct, frozen=True, kw_only=True):
 
     Attributes:
         turn: `LearningState.turns` of the turn that it ran for.
-        updates: What it found.
-        analyzed_ids: All that it read, whether it found something or not.
-        rule: By which version of its rules; what an earlier one learnt stays as it was learnt.
+        updates: Its findings.
+        analyzed_ids: All entries that it read, with or without findings.
+        rule: Version of its rules; findings of earlier versions stay valid.
     """
 
     learner: Learner
@@ -330,11 +330,11 @@ class Injected(Struct, frozen=True, kw_only=True):
     """A prompt was rendered for a turn, and counted. While learning is off it holds no ids.
 
     Attributes:
-        request_id: Of the rendering; empty when its caller gave none.
+        request_id: Request id of the rendering; empty if its caller gave none.
         referenced_ids: Entries that the user's words refer to, each once.
-        injected_ids: Entries that were decided on, each once; the referenced ones are among them.
-        dropped_ids: Of these, those that the budget had no room for, so that they were not sent.
-        counted_ids: Of the referenced ones, those that the same turn had counted before it was rendered again.
+        injected_ids: Entries that were chosen, each once, including the referenced ones.
+        dropped_ids: Those of them that did not fit the budget and were not sent.
+        counted_ids: Referenced ones that the same turn had counted already before it was rendered again.
     """
 
     scope: str
@@ -347,7 +347,7 @@ class Injected(Struct, frozen=True, kw_only=True):
 
 
 class KeywordsSet(Struct, frozen=True, kw_only=True):
-    """Someone has written a memory's keywords by hand; they replace those that it had."""
+    """A memory's keywords were set by hand; they replace the earlier ones."""
 
     memory_id: str
     keywords: tuple[str, ...]
@@ -366,7 +366,7 @@ class SettingsChanged(Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):
-    """Memories were removed, and with them what was learnt of them; scopes, with their turns and what they used."""
+    """Memories were removed with their profiles, and scopes with their turns and usage."""
 
     memory_ids: tuple[str, ...]
     scopes: tuple[str, ...] = ()
@@ -385,10 +385,10 @@ class Verdict(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class FeedbackGiven(Struct, frozen=True, kw_only=True):
-    """Someone has said what was of use for a query, perhaps with a word about it.
+    """Feedback on the memories recalled for a query, optionally with a note.
 
     Attributes:
-        voice: 64 bits of whose voice it is; 0 in logs of before verdicts counted, which rank nothing.
+        voice: 64-bit id of the voice; 0 in logs from before feedback affected ranking.
     """
 
     query_text: str

@@ -20,11 +20,11 @@ class EntryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningPage:
-    """Some entries of a project, in the order of their writes.
+    """Some entries of a project, in write order.
 
     Attributes:
-        turn: For which the injections are decided.
-        next_after: Asks for the entries behind these; None on the last page.
+        turn: Turn for which the injections are decided.
+        next_after: Position of the next page; None on the last page.
     """
 
     state: LearningState
@@ -35,7 +35,7 @@ class LearningPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChanges:
-    """Numbers of the loop to change; None leaves one as it is."""
+    """Changes of learning settings; None leaves a setting unchanged."""
 
     high_above: int | None = None
     mid_above: int | None = None
@@ -65,9 +65,9 @@ class LearningUpdated:
     """Settings of a project's learning after a change.
 
     Attributes:
-        missed_turns: Those that came while learning was off, if this change switched it on; else 0.
-        cold_start: Whether this change switched it on, and entries without keywords are now read.
-        cold_start_skipped: Why they are not, for people, if this change switched it on; else empty.
+        missed_turns: Turns that came while learning was off, if this change switched it on; else 0.
+        cold_start: Whether this change switched it on and entries without keywords are now read.
+        cold_start_skipped: Why they are not, in words, if this change switched it on; else empty.
     """
 
     seq: int
@@ -93,12 +93,12 @@ class Fork:
     """Effect that other settings would have had.
 
     Attributes:
-        settings: Those of the fork, as they would be now.
-        turn_count: Turns that were decided.
-        injected_count: Injections that there were.
-        forked_injected_count: Injections that there would have been.
-        differing_count: Turns that would have had another prompt.
-        differing: The first of these.
+        settings: Current settings of the fork.
+        turn_count: Number of decided turns.
+        injected_count: Actual injections.
+        forked_injected_count: Injections with the fork's settings.
+        differing_count: Turns with a different prompt.
+        differing: The first of these turns.
     """
 
     settings: LearningSettings
@@ -120,22 +120,22 @@ class Replayed:
 
     @property
     def matches(self) -> bool:
-        """Whether the state is what the events give."""
+        """Whether the state in use equals the replayed one."""
         return self.digest == self.replayed_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveCommand:
-    """A turn as its caller tells of it.
+    """A turn as reported by its caller.
 
     Attributes:
         scope: A session's id, or empty for the project itself.
         turn: Its number in the scope, at most MAX_TURN.
-        user_text: What the user said.
-        assistant_text: The answer; empty when there was none.
-        used_ids: Memories that the answer rests on, as the caller says; they may not exist.
-        request_id: UUID; empty when repeats are turns of their own.
-        fingerprint: Hash of the request but for its id.
+        user_text: The user's text.
+        assistant_text: The answer; empty if there was none.
+        used_ids: Memories that the answer is based on, according to the caller; they may not exist.
+        request_id: UUID; empty if repeats count as separate turns.
+        fingerprint: Hash of the request without its id.
     """
 
     project: str
@@ -153,7 +153,7 @@ MAX_VERDICTS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackCommand:
-    """Feedback as it was sent; `fingerprint` is a hash of it without its request_id. It has a verdict or a note."""
+    """Feedback with a verdict or a note; `fingerprint` is a hash of the request without its request_id."""
 
     project: str
     request_id: str
@@ -177,11 +177,11 @@ class ScanScope(Enum):
     """Entries that a scan reads."""
 
     UNLEARNED = auto()
-    """Those without a keyword."""
+    """Entries without a keyword."""
     ALL = auto()
     """All of them."""
     CHOSEN = auto()
-    """Those that the caller names."""
+    """Entries that the caller names."""
 
 
 class EntryOutcome(IntEnum):
@@ -207,7 +207,7 @@ class ScanEnd(IntEnum):
     OFF = 3
     """Learning is off."""
     FAILING = 4
-    """The learner failed again and again; asking again goes on with the entries that are left."""
+    """The learner failed repeatedly; a new scan continues with the remaining entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +215,9 @@ class EntryLearnt:
     """Keywords that a scan found for an entry.
 
     Attributes:
-        keywords: Those that are new.
-        hints: The same of hints.
-        reason: Why the learner failed, without what it was asked or said; else empty.
+        keywords: New keywords.
+        hints: New hints.
+        reason: Why the learner failed, without any text of others; else empty.
     """
 
     memory_id: str
@@ -232,10 +232,10 @@ class ScanProgress:
     """Progress of a scan.
 
     Attributes:
-        total: Entries that it reads, as far as it knows by now.
-        learnt: Those that it has read since one looked last, in order.
-        end: Why it is over; None while it runs.
-        reason: For people; empty unless it is over.
+        total: Entries to read, as far as known.
+        learnt: Entries read since the last look, in order.
+        end: Why it ended; None while it runs.
+        reason: The same in words; empty while it runs.
     """
 
     total: int

@@ -1,6 +1,6 @@
-"""Memories as values: what is learnt, changed and told. Numbers of enums are those of the contract and of the store.
+"""Memories, their changes and events as values. Enum numbers are those of the contract and of the store.
 
-What is `array_like` lies in the store as the array of its fields: a new field goes to the end and has a default.
+`array_like` structs are stored as arrays of their fields: a new field goes to the end and has a default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hummock.core.errors import InvalidRequest
 
 
 class SecretPolicy(IntEnum):
-    """OFF looks for none, WARN says what it found and stores all as given, REDACT replaces what it found."""
+    """OFF searches none, WARN reports findings and stores texts unchanged, REDACT replaces findings."""
 
     OFF = 1
     WARN = 2
@@ -39,7 +39,7 @@ _MOST_BYTES = 4
 
 
 Metadata = tuple[tuple[str, str], ...]
-"""The caller's own facts: names and values, by their names, each of which occurs once."""
+"""The caller's own facts: pairs of name and value, sorted by name, each name once."""
 
 
 class MemoryKind(IntEnum):
@@ -175,10 +175,10 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
 
     Attributes:
         content_hash: 16 bytes; equal for equal normalised texts.
-        fingerprint: 16 bytes; equal when the drafts were equal in every field but the vector.
+        fingerprint: 16 bytes; equal if the drafts were equal in every field except the vector.
         token_count: Estimated tokens of the memory rendered in full.
-        chunk_count: How many vectors it has.
-        writer: The name of the token with which it was written; empty without one, and where it was not noted.
+        chunk_count: Number of its vectors.
+        writer: Name of the token with which it was written; empty without one, or if it was not recorded.
     """
 
     id: str
@@ -209,7 +209,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 def told_time(memory: Memory) -> float | None:
-    """Time that a memory tells of, in Unix seconds: its event, or for a turn of a session its own time."""
+    """Return a memory's event time in Unix seconds; for a session's turn without one its create time."""
     if memory.event_time is None and memory.session_id:
         return memory.create_time
     return memory.event_time
@@ -218,9 +218,10 @@ def told_time(memory: Memory) -> float | None:
 class Filter(Struct, frozen=True, kw_only=True):
     """Condition on memories; conditions of different fields must all hold, empty means no condition.
 
-    `kinds`, `origins`, `session_ids`, `paths`, `speakers` and `writers` ask for any of theirs, `tags` and `metadata`
-    for all. A path matches whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` and
-    `event_before` exclusive; those of events are told times (`told_time`), and a memory without one passes neither.
+    `kinds`, `origins`, `session_ids`, `paths`, `speakers` and `writers` require any of their values, `tags` and
+    `metadata` all. A path matches in full or as a suffix ("RepaymentService.java"). Times are Unix seconds,
+    `created_before` and `event_before` exclusive; event times are those of `told_time`, and a memory without one passes
+    neither.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -240,9 +241,9 @@ class Filter(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QueryVector:
-    """A vector that came with a request: (dim,) float32, finite, length 1, and the space that it claims.
+    """A vector of a request: (dim,) float32, finite, length 1, and the space that it claims.
 
-    Equal when both are, to the bit.
+    Equal if both are, bit by bit.
     """
 
     values: NDArray[np.float32]
@@ -264,11 +265,11 @@ class TermBatch(Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the next two.
-        key: (m,) uint64, not 0: what has one key is one term. A memory may have a term under several keys.
-        counts: (m,) uint32, four saturating bytes, least significant first: how often it occurs in title, tags, body
-            and learned keywords. A facet counts 0 everywhere.
+        key: (m,) uint64, not 0; equal keys are one term. A memory may have a term under several keys.
+        counts: (m,) uint32, four saturating bytes, least significant first: occurrences in title, tags, body and
+            learned keywords. A facet counts 0 everywhere.
         lengths: (n,) int64, occurrences of terms in all fields; facets do not count.
-        spell: The terms at some places in `key`, in order.
+        spell: Returns the terms at some places in `key`, in order.
     """
 
     indptr: NDArray[np.int64]
@@ -309,9 +310,9 @@ class LearnCommand:
 
     Attributes:
         fingerprint: Hash of the request without its request_id.
-        is_deferred: Whether memories that come without a vector get theirs later.
-        is_bulk: Whether it is one of many, and lets what others wait for go first.
-        deadline: Whether anybody still waits for it.
+        is_deferred: Whether memories without a vector are embedded later.
+        is_bulk: Whether it is one of many, and lets interactive work go first.
+        deadline: How long the caller waits.
     """
 
     project: str
@@ -326,7 +327,7 @@ class LearnCommand:
 class LearnResult(Struct, frozen=True, kw_only=True):
     """Result for one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's.
 
-    `secrets` are those that it had as it was sent, `held_for` what it reads like where it is held for review.
+    `secrets` are those found in the text as sent, `held_for` the families of instructions for which it is held, if any.
     """
 
     id: str
@@ -350,11 +351,11 @@ class Changes:
     """New values of a memory's fields; None keeps the old one.
 
     Attributes:
-        detail: The kind's own fields; looked at only when `detail_set`, so that None can clear them.
-        event_time: Unix seconds; looked at only when `event_time_set`, so that None can clear it.
+        detail: The kind's own fields; used only with `detail_set`, so that None can clear them.
+        event_time: Unix seconds; used only with `event_time_set`, so that None can clear it.
         expire_time: Likewise, when `expire_time_set`.
-        writer: The name of the token that asks for them, as in `Draft`.
-        is_unproven: Whether whoever asks is not believed that a memory was read of a repository (INDEXER).
+        writer: Name of the caller's token, as in `Draft`.
+        is_unproven: Whether the caller lacks the index scope, so that INDEXER as origin is not trusted.
     """
 
     origin: Origin | None = None
@@ -407,7 +408,7 @@ class MemoryEventType(IntEnum):
 
 
 class MemoryEvent(Struct, frozen=True, kw_only=True):
-    """Event of one memory in the write `seq`; `memory` is as it is now, None when it was removed."""
+    """Event of one memory in the write `seq`; `memory` is its current state, None if it was removed."""
 
     type: MemoryEventType
     memory_id: str
@@ -416,13 +417,13 @@ class MemoryEvent(Struct, frozen=True, kw_only=True):
 
 
 class EventPage(Struct, frozen=True, kw_only=True):
-    """Events behind a position.
+    """Events after a position.
 
     Attributes:
-        events: In the order of their writes, of each memory the last one.
-        seq: All writes up to it are told of, and none behind it.
-        is_newest: Whether there was no write behind seq.
-        is_reset: Whether the position is out of reach: then nothing is told, and seq is the newest write.
+        events: In write order, the last one of each memory.
+        seq: The page covers all writes up to it and none after it.
+        is_newest: Whether there was no write after seq.
+        is_reset: Whether the position is too old or unknown; then there are no events, and seq is the newest write.
     """
 
     events: tuple[MemoryEvent, ...]

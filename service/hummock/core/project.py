@@ -20,7 +20,7 @@ MAX_PROJECT_BYTES = 400
 class ProjectInfo(Struct, frozen=True, kw_only=True):
     """Facts on a project for a prompt; `path` is shown and never opened.
 
-    Who said each is MANUAL or INDEXER, and None while nobody said anything, or of what was said before it was noted.
+    The origin of each is MANUAL or INDEXER; None if it is unset, or was set before origins were recorded.
     """
 
     tech_stack: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class ProjectInfo(Struct, frozen=True, kw_only=True):
     def said(
         self, origin: Origin, *, tech_stack: tuple[str, ...] | None = None, path: str | None = None
     ) -> ProjectInfo:
-        """With what is not None, but for what the indexer says where somebody else has said something."""
+        """Set the facts that are not None; the indexer does not replace facts of other origins."""
         info = self
         if tech_stack is not None and _may_say(origin, self.tech_stack_origin, is_said=bool(self.tech_stack)):
             info = replace(info, tech_stack=tech_stack, tech_stack_origin=origin if tech_stack else None)
@@ -46,16 +46,16 @@ def _may_say(origin: Origin, earlier: Origin | None, *, is_said: bool) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """A project as it is.
+    """The current state of a project.
 
     Attributes:
         create_time: Unix seconds.
         seq: Writes accepted.
-        content_seq: Moves only when a recall could answer differently.
+        content_seq: Changes only when a recall could answer differently.
         emb_space: Id of the space of its vectors.
-        kinds: Memories by kind, kinds without a memory left out.
-        pending_count: Memories whose vectors are still to be made.
-        feedback: What it has said so far; zeros where nobody looked.
+        kinds: Number of memories by kind, without empty kinds.
+        pending_count: Memories that wait for vectors.
+        feedback: Feedback so far; zeros if it was not read.
     """
 
     name: str
@@ -76,9 +76,9 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedProject:
-    """Contents of a project when it was deleted: a receipt, which is kept for repeats.
+    """Receipt of a deleted project's contents, stored to answer repeated requests.
 
-    `ids_digest` is that of all its memories and sessions, and empty where it had none.
+    `ids_digest` covers all its memories and sessions; empty if it had none.
     """
 
     memory_count: int
@@ -90,7 +90,7 @@ class DeletedProject:
 
 
 def ids_digest(ids: Iterable[bytes]) -> str:
-    """SHA-256 over sorted ids, each behind its length (four bytes, big-endian); in hexadecimal, empty without any."""
+    """Hash sorted ids (SHA-256 in hexadecimal), each after its length in four bytes, big-endian; empty without any."""
     hashed, is_any = sha256(), False
     for raw in ids:
         hashed.update(len(raw).to_bytes(4, "big") + raw)
@@ -102,9 +102,9 @@ def ids_digest(ids: Iterable[bytes]) -> str:
 class StoreStatus:
     """Size of a store. Bytes of the directory in use and allowed; bytes of the indexes in memory.
 
-    `pending_count` of its memories wait for their vectors. `write_fault` says why writes are refused, and is empty
-    while they are stored. `damaged_count` counts records that were read since it was opened and are not what was
-    written. `clock_ahead_s` is by how much the clock is ahead of the time that removal goes by, 0 while it is believed.
+    `pending_count` memories wait for vectors. `write_fault` is the reason why writes are refused, empty while they are
+    accepted. `damaged_count` counts damaged records read since it was opened. `clock_ahead_s` is the lead of the clock
+    over the time used for removal, 0 while the clock is trusted.
     """
 
     directory: str
@@ -124,13 +124,13 @@ class LearnerStatus:
     """Progress of learning keywords since the service began.
 
     Attributes:
-        model: The language model's name; empty where there is none, and the counts of it are 0.
-        requests: Sent to it, repeated ones included.
-        replies: Of these, those that were answered with something usable.
-        prompt_tokens: That it counted in questions, if it counts.
-        completion_tokens: That it counted in answers.
-        waiting_turns: Turns that are to be learnt from.
-        dropped_turns: Turns that never were, because newer ones came first.
+        model: The language model's name; empty without one, and its counts are 0.
+        requests: Requests sent to it, repeats included.
+        replies: Usable replies.
+        prompt_tokens: Tokens of questions, if it reports them.
+        completion_tokens: Tokens of answers, if it reports them.
+        waiting_turns: Turns queued for learning.
+        dropped_turns: Turns replaced by newer ones before they were learnt from.
     """
 
     model: str = ""
@@ -147,11 +147,11 @@ class EmbeddingStatus:
     """Progress of embedding memories that were stored without vectors.
 
     Attributes:
-        pending: Memories that wait for their vectors.
-        rate: Memories that lately got theirs in a second, in all projects; 0 while none waits.
-        failed: Of those that wait, how many the model failed on since the service began.
-        embedded: Memories that the model has read since then, of those that waited.
-        reused: Those whose vectors were there already, for an equal text.
+        pending: Memories that wait for vectors.
+        rate: Memories embedded per second lately, in all projects; 0 while none waits.
+        failed: Pending memories that the model failed on since the service began.
+        embedded: Pending memories embedded by the model since then.
+        reused: Pending memories that got the stored vectors of an equal text.
     """
 
     pending: int
@@ -183,7 +183,7 @@ class GivenNames:
     """Names in a project.
 
     Attributes:
-        groups: Names of one thing each, two at least, that which it is called by before its others.
+        groups: At least two names of one thing each, its main name first.
     """
 
     groups: tuple[tuple[str, ...], ...] = ()

@@ -18,7 +18,7 @@ MAX_QUERY_CHARACTERS = 8192
 MAX_TOP_K = 200
 MAX_CONTEXT_WINDOW = 10
 CAPPED = 10
-"""Hits of a group of which one writer has no more than a plan's `writer_cap`."""
+"""Number of first hits of a group to which a plan's `writer_cap` applies."""
 
 
 class Preset(IntEnum):
@@ -78,11 +78,11 @@ class IntentMode(IntEnum):
     LEXICAL = 1
     """The words of the query."""
     LLM = 2
-    """A language model; the words where it fails or is late."""
+    """A language model; falls back to the query's words if it fails or is late."""
 
 
 class Wanted(IntFlag):
-    """Kinds of answers that a question wants, as bits. FROM_ASSISTANT is what a model said before."""
+    """Kinds of answers that a question wants, as bits. FROM_ASSISTANT is an earlier answer of the model."""
 
     NOTHING = 0
     WHEN = 1
@@ -104,12 +104,12 @@ class Decay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeInterval:
-    """A time that a query speaks of, from `start` to `end`, exclusive, in Unix seconds; either may be infinite.
+    """A time that a query names, from `start` to `end`, exclusive, in Unix seconds; either may be infinite.
 
     Attributes:
-        phrase: The words that said so; empty when the caller gave the interval.
-        is_vague: Whether they leave open how long ago ("recently"), so that it weighs less.
-        is_counted: Whether it is counted from an event, so that what lies just beyond its edge is not meant.
+        phrase: The words for it; empty if the caller gave the interval.
+        is_vague: Whether the words are vague ("recently"), so that it weighs less.
+        is_counted: Whether it is counted from an event, so that times just outside do not match.
     """
 
     start: float
@@ -124,7 +124,7 @@ class TimeInterval:
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """The user's intent, as far as it is known; `times` are those that it speaks of."""
+    """The user's intent, as far as it is known; `times` are the times that it names."""
 
     domains: tuple[str, ...] = ()
     action: str = ""
@@ -133,25 +133,25 @@ class Intent(Struct, frozen=True, kw_only=True):
 
 
 class RecallQuery(Struct, frozen=True, kw_only=True):
-    """A recall as it was asked for; None means what the preset says.
+    """A recall request; None means the preset's default.
 
     Attributes:
-        late_interaction: Whether it ranks; None means where the vector and the keyword path are joined.
-        cross_encoding: Whether a cross-encoder ranks; None means as the service is set where those paths are joined.
-        time_words: Whether times that the text speaks of count; None means where those paths are joined.
-        context_window: Neighbours before and after each hit that come with it.
-        session_id: Where the query is asked; empty for nowhere in particular.
-        window_turns: So many of the session's last turns are left out; without a session it means nothing.
-        echo_window_s: What was said and equals the text is left out up to this age; None means at any age.
-        intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.
+        late_interaction: Whether it ranks; None means if the vector and the keyword path are joined.
+        cross_encoding: Whether a cross-encoder ranks; None means the service's setting if those paths are joined.
+        time_words: Whether times named in the text count; None means if those paths are joined.
+        context_window: Number of neighbours to return before and after each hit.
+        session_id: The current session; empty for none.
+        window_turns: Number of the session's last turns to leave out; ignored without a session.
+        echo_window_s: Turns equal to the text are left out up to this age; None means at any age.
+        intent_mode: Source of the intent if `intent` is unset; None means the service's setting.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
-        time_zone: In which its words for days count: an IANA name or an offset; empty means UTC.
-        allow_stale: Whether what was seen last will do where the store cannot be reached.
-        include_superseded: Whether memories that others replace may answer as well.
-        full: Whether hits carry their payload.
-        until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It stands last, for it
-            is no part of what is asked: queries that differ in nothing else are equal.
+        time_zone: Time zone of its words for days: an IANA name or an offset; empty means UTC.
+        allow_stale: Whether the last known state may be used if the store cannot be reached.
+        include_superseded: Whether replaced memories may answer as well.
+        full: Whether hits contain their payload.
+        until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It is last, since it
+            is no part of the question and ignored when queries are compared.
     """
 
     project: str
@@ -214,7 +214,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
 
 
 class GroupPlan(Struct, frozen=True, kw_only=True):
-    """One group of hits: which kinds, how many, by which paths."""
+    """One group of hits: its kinds, size and paths."""
 
     name: str
     kinds: frozenset[MemoryKind]
@@ -229,23 +229,22 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         min_similarity: Calibrated, in [-1, 1]; -1 keeps everything.
-        code_bar: What speaks for a fragment of the group of code has to reach this; None where nothing is asked but
-            the least similarity.
-        min_of_best: The same of what is far more similar than all else in every group.
+        code_bar: Least combined evidence for a fragment in the group of code; None applies only the minimum similarity.
+        min_of_best: Minimum similarity of a candidate far more similar than all others in every group.
         relevance_weight: λ of maximal marginal relevance; 1 ignores difference.
-        near_twin_bar: Cosine of two of one name; above 1 switches near-twins off.
-        writer_cap: Most of the first `CAPPED` hits of a group that are of one writer and vouched for by nobody; from
-            that number on there is no limit.
-        mmr_relevance: What relevance is there.
-        late_interaction: Whether token vectors have a say in the order.
-        neighbours: Whether sentences gain from those beside them in their session.
-        substrings: What the keyword path looks for in the texts themselves; empty when it looks for terms.
-        times: What the query speaks of.
-        time_share: Share in the order of how far a memory's time is one of these, in [0, 1].
-        include_superseded: Whether memories that others replace may answer as well.
-        wanted: What kind of answer it wants.
-        window: The turns that need not be recalled; None for none.
-        echo_window_s: The age up to which what was said and equals the query is left out.
+        near_twin_bar: Cosine from which two memories of one name are near-twins; above 1 switches near-twins off.
+        writer_cap: Most unvouched memories of one writer among the first `CAPPED` hits of a group; from `CAPPED` on
+            there is no limit.
+        mmr_relevance: Kind of relevance in maximal marginal relevance.
+        late_interaction: Whether token vectors affect the order.
+        neighbours: Whether sentences gain from their neighbours in the session.
+        substrings: Strings that the keyword path searches in the texts; empty if it searches terms.
+        times: Times that the query names.
+        time_share: Share of the time match in the order, in [0, 1].
+        include_superseded: Whether replaced memories may answer as well.
+        wanted: Kinds of answers that it wants.
+        window: Turns that are left out; None for none.
+        echo_window_s: Age up to which turns equal to the query are left out.
         as_of: Unix seconds.
     """
 
@@ -274,36 +273,36 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 class Correction(Struct, frozen=True, kw_only=True):
-    """A word of a query that no memory holds, and one of a hit that it was taken for, each as it is written."""
+    """A word of a query that no memory holds, and the word of a hit that replaces it, each as written."""
 
     asked: str
     meant: str
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """One memory that was chosen, and why.
+    """A recalled memory with its scores.
 
     Attributes:
         score: In [0, 1]; larger is better.
         similarity: Calibrated, in [-1, 1]; 0 without a vector.
         cosine: In [-1, 1]; 0 without a vector.
-        keyword_score: BM25; 0 when no term matched.
-        cross_encoder_score: How well it answers the query, in [0, 1]; 0 where the cross-encoder did not read it.
-        late_interaction_score: Max-sim of the token vectors, in [-1, 1]; 0 where late interaction did not score it.
+        keyword_score: BM25; 0 if no term matched.
+        cross_encoder_score: How well it answers the query, in [0, 1]; 0 if the cross-encoder did not read it.
+        late_interaction_score: Max-sim of the token vectors, in [-1, 1]; 0 if late interaction did not score it.
         found_by: The paths that found it.
-        matched_terms: Terms of the query that it holds, as the query writes them.
+        matched_terms: Terms of the query that it holds, as written in the query.
         age_days: At as_of, not below 0.
         decay: Factor in [0, 1] by which age lowered the score.
-        near_twin: True when a better hit is another version of it.
-        over_writer_cap: True when a less relevant one stands before it because its writer had enough.
-        time_match: How far its time is one of the query's, in [0, 1].
-        corrections: Words of the query that it holds only as they may be meant.
-        verdict: Factor by which what was said of it changed the score, in [0.6, 1.1].
-        helpful_count: Voices that said so of its text.
-        wrong_count: Likewise.
-        before: Its neighbours in its session or file, in their order; as many as were asked for, if there are.
-        after: Those that come after it.
-        superseded_by: Ids of the memories that replace it, where the query asked for such as well.
+        near_twin: True if a better hit is another version of it.
+        over_writer_cap: True if a less relevant hit precedes it because of the writer cap.
+        time_match: How well its time matches the query's, in [0, 1].
+        corrections: Words of the query that it holds only in corrected form.
+        verdict: Feedback factor of the score, in [0.6, 1.1].
+        helpful_count: Number of voices that judged its text helpful.
+        wrong_count: Number of voices that judged its text wrong.
+        before: Neighbours before it in its session or file, in order; as many as requested, if they exist.
+        after: Neighbours after it.
+        superseded_by: Ids of the memories that replace it, if the query includes replaced ones.
     """
 
     memory: Memory
@@ -378,13 +377,13 @@ class GlossedTerm(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """Stages of a recall, their durations, and what was left out.
+    """Stages of a recall, their durations, and counts of excluded candidates.
 
     `cross_encoded` counts the candidates that the cross-encoder read. `cached` means that an equal recall's answer was
-    used: `stages` and `elapsed_s` are those of fetching it, all else is said of the recall that made it.
-    `project_settings` are the paths of what the project said where the request did not. `min_similarity`, `min_of_best`
-    and the cosine of the first, `min_cosine`, are None where nothing was left out for being unlike the query. `gloss`
-    is what was looked for in another language, by the glossary of `gloss_version`.
+    used: `stages` and `elapsed_s` are those of the look-up, all else describes the recall that computed it.
+    `project_settings` are paths of the fields that the project's settings filled in. `min_similarity`, `min_of_best`
+    and `min_cosine`, the cosine of the former, are None if no minimum similarity applied. `gloss` is the translated
+    query, by the glossary of `gloss_version`.
     """
 
     preset: Preset

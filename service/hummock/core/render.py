@@ -80,7 +80,7 @@ class PartialQuotas(Struct, array_like=True, frozen=True, kw_only=True):
     text_characters: int | None = None
 
     def filled(self, below: PartialQuotas) -> Quotas:
-        """These; where they say nothing, those below; where these say nothing either, the usual ones."""
+        """Fill unset quotas from `below`, and then from the defaults."""
         said = {**asdict(below), **{name: quota for name, quota in asdict(self).items() if quota is not None}}
         usual = LITERAL_QUOTAS if said["text_characters"] else Quotas()
         return replace(usual, **{name: quota for name, quota in said.items() if quota is not None})
@@ -101,13 +101,13 @@ class PrefixState:
 
     Attributes:
         turn: Renderings so far.
-        base_turn: That in which the prefix was laid out.
-        as_of: The "now" of the prefix, in Unix seconds, so that its marks stay as they are.
-        locale: The language of the whole text; it stays when a later turn is written in another.
-        prefix_ids: The memories of the prefix as it was laid out, in its order, at most `MAX_PREFIX_MEMORIES`. A turn
-            that had no room for all of them leaves them here.
-        seen: What was recalled, the most often recalled first, at most `MAX_PREFIX_MEMORIES`.
-        prefix_tokens: Tokens of the prefix, summed over the turns since it was laid out.
+        base_turn: Turn in which the prefix was built.
+        as_of: The "now" of the prefix, in Unix seconds, so that its marks do not change.
+        locale: Language of the whole text, even if a later turn is written in another.
+        prefix_ids: Memories of the prefix, in order, at most `MAX_PREFIX_MEMORIES`. A turn without room for all of them
+            does not change this list.
+        seen: Recalled memories, the most often recalled first, at most `MAX_PREFIX_MEMORIES`.
+        prefix_tokens: Tokens of the prefix, summed over the turns since it was built.
         all_tokens: Tokens of the whole text, summed likewise.
     """
 
@@ -123,7 +123,7 @@ class PrefixState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailPlacement:
-    """A request for a stable prefix. `state` is None in the first turn; `rebase` lays the prefix out anew."""
+    """A request for a stable prefix. `state` is None in the first turn; `rebase` rebuilds the prefix."""
 
     state: PrefixState | None = None
     rebase: bool = False
@@ -148,22 +148,22 @@ class RenderCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderQuery:
-    """A rendering as it was asked for: either of a recall, or of memories by id.
+    """A rendering request: either of a recall, or of memories by id.
 
     Attributes:
-        budget_tokens: None means what the project says, or else the form's own.
+        budget_tokens: None means the project's setting, or else the form's default.
         locale: None follows the query's script.
-        prompt: What the section is put into; None for nothing. At most one of it and `template` is given.
-        target: Whose prompt that is.
+        prompt: Prompt to insert the section into; None for none. At most one of it and `template` is given.
+        target: The role of that prompt.
         history: Earlier messages, for MESSAGES only.
-        session: Gives the history in its place; for MESSAGES only.
-        current: The user's message of this turn; for MESSAGES and for it only.
-        read_ids: Memories that stand before all others, in full.
-        tail: None keeps all in one place.
+        session: Source of the history instead; for MESSAGES only.
+        current: The user's message of this turn; required for MESSAGES and only allowed there.
+        read_ids: Memories to show before all others, in full.
+        tail: Request for a stable prefix; None for none.
         as_of: The "now" of ages in Unix seconds; None means the clock's.
-        utc_offset_minutes: By which the reader's clock is ahead; 0 means the zone of the recall, or else the project's.
-        read_tool: The name of the tool that reads a memory, one of `READ_TOOLS`.
-        commit: None for a preview, which counts nothing.
+        utc_offset_minutes: Offset of the reader's clock; 0 means the time zone of the recall, or else the project's.
+        read_tool: Name of the tool that reads a memory, one of `READ_TOOLS`.
+        commit: None for a preview, which is not counted.
     """
 
     project: str
@@ -222,9 +222,9 @@ class RenderedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StablePrefix:
-    """The part of a text that stays from turn to turn, and what the next turn has to bring back.
+    """The stable part of a text, and the state to send with the next turn.
 
-    `rebase_advised` says that it holds too small a part of the text and that laying it out anew would help.
+    `rebase_advised` means that it is too small a part of the text and that rebuilding it would help.
     """
 
     text: str
@@ -238,13 +238,13 @@ class Rendered:
     """A prompt section.
 
     Attributes:
-        token_count: Of the text.
-        over_budget: True when what is forced into the text is larger than the budget and was rendered all the same.
+        token_count: Tokens of the text.
+        over_budget: True if forced memories exceed the budget and were rendered anyway.
         memories: Every memory that was considered, in the order of the text.
-        messages: The finished prompt; empty when only a section was asked for.
-        instructions: What a system prompt should say beside a text that speaks of tools.
-        prefix: None unless a stable prefix was asked for.
-        counter: What counted the tokens.
+        messages: The finished prompt; empty if only a section was requested.
+        instructions: Text to add to the system prompt if the section mentions tools.
+        prefix: None unless a stable prefix was requested.
+        counter: Name of the token counter.
         intent: None without a recall, as is `receipt`.
         decision: None without a commit.
     """
@@ -278,16 +278,16 @@ class SearchScope(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A search as it was asked for.
+    """A search request.
 
     Attributes:
-        top_k: None means what the project says of the agent's preset, or else what that says.
+        top_k: None means the project's setting for the agent's preset, or else the preset's default.
         as_of: Unix seconds; None means the clock's.
         until_s: As in a recall.
         allow_stale: As in a recall.
-        session_id: The conversation that it is a part of; empty means none.
+        session_id: The current conversation; empty for none.
         time_zone: As in a recall.
-        unseen_first: Whether what this conversation has shown already stands behind the rest.
+        unseen_first: Whether results already shown in this conversation come last.
     """
 
     project: str

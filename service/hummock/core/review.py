@@ -14,10 +14,10 @@ VOUCHED_TRUST: Final = 0.5
 """Least trust of a verified memory, whatever its origin."""
 
 UNPROVEN_TRUST: Final = 0.4
-"""Most that is believed of INDEXER by a token that may not index: below what anybody vouches for."""
+"""Highest trust of INDEXER memories from a token without the index scope: below any vouched trust."""
 
 _OF_NO_HAND: Final = frozenset({Origin.AI_OUTPUT, Origin.SUMMARY})
-"""Origins of what a model has written."""
+"""Origins of texts written by a model."""
 
 
 class ReviewPolicy(IntEnum):
@@ -31,9 +31,9 @@ class Quarantined(Struct, array_like=True, frozen=True, kw_only=True):
     """A memory held for review under one id. It is stored as the array of its fields.
 
     Attributes:
-        memory: What it would be, with its payload and without vectors.
-        families: What it reads like, at least one.
-        hold_time: Since when, in Unix seconds.
+        memory: The memory, with its payload and without vectors.
+        families: Families of instructions that it resembles, at least one.
+        hold_time: Unix seconds since which it is held.
     """
 
     memory: Memory
@@ -43,7 +43,7 @@ class Quarantined(Struct, array_like=True, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinedPage:
-    """Some of what is held, by the bytes of their ids; `next_after` continues behind them, empty on the last page."""
+    """Held memories ordered by the bytes of their ids; `next_after` continues after them, empty on the last page."""
 
     held: tuple[Quarantined, ...]
     next_after: str = ""
@@ -55,5 +55,5 @@ def is_of_no_hand(said: Draft | Memory) -> bool:
 
 
 def is_note_of_agent(draft: Draft) -> bool:
-    """Whether an agent wrote it down for whom it works for, and does not doubt it."""
+    """Whether it is an agent's note for its user, with vouched trust."""
     return draft.origin is Origin.SUMMARY and draft.trust >= VOUCHED_TRUST

@@ -38,8 +38,8 @@ class PromptMessage:
     """One message of a chat.
 
     Attributes:
-        id: Empty when nobody knows it by one.
-        send_time: Unix seconds; None means when the message before it was sent.
+        id: Empty if it has none.
+        send_time: Unix seconds; None means that of the previous message.
     """
 
     role: PromptRole
@@ -53,19 +53,18 @@ HISTORY_CHARACTERS = 16_000
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """A conversation whose messages are kept.
+    """A conversation with stored messages.
 
     Attributes:
-        title: Empty until a user has said something, unless it was given.
-        update_time: Of the message that was appended last; its own before the first.
-        message_count: Without the deleted ones.
-        deleted_count: Of messages that were deleted; their positions stay taken.
-        title_position: Of the message that gave the title; 0 where none did, None where nobody knows.
-        revision: How often messages were changed or deleted.
-        changes: The positions of the newest of these changes, the last one at the end, each from the first one changed
-            to the last one.
-        number: Of the store's making; never that of a later session with the same id. 0 before it is stored. It stands
-            last: sessions that differ in nothing else are equal.
+        title: Empty until the first user message, unless it was given.
+        update_time: Send time of the last message; the create time before the first.
+        message_count: Number of messages without deleted ones.
+        deleted_count: Number of deleted messages; their positions stay taken.
+        title_position: Position of the message that gave the title; 0 if none did, None if unknown.
+        revision: Number of changes and deletions of messages.
+        changes: Ranges of positions, first to last, of the newest of these changes, the latest at the end.
+        number: Assigned by the store; a later session with the same id gets another one. 0 before it is stored. It is
+            the last field, since it is ignored when sessions are compared.
     """
 
     id: str
@@ -86,9 +85,9 @@ class Session(Struct, frozen=True, kw_only=True):
         return self.message_count + self.deleted_count
 
     def changed_since(self, revision: int, position: int) -> list[tuple[int, int]]:
-        """The positions up to this one that changed behind a revision, each from the first to the last, in order.
+        """Return the ranges of positions up to this one that changed after a revision, first to last, in order.
 
-        All positions, where that is too long ago to be known.
+        All positions if the revision is too old.
         """
         missed = self.revision - revision
         if missed <= 0:
@@ -114,12 +113,12 @@ class SessionMessage(Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: Unique in its session, among the deleted ones too.
-        content: Without tags; empty of a message that was deleted.
-        raw: Before it was cleaned; empty when that is not known.
-        send_time: When it was appended; never before the message before it.
+        content: Cleaned text; empty if the message was deleted.
+        raw: Text before cleaning; empty if unknown.
+        send_time: When it was appended; never earlier than the previous message.
         position: From 1 without gaps; 0 before it is appended.
-        memory_id: The memory that it was learnt as; empty when it was not.
-        held_id: Under which it is, or was, held for review instead.
+        memory_id: The memory learnt from it; empty for none.
+        held_id: Id under which it is, or was, held for review instead.
     """
 
     id: str
@@ -139,7 +138,7 @@ class SessionMessage(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPage:
-    """Some sessions, the one that moved last first; `next_behind` continues behind them, None on the last page."""
+    """Some sessions, the most recently moved first; `next_behind` continues after them, None on the last page."""
 
     sessions: tuple[Session, ...]
     next_behind: int | None
@@ -210,7 +209,7 @@ class AppendMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMessage:
-    """New texts of a message, and whether all behind it are deleted; None keeps the old one.
+    """New texts of a message, and whether to delete all later ones; None keeps the old text.
 
     `deadline` says whether anybody still waits for it, `writer` is the name of the token that it came with.
     """
@@ -229,7 +228,7 @@ class UpdateMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteMessage:
-    """A message to delete, and whether all behind it are."""
+    """A message to delete, and whether to delete all later ones too."""
 
     project: str
     request_id: str
@@ -287,9 +286,9 @@ class AppendedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryQuery:
-    """The newest messages of a session: at most so many, and of so many characters together.
+    """The newest messages of a session, limited in number and total characters.
 
-    The newest one is kept whatever its length. None means what the project says, or else `HISTORY_MESSAGES` and
+    The newest one is always included. None means the project's setting, or else `HISTORY_MESSAGES` and
     `HISTORY_CHARACTERS`.
     """
 
@@ -311,7 +310,7 @@ class TurnSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnTurnCommand:
-    """A finished turn to be stored; `fingerprint` is a hash of the request without its request_id.
+    """A finished turn to store; `fingerprint` is a hash of the request without its request_id.
 
     `replaces_answer` says that it takes the place of the one that is there under its message's id. `deadline` says
     whether anybody still waits for it, `writer` is the name of the token that it came with.
@@ -331,11 +330,11 @@ class LearnTurnCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedSide:
-    """Stored location of one side of a turn.
+    """Outcome of storing one side of a turn.
 
-    `status` is CREATED, UNCHANGED when its memory was there before, or QUOTED when it only repeats memories: then it
-    has no memory of its own, and `memory_id` is empty. HELD is what waits for review, for what `held_for` says; then
-    `memory_id` is the one that it is to have. `secrets` are those that it had as it was sent.
+    `status` is CREATED, UNCHANGED if its memory existed before, or QUOTED if it only repeats memories and has no memory
+    of its own; `memory_id` is then empty. HELD means that it waits for review because of `held_for`; `memory_id` is
+    then the id that it is held under. `secrets` are those found in the text as sent.
     """
 
     message_id: str
@@ -357,11 +356,11 @@ class LearnedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedTurn:
-    """A turn that has been stored, for those who learn from it.
+    """A stored turn, for learners.
 
     Attributes:
-        used_memory_ids: Memories that the answer rests on, as the caller says; they may not exist.
-        seq: The project's after the turn. A repeated request is told of again, with the seq that it had.
+        used_memory_ids: Memories that the answer is based on, according to the caller; they may not exist.
+        seq: The project's seq after the turn. A repeated request is reported again, with its first seq.
     """
 
     project: str

@@ -1,6 +1,6 @@
-"""Settings of a project: values that its requests may leave open.
+"""Settings of a project: defaults for values that its requests leave unset.
 
-Settings lie in the store as arrays of their fields: a new field goes to the end and has a default.
+Settings are stored as arrays of their fields: a new field goes to the end and has a default.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SettingOrigin(IntEnum):
 class PresetSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """Settings of recalls under one preset; fields as in `RecallQuery`.
 
-    `origins` are those that answer where a filter names none.
+    `origins` apply if a filter names none.
     """
 
     candidates: int | None = None
@@ -82,18 +82,18 @@ class HistorySettings(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class SecretSettings(Struct, array_like=True, frozen=True, kw_only=True):
-    """Policy for secrets in what is sent to be stored."""
+    """Policy for secrets in texts to be stored."""
 
     policy: SecretPolicy | None = None
 
 
 class RetentionSettings(Struct, array_like=True, frozen=True, kw_only=True):
-    """Limits on what a project keeps; on memories of an indexer, for all. None keeps everything.
+    """Limits on a project's memories and sessions; indexed memories are exempt. None is no limit.
 
     Attributes:
-        max_age_days: Of memories since they were made, and of sessions since their newest message.
-        max_memories: The newest by their writes.
-        max_bytes: Of the texts and raw texts of memories in UTF-8, the newest by their writes.
+        max_age_days: Age of memories since their create time, and of sessions since their newest message.
+        max_memories: Number of memories; the newest writes are kept.
+        max_bytes: Bytes of the texts and raw texts of memories in UTF-8; the newest writes are kept.
     """
 
     max_age_days: float | None = None
@@ -155,7 +155,7 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
         return found
 
     def changed(self, values: ProjectSettings, paths: Collection[str]) -> ProjectSettings:
-        """With what `values` say at these paths; None there means that the project says nothing any more."""
+        """Replace the settings at these paths by those of `values`; None unsets one."""
         groups = {}
         for group in self.__struct_fields__:
             names = [path.removeprefix(f"{group}.") for path in paths if path.startswith(f"{group}.")]
@@ -188,12 +188,12 @@ _SHOWN: Final = (
 SETTING_PATHS: Final = tuple(
     f"{group}.{name}" for group in _SHOWN for name in getattr(NO_SETTINGS, group).__struct_fields__
 )
-"""Every path, in the order in which people are shown them."""
+"""Every path, in display order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One value as it applies where a request says nothing, and what it would be if the project said nothing."""
+    """The effective default of one setting, and the default without the project's own value."""
 
     path: str
     value: Value
@@ -203,7 +203,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsShown:
-    """A project's settings: what it says itself, and every value that applies."""
+    """A project's own settings, and all effective values."""
 
     own: ProjectSettings
     settings: tuple[Setting, ...]

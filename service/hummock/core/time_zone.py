@@ -42,9 +42,9 @@ def wall_clock(moment_s: float, zone: tzinfo) -> datetime:
 
 
 def unix_seconds(wall: datetime, zone: tzinfo) -> float:
-    """Inverse of `wall_clock`; of a time that comes twice in autumn the first.
+    """Inverse of `wall_clock`; a time that occurs twice in autumn is taken as the first.
 
-    Where the calendar ends the zone's offset is taken for 0.
+    At the end of the calendar the zone's offset is taken as 0.
     """
     if zone is not UTC:
         try:

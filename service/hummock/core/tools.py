@@ -71,7 +71,7 @@ _TEXTS: Final[Mapping[Language, _Texts]] = {
 
 
 def search_tool(*languages: Language) -> ToolDefinition:
-    """The tool with which a model searches code and knowledge together, described in these languages in turn."""
+    """Define the tool with which a model searches code and knowledge together, described in these languages in turn."""
     texts = [_TEXTS[language] for language in languages]
     return ToolDefinition(
         name="search",
@@ -99,7 +99,7 @@ def search_tool(*languages: Language) -> ToolDefinition:
 
 
 def read_tool(name: str, *languages: Language) -> ToolDefinition:
-    """The tool with which a model reads what it has seen a part of, by the name that the caller gives it."""
+    """Define the tool with which a model reads a memory in full, under the caller's name for it."""
     texts = [_TEXTS[language] for language in languages]
     return ToolDefinition(
         name=name,

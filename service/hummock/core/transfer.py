@@ -18,11 +18,11 @@ from hummock.core.settings import ProjectSettings
 
 
 class ExportedMemory(Struct, frozen=True, kw_only=True, eq=False):
-    """A memory with its payload and all else that the store has of it.
+    """A memory with its payload and all other stored data.
 
     Attributes:
         session_position: Its place among the memories of its session; -1 without one.
-        embeddings: Of its chunks; empty where they were not asked for.
+        embeddings: Embeddings of its chunks; empty if not requested.
     """
 
     memory: Memory
@@ -32,13 +32,13 @@ class ExportedMemory(Struct, frozen=True, kw_only=True, eq=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExportPage:
-    """Some memories in the order of their writes.
+    """Some memories in write order.
 
     Attributes:
-        removed_ids: Of memories before this page that are gone, or written anew behind it.
-        next_after: Continues behind the page; None on the last one.
-        seq: Writes that the page knows of.
-        is_reset: Whether what was removed is no longer known.
+        removed_ids: Ids of memories before this page that were removed, or rewritten after it.
+        next_after: Continues after the page; None on the last one.
+        seq: Number of writes that the page includes.
+        is_reset: Whether removals are no longer known.
     """
 
     memories: tuple[ExportedMemory, ...]
@@ -49,21 +49,21 @@ class ExportPage:
 
 
 class GivenChunk(Struct, frozen=True, kw_only=True, eq=False):
-    """A chunk's vectors as they came: (n,) float32, and the bytes of int8 token vectors."""
+    """A chunk's imported vectors: (n,) float32, and the bytes of int8 token vectors."""
 
     values: NDArray[np.float32]
     tokens: bytes
 
 
 class GivenMemory(Struct, frozen=True, kw_only=True, eq=False):
-    """A memory that is taken in.
+    """A memory to import.
 
     Attributes:
         draft: Has an id.
-        update_time: Unix seconds; None when not known.
-        session_position: None puts it behind the memories of its session.
-        emb_space: Of the chunks.
-        chunks: Empty when it must be embedded.
+        update_time: Unix seconds; None if unknown.
+        session_position: None appends it to its session.
+        emb_space: Id of the space of the chunks.
+        chunks: Empty if it must be embedded.
     """
 
     draft: Draft
@@ -107,10 +107,10 @@ Given = GivenMemory | GivenRemoval | GivenProject | Session | GivenMessage | Giv
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Imported:
-    """Result of some parts: the project's seq, counts, and the errors by place.
+    """Result of importing some parts: the project's seq, counts, and the errors by place.
 
-    All counts are of memories, but for `sessions`, `messages` and `events`, which count those that were not there, and
-    `left_events`, which could not be taken in.
+    All counts are of memories, except `sessions`, `messages` and `events`, which count new ones, and `left_events`,
+    which could not be imported.
     """
 
     seq: int

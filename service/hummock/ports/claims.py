@@ -1,4 +1,4 @@
-"""Claims: leases on background work that several services could do, and who gives them."""
+"""Claims: leases on background work that several services could do."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final, Protocol
 from hummock.core.errors import Unavailable
 
 ALL_PROJECTS: Final = ""
-"""Stands for a project's name where work is the whole store's: no project has it."""
+"""Takes the place of a project's name for work on the whole store; no project has this name."""
 
 
 class Work(StrEnum):
-    """Kinds of work. Those that take long are claimed project by project, the others for the whole store."""
+    """Kinds of background work. Long ones are claimed per project, the others for the whole store."""
 
     EMBED = "embed"
     LEARN = "learn"
@@ -31,9 +31,8 @@ class Claim:
 
     Attributes:
         project: A name, or ALL_PROJECTS.
-        fence: No other claim has it or had it. A write that is made under the claim is refused once another one took
-            its place.
-        holder: The service's lease under which it was taken; empty where there is one service alone.
+        fence: Unique among all claims ever made. A write under the claim is refused once another claim has replaced it.
+        holder: The lease of the service that took it; empty if there is only one service.
     """
 
     work: Work
@@ -56,22 +55,22 @@ class ClaimLost(Unavailable):
 class Claims(Protocol):
     """Claims to work. Safe to call from several threads.
 
-    Claims live as long as their service: one that dies, or says nothing for longer than its lease, has none any more,
-    and what it was doing is there for others. Whoever asks for the same work twice has a new claim, and the old one is
-    void: within a service one object asks for a kind of work.
+    Claims live as long as their service: one that dies, or does not renew its lease in time, loses them, and others can
+    take over its work. Taking the same work twice gives a new claim and voids the old one, so within a service only one
+    object takes each kind of work.
     """
 
     def take(self, work: Work, project: str) -> Claim | None:
         """A claim to the work in a project, or in ALL_PROJECTS; None while another service has it."""
 
     def release(self, claim: Claim) -> None:
-        """Leaves the work to whoever asks next. Nothing happens where it was lost."""
+        """Release the work for others. Does nothing if the claim was lost."""
 
     def holds(self, claim: Claim) -> bool:
         """Whether it is this service's still, as far as it knows; a write finds out for certain."""
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """Tells whenever another service has died: what it had to do waits. The follower returns at once."""
+        """Call the follower whenever another service has died and left work. The follower must return at once."""
 
     def close(self) -> None:
         """Leaves all that it has to others."""

@@ -1,4 +1,4 @@
-"""What the store keeps of learning: reads, and what a write logs."""
+"""Ports of stored learning: reads, and the log that writes append to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hummock.core.learning import (
 
 
 class LearningView(Protocol):
-    """What folding an event reads. All of it is as of one moment."""
+    """The state that folding an event reads, as of one moment."""
 
     def state(self) -> LearningState:
         """What concerns the whole project."""
@@ -28,7 +28,7 @@ class LearningView(Protocol):
         """How the scope has used a memory; None when it never did."""
 
     def profile(self, memory_id: str) -> Profile | None:
-        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+        """Return the profile of a memory; None if it was never analysed and has no keywords."""
 
 
 class LearningRows(LearningView, Protocol):
@@ -58,12 +58,12 @@ class LearningReader(LearningRows, Protocol):
 
 
 class LearningUnit(LearningRows, Protocol):
-    """The learning of a unit of work: what it reads, it has written itself or found when it began."""
+    """Learning within a unit of work: reads see its own writes and the state at its beginning."""
 
     def append(self, event: LearningEvent, changes: LearningChanges, time: float | None = None) -> None:
-        """Logs an event and stores what it changes; `changes.state.events` is its number, None for its time means now.
+        """Log an event and store its changes; `changes.state.events` is its number, a time of None means now.
 
-        `log.record` is the way to do it: it folds the event.
+        Use `log.record`, which folds the event.
         """
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:

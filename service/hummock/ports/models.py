@@ -1,4 +1,4 @@
-"""Models that read texts, language models, whoever finds keywords, and the time."""
+"""Ports of models: embedders, rerankers, language models and keyword learners; and the clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EmbeddingLate(Exception):
 
 @dataclass(frozen=True, slots=True)
 class QueryGloss:
-    """A query in the words of another language: these, and the share in [0, 1] of it that they account for."""
+    """A query translated into another language, and the share of it that is translated, in [0, 1]."""
 
     text: str
     coverage: float
@@ -41,31 +41,31 @@ class Embedder(Protocol):
         """The space of all its vectors."""
 
     def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
-        """The vector of a query; the model's query prefix is put before it and its end is cut to the window.
+        """Embed a query, with the model's query prefix, cut at the end to the window.
 
         Args:
             text: The query.
             timeout_s: Waits no longer than this; None means as long as it takes.
-            gloss: The same in the words of another language, for what is stored in that; the embedding then has a
-                bridge, unless one model reads all languages.
+            gloss: Its translation, for texts stored in that language; the embedding then has a bridge, unless one model
+                reads all languages.
 
         Raises:
-            EmbeddingLate: It took longer, and will be there when the query is asked again; or it would probably take
-                longer, and was not begun.
+            EmbeddingLate: It took longer, and will be cached for the next call; or it would probably take longer, and
+                was not begun.
         """
 
     def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
-        """Whether a query's vector is there, so that embedding it again costs nothing."""
+        """Whether a query's vector is cached."""
 
     def embed_documents(
         self, documents: Sequence[Sequence[str]], deadline: Deadline = NO_DEADLINE, *, is_bulk: bool = False
     ) -> list[tuple[Embedding, ...]]:
-        """One embedding a chunk, in order. A document is the chunks that `split` made of a memory, in order.
+        """Embed documents, one embedding per chunk, in order. A document is the chunks of a memory, as made by `split`.
 
         Args:
-            documents: What is embedded.
-            deadline: Asked between the texts whether anybody still waits for them.
-            is_bulk: Lets texts of other calls go first, as those of a call with many chunks do in any case.
+            documents: Chunks of each document.
+            deadline: Checked between texts.
+            is_bulk: Lets texts of other calls go first, as calls with many chunks always do.
 
         Raises: what the deadline raises.
         """
@@ -86,8 +86,8 @@ class Pair:
 
     Attributes:
         tokens: Ids of the tokens of both, special ones included, cut to the window at the text's end.
-        token_types: As many; what tells the two apart in models that have token types.
-        expected_s: How long it will take to score, from what pairs of its length took on this machine.
+        token_types: One per token; separates query and text in models that have token types.
+        expected_s: Expected time to score it, in seconds, from pairs of its length on this machine.
     """
 
     tokens: tuple[int, ...]
@@ -110,31 +110,31 @@ class Reranker(Protocol):
         """The query with each text, in order."""
 
     def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
-        """How well each text answers, in [0, 1], in order, one after the other on the caller's thread.
+        """Score how well each text answers, in [0, 1], in order, one at a time on the caller's thread.
 
         Args:
             pairs: What to score.
-            until_s: On the clock's monotonic scale; the first pair that would probably end later is not begun, nor any
-                after it, so that there are fewer scores than pairs. None means no limit.
+            until_s: On the clock's monotonic scale; stops before the first pair that would probably end later, so there
+                may be fewer scores than pairs. None means no limit.
         """
 
     def left_out(self) -> None:
-        """Told that there was no time for pairs that were wanted: expects a little less of those to come.
+        """Report that pairs were skipped for lack of time; lowers the estimate for later pairs a little.
 
-        What is never scored because it once was slow would never be found to be fast.
+        Otherwise one slow run would prevent all later ones, and the estimate would never recover.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmQuestion:
-    """What a language model is asked, and the form of its answer.
+    """A question to a language model, and the form of its answer.
 
     Attributes:
-        name: Of the form, in letters, digits and underscores.
-        instructions: What it is to do; ours alone.
-        data: What it is to do it with: text of others, which is no instruction.
-        schema: JSON schema of the answer. Models may disregard it, so that the answer has to be checked.
-        max_tokens: Of the answer.
+        name: Name of the form, in letters, digits and underscores.
+        instructions: The task; contains only our own text.
+        data: Input of the task: text of others, never an instruction.
+        schema: JSON schema of the answer. Models may ignore it, so the answer must be checked.
+        max_tokens: Most tokens of the answer.
     """
 
     name: str
@@ -146,13 +146,13 @@ class LlmQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmUsage:
-    """What a language model was asked so far, and what that came to.
+    """Counters of requests to a language model and of their tokens.
 
     Attributes:
-        requests: Sent, repeated ones included.
-        replies: Of these, those that were answered with something usable.
-        prompt_tokens: That the endpoint counted in questions; 0 where it says nothing.
-        completion_tokens: That it counted in answers.
+        requests: Requests sent, repeats included.
+        replies: Usable replies.
+        prompt_tokens: Tokens of questions as counted by the endpoint; 0 if it does not report them.
+        completion_tokens: Tokens of answers, likewise.
     """
 
     requests: int = 0
@@ -173,7 +173,7 @@ class LlmLate(LlmFailed):
 
 
 class LlmLeftAlone(LlmFailed):
-    """It was not asked, for it failed again and again."""
+    """The model was not asked, since it has failed repeatedly."""
 
     def __init__(self) -> None:
         super().__init__("it failed again and again and is left alone for a while")
@@ -184,14 +184,14 @@ class Llm(Protocol):
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether `ask` would raise LlmLeftAlone now, so that nothing need be made ready for it."""
+        """Whether `ask` would raise LlmLeftAlone now, so that preparing a question is pointless."""
 
     def ask(self, question: LlmQuestion, until_s: float) -> object:
-        """The JSON value that it answers with.
+        """Ask the model and return its answer, a JSON value.
 
         Args:
-            question: What it is asked.
-            until_s: When it must have answered, on the clock's monotonic scale.
+            question: The question.
+            until_s: Deadline for the answer, on the clock's monotonic scale.
 
         Raises: LlmFailed, LlmLate, LlmLeftAlone.
         """
@@ -202,14 +202,14 @@ class Llm(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryText:
-    """An entry as a learner reads it. All of it is text of others, and no instruction.
+    """An entry as a learner reads it. All of it is text of others, never an instruction.
 
     Attributes:
         memory_id: Its id.
         title: Its name.
-        text: What it says, from its beginning.
-        keywords: Those that it has already.
-        hints: The same of words that may be for it.
+        text: Its content, from the beginning.
+        keywords: Its known keywords.
+        hints: Its known hints.
     """
 
     memory_id: str
@@ -221,12 +221,12 @@ class EntryText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordQuestion:
-    """For which entries keywords are wanted, and of what.
+    """The entries that need keywords, and the text to learn from.
 
     Attributes:
-        project: The entries'.
-        user_text: What the user said in the turn that is learnt from; empty when entries are read without one.
-        entries: Each once; keywords for others are not wanted.
+        project: Project of the entries.
+        user_text: The user's text of the turn; empty if entries are read without a turn.
+        entries: Each once; keywords for others are ignored.
     """
 
     project: str
@@ -235,7 +235,7 @@ class KeywordQuestion:
 
 
 class LearnerFailed(Exception):
-    """A learner gave no keywords; the message says why, without what it was asked or said. Nothing is to be counted."""
+    """A learner gave no keywords; the message gives the reason without any text of others. Nothing must be counted."""
 
 
 class KeywordLearner(Protocol):
@@ -243,16 +243,16 @@ class KeywordLearner(Protocol):
 
     @property
     def kind(self) -> Learner:
-        """What it is."""
+        """The kind of learner."""
 
     def due(self, project: str) -> tuple[str, ...] | None:
-        """The entries that it should be asked about after a turn, for it knows best; what they are is not checked.
+        """Return the entries to ask about after a turn; the ids are not checked.
 
-        None where that follows from the words of the turn. Raises: LearnerFailed: it would not read any now.
+        None if they follow from the words of the turn. Raises: LearnerFailed: it would not read any now.
         """
 
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
-        """What it found for each entry that it has read, nothing included; entries that it left out were not read.
+        """Return an update for each entry that was read, which may be empty; entries left out were not read.
 
-        Whatever it says, `learn.keywords` decides what of it is learnt. Raises: LearnerFailed.
+        `learn.keywords` decides which keywords are accepted. Raises: LearnerFailed.
         """

@@ -1,4 +1,4 @@
-"""What the store keeps of conversations: reads, and what a write does with them."""
+"""Ports of stored conversations: reads, and changes within a write."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ class Sessions(Protocol):
         """One session. Raises: SessionNotFound."""
 
     def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
-        """At most `limit` sessions, of those that are archived or those that are not, the one that moved last first.
+        """Return at most `limit` sessions, archived or not, the most recently moved first.
 
-        A session moves when it is created and with every message. Behind `next_behind` of the page before; None is the
-        beginning.
+        A session moves when it is created and with every message. `behind` is `next_behind` of the previous page; None
+        is the beginning.
         """
 
     def all(self, project: str) -> tuple[Session, ...]:
-        """All sessions at one moment: the archived ones first, and of either kind what moved last at the end."""
+        """Return all sessions at one moment: archived ones first, each kind with the most recently moved last."""
 
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
         """One message; None where the session has none with this id. Raises: SessionNotFound."""
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
-        """At most `limit` messages before a position (None: the newest), in the order of time; none that was deleted.
+        """Return at most `limit` messages before a position (None: the newest), in order of time, without deleted ones.
 
-        The page ends before the message that would make it larger than `most_bytes` as stored; one comes at least.
+        The page is at most `most_bytes` as stored, but has at least one message.
 
         Raises: SessionNotFound.
         """
@@ -44,16 +44,16 @@ class Sessions(Protocol):
         number: int | None = None,
         last: int | None = None,
     ) -> tuple[SessionMessage, ...]:
-        """The messages directly behind a position, in the order of time, as far as `most_bytes` go; one at least.
+        """Return the messages directly after a position, in order of time, up to `most_bytes`; at least one.
 
-        Those that were deleted are among them.
+        Deleted ones are included.
 
         Args:
-            project: Of the session.
+            project: The session's project.
             session_id: The session.
             position: 0 is the beginning.
-            most_bytes: Of the messages as stored.
-            number: The session's, where none but that one is meant; None is whichever has the id.
+            most_bytes: Most bytes of the messages as stored.
+            number: Number of the session, to exclude another one with the same id; None accepts any.
             last: The last position; None is that of the newest message.
 
         Raises: SessionNotFound.
@@ -61,41 +61,41 @@ class Sessions(Protocol):
 
 
 class SessionWork(Protocol):
-    """The changes that a write makes to the sessions of its project, and what it sees of them."""
+    """Sessions of a project within a write: changes, and reads that see them."""
 
     def get(self, session_id: str) -> Session | None:
         """A session."""
 
     def active(self) -> Session | None:
-        """The session that changed last of those that are not archived."""
+        """Return the most recently moved session that is not archived."""
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
-        """A message of a session that is there, also one that was deleted."""
+        """Return a message of an existing session, even a deleted one."""
 
     def behind(self, session_id: str, position: int) -> Iterator[SessionMessage]:
-        """The messages of a session that is there behind a position, in the order of time, none that was deleted."""
+        """Yield the messages of an existing session after a position, in order of time, without deleted ones."""
 
     def create(self, session: Session) -> None:
-        """Stores a session whose id is free; it has moved last."""
+        """Store a session with an unused id, as the most recently moved."""
 
     def change(self, session: Session) -> None:
         """Replaces a session's values; its place in the order stays."""
 
     def append(self, session: Session, message: SessionMessage) -> SessionMessage:
-        """Stores a message behind the newest one and replaces the session's values; the session has moved last.
+        """Append a message and replace the session's values; the session becomes the most recently moved.
 
         Returns:
-            The message with its position. The session's message_count counts up by itself.
+            The message with its position. The session's message_count is incremented here.
         """
 
     def learnt(self, session_id: str, message: SessionMessage) -> None:
-        """Replaces a message that is there by one that differs in its memory alone."""
+        """Replace an existing message by one that differs only in its memory."""
 
     def put(self, session: Session, messages: Sequence[SessionMessage]) -> None:
-        """Replaces messages that are there, and the session's values; its place in the order stays."""
+        """Replace existing messages and the session's values; its place in the order stays."""
 
     def delete(self, session_id: str) -> None:
-        """Makes a session that is there disappear; its messages are left to `clear`."""
+        """Remove an existing session from all reads; `clear` deletes its messages."""
 
     def clear(self, limit: int) -> bool:
         """Removes at most `limit` messages of sessions that were deleted; whether some are left."""

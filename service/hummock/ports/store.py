@@ -1,4 +1,4 @@
-"""Where memories, sessions and what was learnt are kept."""
+"""Port of the store of memories, sessions and learning."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Read = TypeVar("Read")
 
 
 class Outdated(Exception):
-    """A write has removed what a snapshot was about to give: the work is done again with a newer one."""
+    """A write has removed data that a snapshot needs: the work is repeated with a newer one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Some memories in the order of their writes; `next_after` continues behind them, None on the last page."""
+    """Some memories in write order; `next_after` continues after them, None on the last page."""
 
     memories: tuple[Memory, ...]
     next_after: int | None
@@ -36,9 +36,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """What stands before a memory and behind it, in its session or file, in that order.
+    """The memories before and after a memory in its session or file, in order.
 
-    `is_cut` means that something of it was left out for want of room. `text_hashes` are those of `Candidates`, by id.
+    `is_cut` means that some were left out for lack of room. `text_hashes` are those of `Candidates`, by id.
     """
 
     before: tuple[Memory, ...] = ()
@@ -49,10 +49,10 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """How far a project has come: writes accepted, and changes after which a recall could answer differently.
+    """Version of a project: writes accepted, and changes after which a recall could answer differently.
 
-    `settings` are those of that moment; a change of them is one of these changes. `expired_at` says when the last
-    memory ended of those that have expired and are not yet removed, in Unix seconds; 0 where there is none.
+    `settings` are those of that moment; a change of them is one of these changes. `expired_at` is the latest expiry, in
+    Unix seconds, of memories that have expired and are not yet removed; 0 if there are none.
     """
 
     seq: int
@@ -62,13 +62,13 @@ class Generation:
 
 
 class Snapshot(Protocol):
-    """One project at one moment, until the work ends for which the store gave it out. For one thread.
+    """One project at one moment, valid until the work that it was opened for ends. Not thread-safe.
 
     A project that does not exist has nothing, at seq 0.
 
     Attributes:
-        stale_s: None, unless the store cannot be reached and this is what was seen last; then for how many seconds at
-            most it may not be the newest. What is missing in memory is as if it were removed.
+        stale_s: None, unless the store cannot be reached and this is the last known state; then the most seconds by
+            which it may be outdated. Memories not loaded then count as removed.
     """
 
     stale_s: float | None
@@ -99,33 +99,33 @@ class Snapshot(Protocol):
         """
 
     def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
-        """Those of the terms that the fewest memories hold, at most `most`, in the order given.
+        """Return the terms that the fewest memories hold, at most `most`, in the given order.
 
-        Terms that no memory holds come last, and of equal ones the first comes first.
+        Terms that no memory holds come last; ties go to the earlier one.
         """
 
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
         """Number of memories that hold each of the terms, in the order given."""
 
     def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
-        """Terms that begin with the prefix, and the number of memories that hold each.
+        """Return the terms that begin with the prefix, with the number of memories that hold each.
 
-        Only the first `most` in the order of their bytes are counted; those that no memory holds any more are left out.
+        Only the first `most` in byte order are counted; terms that no memory holds any more are left out.
         """
 
     def holds_any(self, terms: Sequence[str]) -> bool:
         """Whether a memory holds, or once held, one of the terms. Costs next to nothing."""
 
     def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
-        """Number of memories of these kinds that are, or may be, in the language that bridges of this mark are for.
+        """Count the memories of these kinds that are, or may be, in the language of bridges with this mark.
 
-        See `Bridge.foreign_mark`. Where it is 0 a query finds nothing by such a bridge. Costs next to nothing.
+        See `Bridge.foreign_mark`. If it is 0, such a bridge finds nothing. Cheap.
         """
 
     def given_names(self) -> GivenNames:
-        """Names in the project: those of its domains, and of entries with learned keywords.
+        """Return the names of the project's domains, and of its entries with learned keywords.
 
-        The very same object until one of those changes, and then at next to no cost.
+        The same object, at almost no cost, until one of those changes.
         """
 
     def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
@@ -135,15 +135,15 @@ class Snapshot(Protocol):
         """The ids of the memories that replace each of these, in the order of their writes, where there are any."""
 
     def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
-        """At most `count` memories on either side of each of these numbers.
+        """Return at most `count` memories on either side of each of these numbers.
 
-        Fragments of code stand beside the others of their file, by line; all else beside the turns of its session. From
-        the first number on, and outwards beside each, they are read until all memories that are named, and all that
-        are given as often as they are given, would have more than `most_bytes` as they are stored.
+        Neighbours of a fragment of code are the others of its file, by line; of any other memory the turns of its
+        session. They are read from the first number on, outwards from each, until the named memories and all returned
+        ones, repeats included, would exceed `most_bytes` as stored.
         """
 
     def damaged(self) -> int:
-        """Number of memories that are known to be damaged, and are left out of what is read."""
+        """Number of memories known to be damaged, which reads leave out."""
 
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
         """The memories with these ids, with their payloads, in order; None where there is none."""
@@ -156,7 +156,7 @@ class Snapshot(Protocol):
 
 
 class Reads(Protocol):
-    """What is read of all projects at one moment each. Safe to call from several threads; never waits for a write."""
+    """Consistent reads of single projects. Safe to call from several threads; never waits for a write."""
 
     @property
     def sessions(self) -> Sessions:
@@ -165,39 +165,39 @@ class Reads(Protocol):
     def read(
         self, project: str, work: Callable[[Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
     ) -> Read:
-        """What the work makes of the project as it is now; everything acknowledged before the call is in it.
+        """Run the work on a snapshot that includes everything acknowledged before the call; returns its result.
 
-        The work only reads. It is done again with a newer snapshot where a write has removed what it was about to load.
+        The work only reads. It is repeated with a newer snapshot if a write has removed data that it needs.
 
         Args:
             project: Its name.
-            work: Is given the snapshot, and keeps nothing of it.
+            work: Gets the snapshot, and must not keep it.
             min_seq: Writes that the project must have accepted.
-            allow_stale: Gives what was seen last where the store cannot be reached.
+            allow_stale: Uses the last known state if the store cannot be reached.
 
-        Raises: SeqNotReached; StoreUnreachable; Unavailable: it is being changed all the time; what the work raises.
+        Raises: SeqNotReached; StoreUnreachable; Unavailable: it is changed continually; what the work raises.
         """
 
     def read_at_once(self, project: str, work: Callable[[Snapshot], Read | None]) -> Read | None:
-        """What `read` gives, if a search need not wait for anything and takes a few milliseconds at most.
+        """Run the work as `read` does, if a search blocks on nothing and takes a few milliseconds at most.
 
-        None where the project is not in memory as it is now, where it is large, and where there is no such project.
+        None if the project's current index is not in memory, if it is large, or if the project does not exist.
         """
 
 
 class Store(Reads, Protocol):
     """The memories of all projects. Safe to call from several threads; a read never waits for a write.
 
-    What has expired by the store's clock is not there for any read or write, but for those that count memories.
+    Memories that have expired by the store's clock are hidden from all reads and writes, except from counts.
     """
 
     @property
     def review(self) -> Review:
-        """Reads of what is held for review."""
+        """Reads of memories held for review."""
 
     @property
     def claims(self) -> Claims:
-        """Who does what nobody calls for."""
+        """Claims to background work."""
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; creates the project, if it may. Done when it is durable and every later read sees it.
@@ -206,10 +206,10 @@ class Store(Reads, Protocol):
         """
 
     def remove_project(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
-        """Queues the removal of a project with all that it has. Done when that is durable and no later read finds it.
+        """Queue the removal of a project. The future is done when it is durable and no later read finds the project.
 
-        What it had is cleared beside other writes, also by a later process. A project of the same name that is made
-        later is another one, whose seq, content_seq and numbers go on from those of this one.
+        Its contents are cleared alongside other writes, also by a later process. A later project of the same name is
+        another one, whose seq, content_seq and numbers continue from those of this one.
 
         Raises (from the future): ProjectNotFound, RequestIdReused.
         """
@@ -217,39 +217,39 @@ class Store(Reads, Protocol):
     def earlier(
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
     ) -> Written[Reply] | None:
-        """What a write was answered that had this request_id, so that a repeat need not be made ready.
+        """Return the reply to the write with this request_id, so that a repeat need not be prepared.
 
-        None where there was none, where it is forgotten, and for an empty request_id; `write` answers a repeat alike.
+        None if there was none, if it is forgotten, and for an empty request_id; `write` also answers repeats.
 
         Raises: RequestIdReused.
         """
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
-        """Tells of every write from now on: its project, and the project's seq after it, once every read sees it.
+        """Call the follower for every later write, with its project and the seq after it, once every read sees it.
 
-        The follower is called on the writer's thread, so that it returns at once and raises nothing. A repeated request
-        is told of again, with the seq that it had the first time.
+        The follower runs on the writer's thread, so it must return at once and not raise. A repeated request is
+        reported again, with the seq of the first time.
         """
 
     def expired(self, limit: int) -> list[tuple[str, str]]:
-        """Projects and ids of at most `limit` memories that had expired at `settled_now` and are still to be removed.
+        """Return (project, id) of at most `limit` memories that had expired at `settled_now` and are not removed.
 
-        The one that ended first comes first. They are deleted as others are.
+        The earliest expiry comes first. They are deleted like others.
         """
 
     def settled_now(self) -> float:
-        """Unix seconds by which something may be removed for good.
+        """Unix seconds to use when something is removed for good.
 
-        A leap of the wall clock counts ten minutes later, unless it was taken back by then.
+        A jump of the wall clock takes effect ten minutes later, unless it was reverted by then.
         """
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""
 
     def generation(self, project: str) -> Generation:
-        """A project's newest generation, without loading its memories; zeros for an unknown one.
+        """Return a project's newest generation without loading its memories; zeros for an unknown project.
 
-        It counts every write that is done, never goes back, and no read that begins after it sees an older one.
+        It includes every finished write, never decreases, and no later read sees an older one.
         """
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
@@ -265,13 +265,13 @@ class Store(Reads, Protocol):
         """The numbers of at most `limit` memories that wait for their vectors, by their writes; see `load`."""
 
     def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
-        """The vectors that were stored with each digest, in whatever project; None where there are none.
+        """Return the vectors stored with each digest, in any project; None if there are none.
 
-        Those of the last memory that had a digest are kept for a while after it is gone.
+        Vectors are kept for a while after the last memory with their digest is removed.
         """
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
-        """The ids of the memories that are the same as what has these keys, in order; the oldest of several."""
+        """Return the ids of the memories that are equal by these keys, in order; the oldest of several."""
 
     def page(
         self,
@@ -284,48 +284,48 @@ class Store(Reads, Protocol):
         newest_first: bool = False,
         contains: str = "",
     ) -> Page:
-        """At most `limit` memories behind position `after` (0: the first) that pass the filter, by their writes.
+        """Return at most `limit` memories after position `after` (0: the first) that pass the filter, in write order.
 
-        Only those that hold `contains` in their title, their tags or what is searched of their payload, letters of A to
-        Z in either case: to find them texts are read, and a page may end before it is full, with another one behind it.
+        Only those with `contains` in their title, tags or searched payload, ignoring the case of A to Z. That reads the
+        texts, so a page may end before it is full while another follows.
         """
 
     def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
         """The ids of the first memories that pass, at most so many, by their writes; how many pass at all."""
 
     def stars(self, project: str, after: int, limit: int) -> Stars:
-        """At most `limit` memories behind position `after` (0: the first) in the star map, by their writes.
+        """Return at most `limit` memories after position `after` (0: the first) in the star map, in write order.
 
-        Memories stay where they are when others come, but for the times when there are twice as many, at first.
+        Memories keep their places when others are added, except, at first, whenever the number has doubled.
         """
 
     def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
         """These memories in the star map, by their writes; what does not exist is left out."""
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
-        """What happened to memories behind the write `after`: of some writes, about a MiB of memories at once.
+        """Return memory events after the write `after`, about a MiB of memories at a time.
 
-        Read at one moment. What a later write has undone is left out, so the last event of a memory tells what is,
-        wherever one begins. An unknown project has seq 0.
+        Read at one moment. Events undone by a later write are left out, so the last event of a memory gives its current
+        state from any start. An unknown project has seq 0.
         """
 
     def export(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> ExportPage:
-        """The memories behind position `after` (0: the first), whole, in the order of their writes, some MiB at once.
+        """Return complete memories after position `after` (0: the first), in write order, some MiB at a time.
 
-        With them the ids of memories up to `after` that were removed, or written again, behind the write `after_seq`.
+        Includes the ids of memories up to `after` that were removed or rewritten after the write `after_seq`.
         """
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
-        """What `read` returns of a project's learning; it is called once, and nothing changes while it reads.
+        """Call `read` once with a project's learning at one moment, and return its result.
 
-        It holds what it reads and no iterator, which ends with it, and is quick: while it runs, no page is reused.
+        It must not return an iterator, which ends with it, and must be quick: while it runs, no page is reused.
         """
 
     def settings(self, project: str) -> ProjectSettings:
-        """What a project sets for itself; nothing of an unknown one."""
+        """Return a project's own settings; none of an unknown project."""
 
     def projects(self, after: str, limit: int) -> list[Project]:
-        """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
+        """Return at most `limit` projects whose names come after `after`, ordered by UTF-8 bytes."""
 
     def status(self) -> StoreStatus:
         """How full the store is."""

@@ -1,4 +1,4 @@
-"""Writes: what one request changes in one project, all of it or nothing."""
+"""Writes: the changes of one request to one project, all or nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Reply = TypeVar("Reply")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextKey:
-    """By what a memory is found when it is told again.
+    """Key by which an equal memory is found.
 
     Attributes:
         kind: Its kind.
         origin: Its origin.
         identity: `text.likeness.identity` of it, 16 bytes.
-        earlier: Hashes under which older versions have stored it. What is found by them has to have that identity.
-        create_time: In Unix seconds, where only a memory of that time is the same; else None.
+        earlier: Hashes under which older versions stored it. A memory found by them must have that identity.
+        create_time: In Unix seconds, if only a memory of that time is equal; else None.
     """
 
     kind: MemoryKind
@@ -45,7 +45,7 @@ class UnitOfWork(Protocol):
         """The memory as this unit of work sees it, with its payload."""
 
     def find_by_text(self, key: TextKey) -> str | None:
-        """The id of the memory that is the same as what has this key; the oldest of several."""
+        """Return the id of the memory that is equal by this key; the oldest of several."""
 
     def put(
         self,
@@ -56,24 +56,23 @@ class UnitOfWork(Protocol):
         session_position: int | None = None,
         profile: Profile | None = None,
     ) -> None:
-        """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text.
+        """Store a memory with its payload; one with its id is replaced. With a key of None it is never found by text.
 
-        None puts it behind the memories of its session, or where the one that it replaces was. What was learnt of it
-        stays, unless it was an ENTRY and is none any more; `profile` is what was learnt of one that is not there yet.
-        Without embeddings it is found by its words alone, and is
-        among what `Store.pending` gives until `embed` brings them.
+        A position of None appends it to its session, or keeps the place of the one that it replaces. Its profile stays,
+        unless it was an ENTRY and no longer is; `profile` is for a new memory. Without embeddings it is found only by
+        words, and `Store.pending` returns it until `embed` adds them.
         """
 
     def embed(self, memory_id: str, fingerprint: bytes, embeddings: Sequence[Embedding]) -> bool:
-        """Gives a memory that was put without embeddings those that it waits for; nothing else of it changes.
+        """Add embeddings to a memory that was stored without them; nothing else changes.
 
-        False, and nothing happens, where it is gone, has another fingerprint or waits for none.
+        Returns False and does nothing if it is gone, has another fingerprint or waits for none.
         """
 
     def delete(self, memory_id: str, *, keeps_vectors: bool = True) -> bool:
-        """Removes a memory, and what was learnt of it. False when there is none.
+        """Delete a memory and its profile. Returns False if it does not exist.
 
-        What it was embedded as may be kept for its text to come again (`Store.vectors`), unless it must not.
+        With `keeps_vectors` its embeddings may be kept for an equal text (`Store.vectors`).
         """
 
     def info(self) -> ProjectInfo:
@@ -84,7 +83,7 @@ class UnitOfWork(Protocol):
 
     @property
     def learning(self) -> LearningUnit:
-        """What the project has learnt of its memories."""
+        """The project's learning."""
 
     @property
     def sessions(self) -> SessionWork:
@@ -92,24 +91,24 @@ class UnitOfWork(Protocol):
 
     @property
     def review(self) -> ReviewWork:
-        """What the project holds for review."""
+        """The project's memories held for review."""
 
     def settings(self) -> ProjectSettings:
-        """What the project sets for itself."""
+        """The project's own settings."""
 
     def set_settings(self, settings: ProjectSettings) -> None:
-        """Replaces what the project sets for itself."""
+        """Replace the project's own settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lookups:
-    """What a write is likely to look up; where that takes a round trip, all of it is fetched with the first.
+    """Keys that a write is likely to look up; if a look-up takes a round trip, all are fetched at once.
 
     Attributes:
-        ids: Of memories.
+        ids: Ids of memories.
         texts: Keys of texts.
-        session_ids: Of the memories that it may store.
-        terms: Gives the terms of those; it runs on the store's writer thread, if at all.
+        session_ids: Sessions of the memories that it may store.
+        terms: Returns the terms of those memories; runs on the store's writer thread, if at all.
     """
 
     ids: Sequence[str] = ()
@@ -127,12 +126,12 @@ class WriteRequest(Generic[Reply]):
         fingerprint: Hash of the request; the same request_id with another one raises RequestIdReused.
         reply_type: A frozen dataclass or struct of plain values (str, int, float, bool, bytes, tuples and enums of
             them), so that the reply can be kept for repeats: by the names of its fields, none of them `array_like`.
-        apply: Makes the changes on the store's writer thread. What it raises aborts this request alone. It runs again
-            when a commit that it shared with others failed, so it changes nothing but the unit of work.
-        creates: Whether a project that is not there is made; otherwise ProjectNotFound is raised.
-        is_bulk: Whether it is one of many, and lets what others wait for go first.
-        claim: Under which it is made, where nobody calls for it.
-        lookups: What it is likely to look up. It may look up more, or less.
+        apply: Makes the changes on the store's writer thread. An exception aborts only this request. It runs again if a
+            shared commit failed, so it must change nothing but the unit of work.
+        creates: Whether a missing project is created; otherwise ProjectNotFound is raised.
+        is_bulk: Whether it is one of many, and lets interactive writes go first.
+        claim: Claim that guards it, if no caller asked for it.
+        lookups: Likely look-ups. It may look up more, or less.
     """
 
     request_id: str
@@ -166,23 +165,23 @@ class Written(Generic[Reply]):
 
 
 class Review(Protocol):
-    """Reads of what is held for review. Each sees every write that was acknowledged before it began."""
+    """Reads of memories held for review. Each sees every write acknowledged before it began."""
 
     def get(self, project: str, ids: Sequence[str], /) -> list[Quarantined | None]:
-        """What is held under these ids, in order; None where nothing is."""
+        """Return the memories held under these ids, in order; None if there is none."""
 
     def page(self, project: str, after: str, limit: int, /) -> QuarantinedPage:
-        """At most `limit` of what is held behind an id (empty: the beginning), by the bytes of their ids."""
+        """Return at most `limit` held memories after an id (empty: the beginning), by the bytes of their ids."""
 
 
 class ReviewWork(Protocol):
-    """The changes that a write makes to what is held for review, and what it sees of it."""
+    """Memories held for review within a write: changes, and reads that see them."""
 
     def get(self, memory_id: str, /) -> Quarantined | None:
-        """What is held under an id."""
+        """Return the memory held under an id."""
 
     def put(self, held: Quarantined, /) -> None:
-        """Holds a memory; what was held under its id is replaced. No read of memories finds it."""
+        """Hold a memory, replacing one held under its id. No read of memories finds it."""
 
     def delete(self, memory_id: str, /) -> bool:
-        """Removes what is held under an id. False where nothing is."""
+        """Delete the memory held under an id. Returns False if there is none."""
