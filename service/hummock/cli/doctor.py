@@ -62,7 +62,7 @@ def _print_page(findings: Sequence[Finding]) -> None:
 
 
 def _case(settings: Settings) -> Case:
-    """Looks who has the directory, and asks whoever listens where its service should."""
+    """Collect the owner of the directory and the status of the service at its address."""
     with packages_of("server"):
         from hummock.doctor import Case
     target = _target(settings)

@@ -1,4 +1,4 @@
-"""`hummock …`: the commands, and what the user sees when one fails."""
+"""`hummock …`: the commands, and how their failures are shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hummock_tools.cli.recall import explain, feedback, recall, render, search
 from hummock_tools.cli.transfer import export, import_file
 
 _OUTPUT_FAILURES: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
-"""What a write to stdout or stderr may end with."""
+"""Errors of writes to stdout or stderr."""
 
 
 class _Commands(TyperGroup):
@@ -145,7 +145,7 @@ def main() -> None:
 
 def _fill_closed_streams() -> None:
     """Put the null device where the shell closed stdin or stderr; without a stdout the command ends here."""
-    # A file of ours that took one of their numbers would get what is written to them.
+    # A file of ours with one of these numbers would receive the output.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
@@ -164,5 +164,5 @@ def _end_without_output(error: OSError) -> NoReturn:
         if error.errno != errno.EPIPE:
             place = f"{error.filename}: " if error.filename else "the output cannot be written: "
             print(f"error: {place}{error.strerror}", file=sys.stderr, flush=True)
-    # Python would try to write what is left once more, and end with another status.
+    # Otherwise Python would try to flush again and end with another status.
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Background learning, outside the calls: no call waits for it, and none fails with it."""
+"""Background learning: no call waits for it or fails because of it."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _log = logging.getLogger(__name__)
 
 
 class Scan:
-    """A scan of a project's entries, as those who follow it see it. Its owner's lock guards it.
+    """A scan of a project's entries, as seen by its watchers. Guarded by its owner's lock.
 
     Attributes:
-        waiting: Entries that are still to be read.
-        learnt: What became of the others.
-        end: Why it is over; None while it is not.
-        due_s: When the next entry is to be read.
-        claim: Under which entries are read; None while another service has it.
-        asked_at: Events that the project's log had when entries were asked for last.
+        waiting: Entries still to read.
+        learnt: Outcomes of the others.
+        end: Why it ended; None while it runs.
+        due_s: Time to read the next entry.
+        claim: Claim for reading entries; None while another service has it.
+        asked_at: Number of events in the project's log at the last request for entries.
     """
 
     def __init__(self, lock: Condition) -> None:
@@ -58,7 +58,7 @@ class Scan:
         self.asked_at = 0
 
     def since(self, read: int) -> ScanProgress:
-        """Progress; `read` entries of it are known."""
+        """Return the progress after the first `read` outcomes."""
         with self._lock:
             return ScanProgress(
                 total=len(self.learnt) + len(self.waiting),
@@ -83,12 +83,12 @@ class _Turn:
 
 
 class BackgroundLearner:
-    """Learns of one thing at a time, on one thread for all projects: turns first, scans between them.
+    """Learns from turns and scans, one at a time, on one thread for all projects; turns go first.
 
-    Of each project the newest turn waits; one that it replaces is dropped, for its words are the older ones. A scan
-    reads an entry, lets the project's pause go by, and reads the next. Of several services that have one store, one
-    learns from a turn of a project at a time, and one scans it; what that one has read of a scan that waited for it is
-    not read again. Safe to call from several threads.
+    Only the newest turn of each project is queued; it replaces an older one. A scan reads an entry, waits for the
+    project's pause, and reads the next. Of several services with one store, one at a time learns from a project's
+    turns, and one scans it; a scan that waited for another does not read its entries again. Safe to call from several
+    threads.
     """
 
     def __init__(self, learn: LearnKeywords, claims: Claims, clock: Clock) -> None:
@@ -107,7 +107,7 @@ class BackgroundLearner:
 
     @property
     def dropped(self) -> int:
-        """Turns that were never learnt from, because newer ones came first."""
+        """Number of turns replaced by newer ones before they were learnt from."""
         return self._dropped
 
     @property
@@ -121,7 +121,7 @@ class BackgroundLearner:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends; what the learner is reading is waited for a little, and then left."""
+        """Stop; a running question to the learner is awaited briefly and then abandoned."""
         with self._lock:
             self._is_closed = True
             self._lock.notify_all()
@@ -129,7 +129,7 @@ class BackgroundLearner:
             self._thread.join(_END_S)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
-        """Tells of every step of a scan, as `ports.Store.follow` tells of writes."""
+        """Call the follower at every step of a scan, as `ports.Store.follow` does for writes."""
         self._followers.append(follower)
 
     def seen(self, project: str, user_text: str) -> None:
@@ -158,15 +158,15 @@ class BackgroundLearner:
             self._release(scan)
 
     def switched_on(self, project: str) -> str:
-        """Have a language model read what has no keywords, for learning was switched on; gives why not, else ""."""
+        """Start a scan of entries without keywords after learning was switched on; returns why not, else ""."""
         if self._learn.learner is not Learner.LLM:
             return _NO_COLD_START
         self.scan(project, ScanScope.UNLEARNED)
         return ""
 
     def scan(self, project: str, scope: ScanScope, chosen: Sequence[str] = ()) -> Scan:
-        """Begins to read entries, or joins the project's scan that runs, whose entries these are put behind."""
-        # Before it is looked up what there is to read: from now on nobody else reads it.
+        """Start a scan, or append these entries to the project's running one."""
+        # Before looking up the entries, so that no other service reads them too.
         claim = None if project in self._scans else self._claims.take(Work.SCAN, project)
         try:
             end, memory_ids, events = self._begin(project, scope, chosen)
@@ -193,7 +193,7 @@ class BackgroundLearner:
         return scan
 
     def step(self) -> bool:
-        """Does what is due, if anything is: a turn, or an entry of the scan that is due first."""
+        """Process one due turn, or one entry of the first due scan. Returns False if nothing is due."""
         with self._lock:
             turn = self._due_turn()
             due = None if turn else self._due_scan()
@@ -235,7 +235,7 @@ class BackgroundLearner:
         return max(0.0, min(due) - self._clock.monotonic()) if due else None
 
     def _due_turn(self) -> tuple[str, str] | None:
-        """The project and the words of the turn that has waited longest, of those that are due."""
+        """Take the due turn that has waited longest: its project and the user's text."""
         now = self._clock.monotonic()
         project = next((project for project, turn in self._turns.items() if turn.due_s <= now), None)
         return None if project is None else (project, self._turns.pop(project).user_text)
@@ -338,5 +338,5 @@ class BackgroundLearner:
 
 
 def _log_unexpected(event: str, error: Exception) -> None:
-    """Without the error's message, which could hold what was said."""
+    """Log an error without its message, which could contain users' text."""
     _log.error("%s: %s at %s", event, type(error).__qualname__, ", ".join(places_of(error)))

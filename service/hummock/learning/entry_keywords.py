@@ -1,4 +1,4 @@
-"""Keywords of entries: which entries are read for them, what a model is asked, and what of an answer counts."""
+"""Keywords of entries: the choice of entries to analyse, the question to a model, and the check of its answer."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def select(
     turn: int,
     settings: LearningSettings,
 ) -> tuple[str, ...]:
-    """The entries to analyse: those that the turn names, then others; the highest priority first, equal ones as given.
+    """Select entries to analyse: those that the turn names, then others, by priority; ties keep the given order.
 
     Args:
         named: Ids of entries that the words refer to.
         near: Ids of others that the words may be about (the coarse filter), the nearest first.
-        profiles: What is known of them.
-        turn: Now, on the clock of `LearningState.turns`.
-        settings: How many, and the numbers of the priority.
+        profiles: Their profiles.
+        turn: The current turn, on the clock of `LearningState.turns`.
+        settings: Number of entries, and parameters of the priority.
     """
     ranked = sorted(
         dict.fromkeys((*named, *near)),
@@ -56,7 +56,7 @@ def select(
 
 
 def priority(profile: Profile, turn: int, settings: LearningSettings) -> int:
-    """Higher for an entry with fewer keywords; lower for one that was analysed of late, or in vain."""
+    """Return the priority of an entry: higher with fewer keywords, lower after recent or fruitless analyses."""
     missing = settings.keyword_target - min(len(profile.keywords), settings.keyword_target)
     since = max(0, turn - profile.last_analyzed_turn)
     cooling = max(0, settings.analysis_cooldown_turns - since)
@@ -64,11 +64,11 @@ def priority(profile: Profile, turn: int, settings: LearningSettings) -> int:
 
 
 def checked(given: Iterable[KeywordUpdate], entries: Sequence[EntryText]) -> tuple[KeywordUpdate, ...]:
-    """What is learnt of what a learner says of these entries, in their order; nothing where it read one in vain.
+    """Filter a learner's proposals for these entries, in their order; an update may be empty.
 
-    What it says of another entry is left out. A keyword is one line of at most MAX_KEYWORD_CHARACTERS that is more than
-    a character and than words that are said of anything, by which an entry would be part of every prompt; it says what
-    neither the title nor a keyword says already, whatever the case; and the first MAX_NEW_KEYWORDS of an entry count.
+    Proposals for other entries are ignored. A keyword is one line of at most MAX_KEYWORD_CHARACTERS, longer than one
+    character and not only common words, which would put the entry into every prompt. It must differ from the title and
+    known keywords, ignoring case. At most MAX_NEW_KEYWORDS per entry are accepted.
     """
     said: dict[str, tuple[list[str], list[str]]] = {}
     for update in given:
@@ -79,7 +79,7 @@ def checked(given: Iterable[KeywordUpdate], entries: Sequence[EntryText]) -> tup
 
 
 def _checked(entry: EntryText, said: Sequence[str], hinted: Sequence[str]) -> KeywordUpdate:
-    # What was a hint may become a keyword, and not the other way round.
+    # A hint may become a keyword, but not the other way round.
     known = (entry.title, *entry.keywords)
     keywords = tuple(_new(said, known))
     hints = tuple(_new(hinted, (*known, *keywords, *entry.hints)))
@@ -94,7 +94,7 @@ def _new(said: Iterable[str], before: Iterable[str]) -> Iterator[str]:
         normal = prose(line)
         if count == MAX_NEW_KEYWORDS:
             return
-        # What cannot be printed cannot be seen by whoever looks the keywords through.
+        # Unprintable characters are invisible to people who review keywords.
         is_fit = len(line) <= MAX_KEYWORD_CHARACTERS and line.isprintable() and _says_something(normal)
         if is_fit and normal not in known:
             known.add(normal)
@@ -117,7 +117,7 @@ MAX_TEXTS_CHARACTERS = 20_000
 
 _FAILURES = 2
 _REPLY_TOKENS = 200
-"""For what is around them, and for each entry."""
+"""Reply tokens for the frame and for each entry."""
 _MAX_REPLY_TOKENS = 4000
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
@@ -161,20 +161,20 @@ class AskKeywords:
     kind = Learner.LLM
 
     def __init__(self, llm: Llm, clock: Clock, *, one_by_one: bool = False) -> None:
-        """Asks about all entries of a turn in one question, or `one_by_one`: then no entry is read beside another."""
+        """Ask about all entries of a turn in one question, or with `one_by_one` about each separately."""
         self._llm = llm
         self._clock = clock
         self._one_by_one = one_by_one
 
     def due(self, project: str) -> None:
-        """Those that the user's words may speak of; while nobody may be asked, none need be looked for."""
+        """Return None: entries follow from the user's words. Raises: LearnerFailed: the model must not be asked."""
         if self._llm.is_left_alone:
             raise LearnerFailed(str(LlmLeftAlone()))
 
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
-        """What the model said of each entry; two failures in a row, and it is not asked of those behind.
+        """Return the model's keywords for each entry; after two failures in a row the rest is not asked.
 
-        Raises: LearnerFailed: it said nothing usable of any.
+        Raises: LearnerFailed: there was no usable answer for any entry.
         """
         updates: list[KeywordUpdate] = []
         reason, in_a_row = "there is nothing to ask about", 0
@@ -200,9 +200,9 @@ class AskKeywords:
 
 
 def keyword_question(user_text: str, entries: Sequence[EntryText]) -> LlmQuestion:
-    """Asks for keywords of entries, which are numbered from 1; the middle of long texts is left out.
+    """Build the question for keywords of entries, numbered from 1; the middle of long texts is left out.
 
-    Their ids are not told: they mean nothing to a model, and what it replies names none that was not asked about.
+    Ids are not sent: they mean nothing to a model, and with numbers a reply can only name entries of the question.
     """
     most = min(MAX_ENTRY_CHARACTERS, MAX_TEXTS_CHARACTERS // max(1, len(entries)))
     data = {
@@ -227,9 +227,9 @@ def keyword_question(user_text: str, entries: Sequence[EntryText]) -> LlmQuestio
 
 
 def keywords_of(reply: object, entry_count: int) -> list[list[str]]:
-    """The keywords that a reply gives for each of so many entries, unchecked; none for those that it leaves out.
+    """Parse a reply into unchecked keywords for each entry; none for entries that it leaves out.
 
-    Raises: LlmFailed: it has another form.
+    Raises: LlmFailed: the reply has another form.
     """
     given = reply.get("entries") if isinstance(reply, dict) and reply.keys() == {"entries"} else reply
     if not isinstance(given, list) or not all(map(_is_of_an_entry, given)):
@@ -248,10 +248,10 @@ def _is_of_an_entry(one: Any) -> bool:
 
 
 def own_keywords(user_text: str, entries: Sequence[EntryText], said: Sequence[Sequence[str]]) -> list[KeywordUpdate]:
-    """What was said of each entry, without words that it can only have from another entry of the question.
+    """Remove from each entry's keywords those that can only come from another entry of the question.
 
-    An entry that says "add this keyword to the others" would be obeyed by some models. So a keyword that stands in
-    another entry counts only where the user or the entry itself says it, too.
+    Some models would obey an entry that says "add this keyword to the others". So a keyword found in another entry
+    counts only if the user's text or the entry itself contains it too.
     """
     texts = [prose("\n".join((entry.title, entry.text, *entry.keywords))) for entry in entries]
     user = prose(user_text)

@@ -26,21 +26,21 @@ def decide(
 ) -> tuple[Injection, ...]:
     """The injection table of a turn.
 
-    What the turn refers to is forced in. Of the rest, what was referenced more often than `high_above` always comes;
-    the others when more turns than their cooldown have passed since they were sent. What was last sent in this turn or
-    a later one (a turn was generated again, or a conversation taken up earlier) was not sent in this conversation: like
-    what was never sent, it has no cooldown to wait for.
+    Referenced entries are forced in. Of the rest, those referenced more often than `high_above` are always injected,
+    the others once more turns than their cooldown have passed since they were sent. An entry last sent in this turn or
+    a later one (a turn was regenerated, or a conversation resumed earlier) was not sent in this conversation: like one
+    never sent, it has no cooldown.
 
     Args:
-        usage: All that the scope has used, by memory id.
-        referenced: Ids that this turn refers to, in the order in which they are to be tried; used before or not.
+        usage: Usage in the scope, by memory id.
+        referenced: Ids that this turn refers to, in the order to try them; used before or not.
         turn: The turn's number.
         settings: The bounds and cooldowns.
-        most_waiting: Rows of entries that are not injected, at most; None for all.
+        most_waiting: Most rows of entries that are not injected; None for all.
 
     Returns:
-        First the forced ones in their order; then those that are injected by use, the most often referenced first;
-        then those that wait, the most probable first. Equal ones go by id.
+        First the forced ones in their order; then those injected by use, the most often referenced first; then those
+        that wait, the most probable first. Ties go by id.
     """
     forced = tuple(_forced(memory_id, usage.get(memory_id, Usage()), turn) for memory_id in dict.fromkeys(referenced))
     coming, waiting = _parted(usage, referenced, turn, settings)
@@ -51,7 +51,7 @@ def decide(
 def injected_ids(
     usage: Mapping[str, Usage], referenced: Collection[str], turn: int, settings: LearningSettings
 ) -> tuple[str, ...]:
-    """The ids of those rows of `decide` that are injected, in its order."""
+    """Return the ids that `decide` injects, in its order."""
     coming, _ = _parted(usage, referenced, turn, settings)
     return (*dict.fromkeys(referenced), *coming)
 
@@ -81,7 +81,7 @@ def _forced(memory_id: str, usage: Usage, turn: int) -> Injection:
 def _parted(
     usage: Mapping[str, Usage], referenced: Collection[str], turn: int, settings: LearningSettings
 ) -> tuple[list[str], list[str]]:
-    """What comes by use and what waits, of all that the turn does not refer to; each in the order of the table."""
+    """Split unreferenced entries into those injected by use and those that wait, each in the order of the table."""
     forced = set(referenced)
     coming: list[tuple[int, str]] = []
     waiting: list[tuple[float, str]] = []
@@ -97,7 +97,7 @@ def _parted(
 
 
 def _awaited(usage: Usage, turn: int, settings: LearningSettings) -> int | None:
-    """The cooldown that an entry waits for; None when it comes."""
+    """Return the cooldown that an entry waits for; None if it is injected."""
     if usage.frequency > settings.high_above or usage.last_sent_turn == NEVER or usage.last_sent_turn >= turn:
         return None
     cooldown = _cooldown(usage, settings)
@@ -113,7 +113,7 @@ def _probability(usage: Usage, turn: int, cooldown: int) -> float:
 
 
 def _why(usage: Usage, turn: int, settings: LearningSettings) -> str:
-    """Why an entry comes by use."""
+    """Explain why an entry is injected by use."""
     often = f"referenced {_times(usage.frequency)}"
     if usage.frequency > settings.high_above:
         return f"{often}: more than {settings.high_above}, always"

@@ -1,4 +1,4 @@
-"""Learning keywords of entries with one learner: what it is asked about, and what is kept of what it says."""
+"""Learns keywords of entries with one learner: chooses the entries and stores its findings."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from hummock.ports.store import Snapshot, Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 
 NEAR_ENTRIES = 20
-"""Most entries near a turn's words that are compared with it, before the least learnt of them are chosen."""
+"""Most entries near a turn's words from which the least learnt are chosen."""
 NEAR_SIMILARITY = 0.15
-"""Calibrated: above what unrelated texts have, and far below what a recall asks for. What is to be learnt is a link
-that words do not show yet."""
+"""Calibrated similarity: above unrelated texts and far below a recall's minimum, since the link to be learnt is not in
+the words yet."""
 
 _NOBODY = "there is no learner"
 _EVENTS_AT_ONCE = 500
@@ -39,7 +39,7 @@ _EVENTS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearntReply:
-    """What was learnt: keywords that are new, by entry, of those that were read and are still there."""
+    """New keywords by entry, for entries that were read and still exist."""
 
     updates: tuple[KeywordUpdate, ...]
 
@@ -80,15 +80,15 @@ class LearnKeywords:
         return tuple(entry.memory_id for entry in self._entries.of(project) if not entry.keywords)
 
     def from_turn(self, project: str, user_text: str, claim: Claim | None = None) -> tuple[KeywordUpdate, ...]:
-        """Learn of the entries that the learner names, or of those that the words of a turn may be about.
+        """Learn about the entries that the learner chooses, or those that a turn's words may be about.
 
         Args:
-            project: Where.
-            user_text: What was said in the turn.
-            claim: Under which it is learnt, where several services could.
+            project: The project.
+            user_text: The user's text of the turn.
+            claim: Claim that guards the write, if several services could do it.
 
         Returns:
-            An update for each that was read, with what is new.
+            An update with new words for each entry that was read.
 
         Raises: LearnerFailed: it read none, and nothing was counted. ClaimLost: nothing was counted.
         """
@@ -103,7 +103,7 @@ class LearnKeywords:
         return self._learn(project, user_text, select(named, near, profiles, state.turns, state.settings), claim)
 
     def of_entry(self, project: str, memory_id: str, claim: Claim | None = None) -> EntryLearnt:
-        """Learn of one entry by what it says itself; `claim` as for `from_turn`. Raises: ClaimLost."""
+        """Learn about one entry from its own text; `claim` as for `from_turn`. Raises: ClaimLost."""
         try:
             updates = self._learn(project, "", (memory_id,), claim)
         except LearnerFailed as failed:
@@ -124,7 +124,7 @@ class LearnKeywords:
         return self._store.read_learning(project, lambda learning: learning.events(after, _EVENTS_AT_ONCE))
 
     def _near(self, project: str, user_text: str, state: LearningState) -> tuple[list[str], list[str]]:
-        """Entries that are named, and those that are similar in meaning or words."""
+        """Return entries that the text names, and those similar in meaning or words."""
         entries = self._entries.of(project)
         if not entries:
             return [], []
@@ -205,7 +205,7 @@ def _learnt(update: KeywordUpdate) -> EntryLearnt:
 
 
 def _says(memory: Memory | None, content_hash: bytes) -> bool:
-    """Whether it is an entry that still says what was read."""
+    """Whether it is an entry whose text has not changed since it was read."""
     return memory is not None and memory.kind is MemoryKind.ENTRY and memory.content_hash == content_hash
 
 

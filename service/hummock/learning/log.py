@@ -1,4 +1,4 @@
-"""The learning log: what an event changes, and what replaying shows. Nothing here reads a clock, a text or a model."""
+"""The learning log: the effect of events, and replays. No function here reads a clock, a text or a model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from hummock.ports.learning import LearningRows, LearningUnit, LearningView
 
 
 def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
-    """What the event makes of the learning as it was before it."""
+    """Return the changes that an event makes to the state before it."""
     state = replace(before.state(), events=before.state().events + 1)
     match event:
         case TurnObserved():
@@ -57,7 +57,7 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
             return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
         case KeywordsSet():
             profile = before.profile(event.memory_id) or Profile()
-            # By hand means all of it: what was guessed before would go on finding what somebody has corrected.
+            # Setting by hand also clears hints: earlier guesses would still find a corrected memory.
             profiles = {event.memory_id: replace(profile, keywords=merged((), event.keywords), hints=())}
             return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
         case Switched():
@@ -88,7 +88,7 @@ def _counted(counts: FeedbackCounts, event: FeedbackGiven) -> FeedbackCounts:
 
 
 def _said(before: LearningView, event: FeedbackGiven) -> Iterable[tuple[str, Profile]]:
-    """The profiles with this voice's last words; what does not bear on the query takes back what it said before."""
+    """Update profiles with this voice's judgements; NOT_HELPFUL only withdraws its earlier one."""
     for verdict in event.verdicts if event.voice else ():
         profile = before.profile(verdict.memory_id) or Profile()
         voices = [voice for voice in profile.voices if voice.speaker != event.voice]
@@ -99,7 +99,7 @@ def _said(before: LearningView, event: FeedbackGiven) -> Iterable[tuple[str, Pro
 
 
 def _moved(before: LearningView, state: LearningState, scope: str, turn: int) -> LearningChanges:
-    """The scope is at a turn. Where it goes back, as when a conversation is taken up earlier, the clock stays."""
+    """Set the scope's turn. If it goes back, as when a conversation is resumed earlier, the clock stays."""
     last = before.turn(scope)
     advance = max(0, turn - (last or 0))
     missed = 0 if state.enabled else _missed(last, turn)
@@ -110,7 +110,7 @@ def _moved(before: LearningView, state: LearningState, scope: str, turn: int) ->
 
 
 def _missed(last: int | None, turn: int) -> int:
-    """Turns that went by; of those before a scope's first nothing is known."""
+    """Count the turns that passed; those before a scope's first are unknown."""
     return 1 if last is None else max(0, turn - last)
 
 
@@ -159,7 +159,7 @@ def _switched(state: LearningState, *, enabled: bool) -> LearningState:
 
 
 def record(learning: LearningUnit, event: LearningEvent, time: float | None = None) -> None:
-    """Logs the event and stores what it changes; `time` is when it happened, in Unix seconds, unless that is now."""
+    """Log an event and store its changes; `time` is when it happened, in Unix seconds, None for now."""
     learning.append(event, fold(learning, event), time)
 
 
@@ -189,7 +189,7 @@ class Rebuilt:
         return self._usage.get(scope, {}).get(memory_id)
 
     def profile(self, memory_id: str) -> Profile | None:
-        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+        """Return the profile of a memory; None if it was never analysed and has no keywords."""
         return self._profiles.get(memory_id)
 
     def scope(self, scope: str) -> Mapping[str, Usage]:
@@ -224,9 +224,9 @@ class Rebuilt:
 
 
 def digest(learning: LearningRows) -> str:
-    """SHA-256 in hexadecimal over the project's state, its scopes with their turns and usage, and its profiles.
+    """Hash the project's state, its scopes with turns and usage, and its profiles (SHA-256 in hexadecimal).
 
-    It depends on nothing but these values: not on the order of events that led to them, nor on the store.
+    It depends only on these values, not on the order of events or on the store.
     """
     hashed = sha256()
     for row in _rows(learning):
@@ -252,7 +252,7 @@ def _rows(learning: LearningRows) -> Iterator[tuple[object, ...]]:
 
 
 def without_gaps(events: Sequence[LoggedEvent], after: int, last: int) -> Iterator[LoggedEvent]:
-    """The events behind the one of number `after` up to that of number `last`. Raises: EventDamaged: one is missing."""
+    """Yield the events after number `after` up to number `last`. Raises: EventDamaged: one is missing."""
     found = iter(events)
     for number in range(after + 1, last + 1):
         logged = next(found, None)
@@ -266,14 +266,14 @@ MOST_DIFFERING: Final = 1000
 
 
 class ForkedHistory:
-    """What would have been injected, had the numbers been others from the beginning.
+    """Replays a log with other settings from the beginning and compares the injections.
 
-    What was said, and so what was referred to, stays as it was. What had no room then has none in the fork; whatever
-    else it injects is taken to have had room.
+    Texts and references stay the same. Entries that had no room then have none in the fork; all others are assumed to
+    have had room.
     """
 
     def __init__(self, changed: Callable[[LearningSettings], LearningSettings]) -> None:
-        """`changed` gives what the fork makes of the numbers that were in use at a time."""
+        """`changed` returns the fork's settings for the settings in use at a time."""
         self._changed = changed
         self._rebuilt = Rebuilt()
         self._turn_count = 0
@@ -283,14 +283,14 @@ class ForkedHistory:
         self._differing: list[ForkedTurn] = []
 
     def apply(self, logged: LoggedEvent) -> None:
-        """One event more. Raises: what the numbers raise that do not fit those of the time."""
+        """Apply the next event. Raises: errors of the fork's settings if they do not fit those of the time."""
         event = logged.event
         if isinstance(event, Injected) and self._rebuilt.state().enabled:
             event = self._decided_anew(logged.number, event)
         self._rebuilt.apply(event)
 
     def report(self) -> Fork:
-        """What it came to so far."""
+        """Return the comparison so far."""
         return Fork(
             settings=self._changed(self._rebuilt.state().settings),
             turn_count=self._turn_count,

@@ -1,4 +1,4 @@
-"""What a turn and a verdict add to the log: durable when it is answered, and whoever learns is told."""
+"""Adds turns and feedback to the learning log: durable when answered, then passed to learners."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _EVENTS_LOOKED_AT = 64
 """Newest events that are searched for the last turn of a scope."""
 
 Seen = Callable[[str, str], None]
-"""Is told, once a turn, of a project and of what its user said; returns at once and raises nothing."""
+"""Callback with a project and the user's text, once per turn; must return at once and not raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedReply:
-    """What is kept of an observation for repeats of its request_id: only that it happened."""
+    """Stored reply of an observation, for repeats of its request_id: only that it happened."""
 
 
 class Observe:
@@ -68,7 +68,7 @@ class Observe:
             user_text=turn.user_text,
             assistant_text=turn.assistant_text,
             used_ids=turn.used_memory_ids,
-            # A repeated Learn(turn) is told of again: one write is one turn.
+            # A repeated Learn(turn) is reported again, but one write is one turn.
             request_id=str(uuid.uuid5(_NAMESPACE, str(turn.seq))),
             fingerprint=b"",
         )
@@ -85,7 +85,7 @@ class Observe:
             observed = TurnObserved(
                 scope=command.scope,
                 turn=command.turn,
-                # Off, turns are counted and nothing is learnt of them, so that what was said is not kept.
+                # If off, turns are only counted, so the text is not kept.
                 user_text=as_stored(command.user_text, policy) if is_on else "",
                 assistant_hash=text_hash(command.assistant_text, is_code=False) if command.assistant_text else b"",
                 used_ids=tuple(one for one in dict.fromkeys(command.used_ids) if work.get(one) is not None),
@@ -100,9 +100,9 @@ class Observe:
 
 
 def _turn_of(learning: LearningReader, scope: str) -> int | None:
-    """The number of the turn that is over: the one that was rendered last, else the one behind the last observed.
+    """Return the number of the finished turn: the last rendered one, else the one after the last observed.
 
-    None in a project that has never learnt.
+    None if the project has never learnt.
     """
     state = learning.state()
     if not state.events:
@@ -119,7 +119,7 @@ def _turn_of(learning: LearningReader, scope: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackReply:
-    """What is kept of feedback for repeats of its request_id."""
+    """Stored reply of feedback, for repeats of its request_id."""
 
     recorded: int
     unknown_ids: tuple[str, ...]
@@ -171,6 +171,6 @@ class Feedback:
 
 
 def voice_of(session_id: str, query_text: str) -> int:
-    """64 bits, not 0, of whose voice feedback is: the session's, else that of all who ask the same."""
+    """Return the 64-bit id of a voice, not 0: of the session, else shared by all equal queries."""
     said = b"s" + session_id.encode() if session_id else b"q" + text_hash(query_text, is_code=False)
     return short_hash(blake2b(said, digest_size=8).digest()) or 1

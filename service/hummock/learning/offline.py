@@ -1,4 +1,4 @@
-"""Learns keywords from what was observed, without a language model."""
+"""Learns keywords from observed turns, without a language model."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from hummock.text.normalise import prose
 from hummock.text.word_lists import EVERYDAY_WORDS
 
 LEAST_EVIDENCE: Final = 10.83
-"""Log-likelihood ratio from which a term may be a hint of an entry: by chance alone, one in a thousand does."""
+"""Log-likelihood ratio from which a term may be a hint of an entry; one term in a thousand reaches it by chance."""
 
 LEAST_SHARE: Final = 0.9
 """Least share of the turns that hold a term in which the entry was used."""
 
 MOST_CHARACTERS: Final = 2000
-"""Most characters of what was said in a turn that are read."""
+"""Most characters of a turn's text that are read."""
 
 WINDOW_EVENTS: Final = 6000
 """Newest events of a project's log that are counted; a turn is two or three."""
 MAX_PROJECTS: Final = 64
-"""Projects whose counts are kept in memory; those of others are read from their logs again."""
+"""Projects whose counts are cached; others are counted again from their logs."""
 MOST_DUE: Final = 20
 
 _PAGE: Final = 500
@@ -49,7 +49,7 @@ _LENGTH_WORTH = 0.1
 
 
 class LearnOffline:
-    """`ports.KeywordLearner` by counting. What it knows is a function of the newest events of a project's log."""
+    """`ports.KeywordLearner` by counting. Its state is a function of the newest events of a project's log."""
 
     kind = Learner.OFFLINE
 
@@ -59,17 +59,17 @@ class LearnOffline:
         self._lock = Lock()
 
     def due(self, project: str) -> tuple[str, ...]:
-        """The entries of the turns since it was asked last, the newest first, then some of the others in turn.
+        """Return the entries of turns since the last call, newest first, then some of the others in rotation.
 
-        As more is said of other things, what was said of an entry long ago may become evidence.
+        Old words about an entry may become evidence as more is said about other things.
         """
         with self._lock:
             return self._current(project).due()
 
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
-        """What is new of each entry.
+        """Return the new words of each entry.
 
-        After a turn, entries of which nothing is new have not been read: it costs nothing to look at them again.
+        After a turn, entries without new words count as unread, since checking them again is cheap.
         """
         with self._lock:
             observed = self._current(question.project).observed
@@ -90,7 +90,7 @@ class LearnOffline:
 
 
 class _Project:
-    """What is known of a project's log."""
+    """Counts of a project's log."""
 
     def __init__(self) -> None:
         self.observed = Observed()
@@ -99,7 +99,7 @@ class _Project:
         self._others: deque[str] = deque()
 
     def after(self, events: int) -> int:
-        """Behind which event to read on, in a log of so many."""
+        """Return the event number to continue after, in a log of this length."""
         return max(self._last, events - WINDOW_EVENTS)
 
     def follow(self, events: Sequence[LoggedEvent]) -> None:
@@ -149,7 +149,7 @@ class _Uses:
 
 
 class Observed:
-    """The last turns of a project, as far as somebody said something in them. For one thread at a time."""
+    """The last turns of a project that have a text. Not thread-safe."""
 
     def __init__(self) -> None:
         self._turns: deque[_Turn] = deque()
@@ -164,16 +164,16 @@ class Observed:
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """Entries that turns used, those that were used first before the others."""
+        """Return entries used by turns, in order of first use."""
         return tuple(self._uses)
 
     def add(self, number: int, text: str, used_ids: Iterable[str]) -> None:
-        """Counts a turn; the same words for the same entries count once, however often they are said.
+        """Count a turn; repeats of the same text for the same entries count once.
 
         Args:
             number: Greater than that of every turn before.
-            text: What the user said, or looked for.
-            used_ids: Entries that the answer rests on, or that were of use; often none.
+            text: The user's text or query.
+            used_ids: Entries that the answer is based on, or that were helpful; often none.
         """
         said, used = text[:MOST_CHARACTERS], tuple(sorted(set(used_ids)))
         key = _key(said, used)
@@ -210,11 +210,11 @@ class Observed:
             self._uses.pop(memory_id, None)
 
     def of(self, entry: EntryText) -> KeywordUpdate:
-        """What is new of an entry: keywords and hints, each the best supported first, together at most as many as fit.
+        """Return an entry's new keywords and hints, the best supported first, within MAX_NEW_KEYWORDS together.
 
-        Keywords came again in different turns (`recurring`). Hints are phrases of single ones, made of terms which
-        belong to the entry: so often in its turns and so seldom in others that chance does not explain it. A term of
-        its own title or text is no news.
+        Keywords recur in different turns (`recurring`). Hints are phrases from single turns, made of terms that occur
+        so often in the entry's turns and so seldom in others that chance does not explain it. Terms of its own title or
+        text are not new.
         """
         uses = self._uses.get(entry.memory_id)
         if uses is None:
@@ -232,7 +232,7 @@ class Observed:
         mine = set(map(id, turns))
 
         def others_with(terms: frozenset[str]) -> int:
-            # Most often one of the terms is said of nothing else.
+            # Usually one of the terms occurs only in the entry's turns.
             if any(self._counts[term] == uses.counts[term] for term in terms):
                 return 0
             return sum(terms <= turn.terms and id(turn) not in mine for turn in self._turns)
@@ -250,9 +250,9 @@ class Observed:
         return sorted(worth, key=lambda phrase: (-worth[phrase], phrase))
 
     def _evidence(self, term: str, uses: _Uses) -> float:
-        """Log-likelihood ratio of the term and the entry; 0 where the term is too often said of other things.
+        """Return the log-likelihood ratio of term and entry; 0 if the term occurs too often elsewhere.
 
-        An everyday word says something only when it is said again.
+        An everyday word counts only if it recurs.
         """
         both = uses.counts[term]
         elsewhere = self._counts[term] - both
@@ -281,7 +281,7 @@ def _worth(phrase: str, evidence: dict[str, float]) -> float:
 
 
 def _without_parts(phrases_found: list[str], known: tuple[str, ...]) -> list[str]:
-    """Those that are no part of one before them, nor of a known keyword, whatever the case."""
+    """Drop phrases that are part of an earlier one or of a known keyword, ignoring case."""
     news: list[str] = []
     whole = [prose(keyword) for keyword in known]
     for phrase in phrases_found:

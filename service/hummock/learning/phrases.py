@@ -1,7 +1,7 @@
-"""What an entry is called, and a text in which it may be called so, in the one form in which they are compared.
+"""Names of entries, and texts that may contain them, in the form in which they are compared.
 
-Both are folded (NFKC, simplified characters, lower case, one space for all that is no letter or digit), and fall into
-units: a Chinese character, or a word of another script without its plural's "s".
+Both are folded (NFKC, simplified characters, lower case, one space for everything except letters and digits) and split
+into units: a Chinese character, or a word of another script without its plural's "s".
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hummock.text.word_lists import (
 )
 
 MAX_PHRASE_CHARACTERS = 128
-"""What is longer is no name; nobody says it in passing."""
+"""A longer phrase is no name that is used in passing."""
 
 LETTERS_AN_EDIT = 8
-"""One edit is taken for a slip in so many letters, of which a Chinese character counts two."""
+"""Letters per edit that is accepted as a slip; a Chinese character counts as two letters."""
 MAX_EDITS = 3
 
 SHORT_FORM_SIMILARITY = 0.8
-"""How similar a text is to a name of which it says the first or last part."""
+"""Similarity of a text to a name if it contains its first or last part."""
 
 _LETTERS_OF_CJK = 2
 _PLURAL_LETTERS = 4
@@ -66,12 +66,12 @@ class Phrase:
 
     Attributes:
         text: Folded.
-        written: As it is written, where that counts: of a name that is an everyday word as well; else empty.
-        edits: How many a similarity of 0.6 stands for; 0 where only the phrase itself will do.
+        written: Original spelling, if it matters because the name is also an everyday word; else empty.
+        edits: Number of edits at a similarity of 0.6; 0 if only an exact match counts.
         grams: Each once, with its offset in the text.
-        edited_grams: How many of them one edit takes away at most.
-        is_short: Whether it is all of Chinese characters, and not many.
-        part_of: The name, folded, of which it is a part by which people mean it; empty for a whole name.
+        edited_grams: Most grams that one edit can remove.
+        is_short: Whether it consists of few Chinese characters only.
+        part_of: The folded full name that it is a short form of; empty for a full name.
     """
 
     text: str
@@ -84,21 +84,21 @@ class Phrase:
 
     @property
     def similarity(self) -> float:
-        """How similar a text is that holds it as it is."""
+        """Similarity of a text that contains it exactly."""
         return SHORT_FORM_SIMILARITY if self.part_of else 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spoken:
-    """A text in which phrases are looked for.
+    """A text in which phrases are searched.
 
     Attributes:
         text: Folded.
-        starts: Where units begin.
-        ends: Where units end.
-        written: Each word as it is written, by where it begins; Chinese characters are not in it.
-        grams: Where each stands.
-        between: What stands before each unit, by where it begins: all that is no letter or digit.
+        starts: Offsets where units begin.
+        ends: Offsets where units end.
+        written: Original spelling of each word, by its offset; without Chinese characters.
+        grams: Offsets of each gram.
+        between: Characters before each unit that are no letter or digit, by the unit's offset.
     """
 
     text: str
@@ -111,9 +111,9 @@ class Spoken:
 
 @lru_cache(1 << 16)
 def phrases_of(name: str) -> tuple[Phrase, ...]:
-    """What stands for the name in a text: itself, and itself without what is in brackets, or as several words.
+    """Return the forms of a name in texts: itself, without brackets, and split into words.
 
-    Of a foreign name in Chinese characters its parts do, too.
+    For a foreign name in Chinese characters also its parts.
     """
     if len(name) > MAX_PHRASE_CHARACTERS:
         return ()
@@ -129,10 +129,10 @@ def phrases_of(name: str) -> tuple[Phrase, ...]:
 
 @lru_cache(1 << 16)
 def short_forms(title: str) -> tuple[Phrase, ...]:
-    """Parts of a compound name by which people mean it: 木芯 for 潮汐木芯, Vance for Captain Elira Vance.
+    """Return short forms of a compound name: 木芯 for 潮汐木芯, Vance for Captain Elira Vance.
 
-    They are the last two characters of a Chinese name of four to eight, which say what it is, and the capitalised words
-    of a name that begins and ends with one; none that is a common word by itself. They count as they are written.
+    They are the last two characters of a Chinese name of four to eight, and the capitalised words of a name that begins
+    and ends with one, except common words. They match only in their original spelling.
     """
     name = simplified(nfkc(title)).strip()
     if _COMPOUND_CJK.fullmatch(name):
@@ -168,9 +168,9 @@ def spoken(text: str) -> Spoken:
 
 
 def may_stand_for(before: str, part: str, phrase: Phrase) -> bool:
-    """Whether a part of a text that resembles a phrase may mean it: numbers, a "not", first letters are never slips.
+    """Whether a similar part of a text may mean the phrase: numbers, negations and first letters are never slips.
 
-    `before` is the character before it, if there is one.
+    `before` is the character before it, if any.
     """
     if part[0].isascii() and part[0] != phrase.text[0]:
         return False
@@ -179,7 +179,7 @@ def may_stand_for(before: str, part: str, phrase: Phrase) -> bool:
 
 
 def stands(phrase: Phrase, start: int, said: Spoken) -> bool:
-    """Whether the phrase, which a text holds as it is, is a word there."""
+    """Whether an exact match of the phrase at `start` is a separate word."""
     end = start + len(phrase.text)
     if phrase.is_short and phrase.part_of and not _is_apart(said.text, start, end, phrase.part_of):
         return False
@@ -191,7 +191,7 @@ def stands(phrase: Phrase, start: int, said: Spoken) -> bool:
 
 
 def _is_named(phrase: Phrase, start: int, end: int, said: Spoken) -> bool:
-    """Whether a capitalised word means the name, and neither another one (Captain Ahab) nor the start of a sentence."""
+    """Whether a capitalised word means the name, not another name (Captain Ahab) or the start of a sentence."""
     behind = end + 1 if said.between.get(end + 1) == " " else -1
     follower = said.written.get(behind, "")
     before = said.text.rfind(" ", 0, start - 1) + 1 if said.between[start] == " " else -1
@@ -200,7 +200,7 @@ def _is_named(phrase: Phrase, start: int, end: int, said: Spoken) -> bool:
     if is_first and follower[:1].islower():
         return False
     is_of_another = follower[:1].isupper() and follower not in phrase.part_of.split()
-    # A capital at the beginning of a sentence says nothing of the word behind.
+    # A capital at the beginning of a sentence does not show that the word is a name.
     leads = leader[:1].isupper() and before > 0 and not _ENDS_A_SENTENCE.search(said.between[before])
     return not is_of_another and not (leads and leader not in phrase.part_of.split())
 
@@ -244,9 +244,9 @@ def _phrase(form: str) -> Phrase | None:
 
 
 def _folded(text: str) -> tuple[str, list[tuple[int, int]], dict[int, str], dict[int, str]]:
-    """The folded text, where its units begin and end, its words as they are written, and what stands before each unit.
+    """Fold a text. Returns it with its units' bounds, original words, and the characters before each unit.
 
-    Words and what stands before are found by where they begin in the folded text.
+    Words and characters before units are keyed by the unit's offset in the folded text.
     """
     pieces: list[str] = []
     units: list[tuple[int, int]] = []
@@ -280,9 +280,9 @@ def _singular(word: str) -> str:
 
 
 def _grams(folded: str, units: list[tuple[int, int]]) -> Iterator[tuple[str, int]]:
-    """Chinese characters and pairs of neighbours, and the trigrams of words, with their places.
+    """Yield Chinese characters and adjacent pairs, and the trigrams of words, with their offsets.
 
-    A character or word that stands alone has spaces for neighbours.
+    A single character or word is padded with spaces.
     """
     last = -1
     for number, (start, end) in enumerate(units):

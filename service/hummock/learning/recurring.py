@@ -12,19 +12,19 @@ from hummock.core.learning import MAX_KEYWORD_CHARACTERS
 from hummock.text.keywords import Stretch, stretches
 
 LEAST_TURNS: Final = 2
-"""Different turns in which a phrase has to stand; one mention is never evidence."""
+"""Least number of different turns with a phrase; one mention is never evidence."""
 
 SURE_TURNS: Final = 3
-"""From which a character that is a word by itself as often as not may stand at an end of a phrase."""
+"""Turns from which a phrase may begin or end with a character that is often a word by itself."""
 
 LEAST_EVIDENCE: Final = 6.63
-"""Log-likelihood ratio from which a phrase is taken to belong to an entry: by chance alone, one in a hundred does."""
+"""Log-likelihood ratio from which a phrase belongs to an entry; one phrase in a hundred reaches it by chance."""
 
 LEAST_SHARE: Final = 0.9
 """Least share of the turns that hold a phrase in which the entry was used."""
 
 MOST_ALIKE: Final = 0.6
-"""Turns that share more of their terms (Jaccard) are one turn that was said again."""
+"""Turns that share more of their terms (Jaccard) count as repeats of one turn."""
 
 MOST_TURNS: Final = 200
 """Newest turns of an entry that are compared."""
@@ -32,7 +32,7 @@ MOST_TURNS: Final = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """What a user said in a turn, and the terms of it (`analyzer.query_terms`)."""
+    """The user's text of a turn and its terms (`analyzer.query_terms`)."""
 
     text: str
     terms: frozenset[str]
@@ -48,7 +48,7 @@ class _Phrase:
     after: set[str] = field(default_factory=set)
 
     def is_whole(self) -> bool:
-        """Whether a word begins and ends with it: what stands beside it is a border, or not always the same."""
+        """Whether it has word boundaries at both ends: its neighbours there are a border or vary."""
         least = SURE_TURNS if self.first.is_doubtful else LEAST_TURNS
         return len(self.turns) >= least and all("" in beside or len(beside) > 1 for beside in (self.before, self.after))
 
@@ -56,17 +56,17 @@ class _Phrase:
 def recurring(
     turns: Sequence[Said], own: frozenset[str], others: int, others_with: Callable[[frozenset[str]], int]
 ) -> list[str]:
-    """Phrases that stand for an entry, the best supported first, equal ones by their text.
+    """Find phrases that stand for an entry, the best supported first, ties by text.
 
-    One is evidence when it stands in LEAST_TURNS different turns that used the entry, begins and ends where words do,
-    and goes together with the entry so often that chance does not explain it (log-likelihood ratio). Of phrases within
-    one another the shortest counts that stands alone, too.
+    A phrase counts if it occurs in LEAST_TURNS different turns that used the entry, begins and ends at word boundaries,
+    and occurs with the entry more often than by chance (log-likelihood ratio). Of nested phrases the shortest that also
+    occurs alone counts.
 
     Args:
-        turns: Those that used the entry, the oldest first.
-        own: Terms that the entry says itself: they are no news, and no phrase holds one.
-        others: How many turns did not use it.
-        others_with: How many of these hold all of some terms.
+        turns: Turns that used the entry, oldest first.
+        own: Terms of the entry itself, which no phrase may hold.
+        others: Number of turns that did not use it.
+        others_with: Counts those of them that hold all given terms.
 
     Source: Dunning, Computational Linguistics 1993.
     """
@@ -102,7 +102,7 @@ def _information(*counts: int) -> float:
 
 
 def _phrases(said: Sequence[Said], own: frozenset[str]) -> Mapping[str, _Phrase]:
-    """All that may be a name in them, by what it says, folded."""
+    """Return possible names in these turns, by folded text."""
     counts = Counter(term for turn in said for term in turn.terms)
     found: dict[str, _Phrase] = {}
     for place, turn in enumerate(said):
@@ -117,7 +117,7 @@ def _phrases(said: Sequence[Said], own: frozenset[str]) -> Mapping[str, _Phrase]
 
 
 def _different(said: Sequence[Said], places: Iterable[int]) -> int:
-    """How many of these turns say something else than those before."""
+    """Count the turns that differ from all earlier ones."""
     kept: list[frozenset[str]] = []
     for place in places:
         terms = said[place].terms
@@ -127,7 +127,7 @@ def _different(said: Sequence[Said], places: Iterable[int]) -> int:
 
 
 def _that_stand_alone(phrases: Mapping[str, _Phrase]) -> list[_Phrase]:
-    """Without those that never stand outside a longer one, and without those that hold one that does."""
+    """Drop phrases that occur only within longer ones, and those that contain one occurring alone."""
     longest_first = sorted(phrases.items(), key=lambda item: (-len(item[0]), item[0]))
     alone = {
         key: phrase

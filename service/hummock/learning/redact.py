@@ -1,8 +1,8 @@
-"""Events of the learning log without what is to be forgotten; what they make of everything else stays.
+"""Redacts forgotten memories and scopes from events of the learning log, without changing other effects.
 
-An id that is forgotten becomes the empty one, in all events, also in that which forgets it: replaying the log leaves
-nothing under the empty id, as nothing was left under the other. A scope becomes one that no caller can name, and is
-forgotten by the same event. Counts (of turns, of verdicts, of events) stay what they were.
+A forgotten id becomes empty in all events, including the one that forgets it, so a replay leaves nothing under the
+empty id. A scope is renamed to one that no caller can use, and is forgotten by the same event. Counts of turns,
+verdicts and events do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hummock.text.normalise import prose
 
 _EVENTS_AT_ONCE = 1024
 _FEWEST_CHARACTERS = 8
-"""Shortest text that was said, in characters, that counts as a part of a memory's text."""
+"""Shortest user text, in characters, that counts as a quote of a memory."""
 
 
 def whole(log: LearningReader | LearningUnit) -> Iterator[LoggedEvent]:
@@ -41,12 +41,12 @@ def whole(log: LearningReader | LearningUnit) -> Iterator[LoggedEvent]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """What is to be taken out.
+    """Memories and scopes to redact.
 
     Attributes:
-        memory_ids: Of memories that are forgotten.
-        scopes: Of sessions that are forgotten, with what each is called instead.
-        texts: Of those memories, and what they were asked by; in the form of `prose`, none empty.
+        memory_ids: Ids of forgotten memories.
+        scopes: New names of forgotten sessions, by id.
+        texts: Texts of those memories and of their search, normalised by `prose`, none empty.
     """
 
     memory_ids: frozenset[str]
@@ -54,14 +54,14 @@ class Redaction:
     texts: tuple[str, ...]
 
     def changed(self, log: LearningReader | LearningUnit) -> Iterator[tuple[int, LearningEvent]]:
-        """The events that become others, with their numbers. Raises: EventDamaged: it may quote what is forgotten."""
+        """Yield the changed events with their numbers. Raises: EventDamaged: it may quote a forgotten memory."""
         for logged in whole(log):
             event = self.event(logged.event)
             if event != logged.event:
                 yield logged.number, event
 
     def event(self, event: LearningEvent) -> LearningEvent:
-        """An event without what is to be forgotten."""
+        """Redact one event."""
         match event:
             case TurnObserved():
                 is_said = event.scope in self.scopes or self._quotes(event.user_text)

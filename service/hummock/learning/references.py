@@ -24,7 +24,7 @@ MAX_PROJECTS = 64
 
 ENTRIES = Filter(kinds=frozenset({MemoryKind.ENTRY}))
 NO_PROFILE = Profile()
-"""Profile of an entry of which nothing was learnt."""
+"""Profile of an entry without learnt words."""
 
 _PAGE = 1000
 _FULL_PAGE = 100
@@ -49,9 +49,9 @@ class Entries:
         self._lock = Lock()
 
     def of(self, project: str) -> tuple[Entry, ...]:
-        """All entries, in the order of their writes; the very same tuple until one of them changes.
+        """Return all entries in write order; the same tuple object until one of them changes.
 
-        Those that stay what they are stay the same objects; one that was learnt of keeps its place.
+        Unchanged entries stay the same objects; one with a new profile keeps its place.
         """
         generation = self._store.generation(project)
         key = replace(self._store.read_learning(project, _key), expired_at=generation.expired_at)
@@ -60,7 +60,7 @@ class Entries:
             if cached is not None and cached[0] == key:
                 self._cache.move_to_end(project)
                 return cached[1]
-        # A write that is durable is seen by all reads a moment later; what was read in that moment is not cached.
+        # Reads see a durable write only a moment later; results read in between are not cached.
         is_current = generation.seq >= key.entries_seq
         profiles = self._store.read_learning(project, lambda learning: dict(learning.profiles()))
         if cached is not None and replace(cached[0], keywords_event=key.keywords_event) == key:
@@ -115,7 +115,7 @@ _LEAST_DEAD = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ProjectNames:
-    """The names of a project, and who may look at them."""
+    """The names of a project, with their lock."""
 
     index: NameIndex = field(default_factory=lambda: NameIndex())
     lock: Lock = field(default_factory=Lock)
@@ -140,9 +140,9 @@ class ProjectReferences:
         self._lock = Lock()
 
     def __call__(self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /) -> list[Reference]:
-        """The entries that a text refers to, the most similar first, equal ones by id; each once.
+        """Find the entries that a text refers to, each once, the most similar first, ties by id.
 
-        As long as a project's entries stay what they are, it is given the very same sequence of them.
+        Callers pass the same sequence object while a project's entries are unchanged.
         """
         with self._lock:
             names = self._cache.setdefault(project, _ProjectNames())
@@ -157,7 +157,7 @@ class ProjectReferences:
 def references(text: str, entries: Sequence[Entry], min_similarity: float) -> list[Reference]:
     """The entries that a text refers to, the most similar first, equal ones by id; each once.
 
-    Who asks of the same entries again and again keeps a `NameIndex`.
+    For repeated calls with the same entries keep a `NameIndex`.
     """
     index = NameIndex()
     index.follow(entries)
@@ -181,7 +181,7 @@ class NameIndex:
         self._dead = 0
 
     def follow(self, entries: Sequence[Entry]) -> None:
-        """Takes these entries for the project's; what has not changed costs next to nothing."""
+        """Update the index to these entries; unchanged ones cost almost nothing."""
         if entries is self._entries:
             return
         wanted = {entry.memory_id: entry for entry in entries}
@@ -263,7 +263,7 @@ class NameIndex:
 
 
 def _matches(phrase: Phrase, memory_ids: frozenset[str], edits: int, said: Spoken) -> list[_Match]:
-    """Where the phrase is, as it is; where it is not, whatever is nearest to it."""
+    """Return exact matches of the phrase, or else the nearest ones."""
     found: list[_Match] = []
     least = edits
     for start, end in _stretches(phrase, edits, said):
@@ -283,7 +283,7 @@ def _matches(phrase: Phrase, memory_ids: frozenset[str], edits: int, said: Spoke
 
 
 def _stretches(phrase: Phrase, edits: int, said: Spoken) -> list[tuple[int, int]]:
-    """Stretches of whole units, not far from where a pair or trigram of the phrase stands, and about as long."""
+    """Return spans of whole units, near a pair or trigram of the phrase and of about its length."""
     starts = {
         start
         for gram, offset in phrase.grams
@@ -302,12 +302,12 @@ def _stretches(phrase: Phrase, edits: int, said: Spoken) -> list[tuple[int, int]
 
 
 def _undisputed(matches: Sequence[_Match]) -> list[_Match]:
-    """Each stretch of text refers to what it resembles most.
+    """Keep the best match of each span of text.
 
-    A phrase inside a longer one is part of that one's name; a slip that could be of several names is of none.
+    A phrase inside a longer one is part of that name; an ambiguous misspelling matches none.
     """
     chosen: list[_Match] = []
-    # Only what shares a character with a match says anything of it: a long text may have hundreds of them.
+    # Indexed by character, since a long text may have hundreds of matches and only overlapping ones compete.
     chosen_at: defaultdict[int, list[_Match]] = defaultdict(list)
     for match in sorted(_unambiguous(matches), key=lambda one: (-one.similarity, one.start - one.end, one.start)):
         near = (other for at in range(match.start, match.end) for other in chosen_at.get(at, ()))
@@ -319,7 +319,7 @@ def _undisputed(matches: Sequence[_Match]) -> list[_Match]:
 
 
 def _unambiguous(matches: Sequence[_Match]) -> Iterator[_Match]:
-    """The matches without those entries that a slip means no more than others."""
+    """Yield matches without the entries for which a misspelling is ambiguous."""
     alike: defaultdict[tuple[int, int, float], list[_Match]] = defaultdict(list)
     for match in matches:
         alike[match.start, match.end, match.similarity].append(match)

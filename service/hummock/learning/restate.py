@@ -1,4 +1,4 @@
-"""Turns in the learning log as they are said now, where a message was changed or deleted."""
+"""Updates turns in the learning log after a message was changed or deleted."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hummock.ports.learning import LearningUnit
 from hummock.text.normalise import text_hash
 
 Change: TypeAlias = tuple[SessionMessage, str]
-"""A message as it was, and what it says now: empty where it was deleted."""
+"""A message before the change, and its new content: empty if it was deleted."""
 
 _Waiting: TypeAlias = dict[tuple[PromptRole, str | bytes], deque[Change]]
-"""Changes whose turn was not found yet, by what the turn quotes; the oldest first."""
+"""Changes whose turn was not found yet, by the quoted text or hash; oldest first."""
 
 _EVENTS_AT_ONCE = 64
 
 _EVENTS_BEHIND = 256
-"""A turn is noted right behind its messages; in between are only events of calls that came at the same time."""
+"""Events searched after a message: its turn is logged right after it, apart from events of concurrent calls."""
 
 _MOST_EVENTS = 16_384
 """Events that one call reads while all other writes wait: 4 us each. It is enough for 256 turns far from each other."""
@@ -32,13 +32,13 @@ _MOST_EVENTS = 16_384
 def restate(
     learning: LearningUnit, session_id: str, changes: Sequence[Change], used_ids: Sequence[str] | None = None
 ) -> None:
-    """Lets the turns that messages were observed in quote what they say now. What was counted stays counted.
+    """Update the turns that quote changed messages. Counts do not change.
 
     Args:
-        learning: The log; nothing happens where it does not have the turn within `_EVENTS_BEHIND` of the message.
+        learning: The log; a turn not found within `_EVENTS_BEHIND` events of its message is not updated.
         session_id: The session.
-        changes: In the order of time.
-        used_ids: Memories that a new answer rests on; None leaves them.
+        changes: In order of time.
+        used_ids: Memories that a new answer is based on; None leaves them.
     """
     changed = [one for one in changes if one[0].content != one[1] or used_ids is not None]
     waiting: _Waiting = defaultdict(deque)
@@ -70,7 +70,7 @@ def _first_since(learning: LearningUnit, time: float, first: int, last: int) -> 
 
 
 def _quoted(message: SessionMessage) -> tuple[PromptRole, str | bytes]:
-    """What the turn of a message has of it."""
+    """Return what a turn stores of a message: the user's text, or the hash of an answer."""
     is_answer = message.role is PromptRole.ASSISTANT
     return message.role, text_hash(message.content, is_code=False) if is_answer else message.content
 

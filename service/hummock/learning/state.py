@@ -39,7 +39,7 @@ _EVENTS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateReply:
-    """What is kept of a change for repeats of its request_id."""
+    """Stored reply of a change, for repeats of its request_id."""
 
     state: LearningState
     missed_turns: int
@@ -50,23 +50,23 @@ class Learning:
     """Shows and changes how projects learn. Safe to call from several threads."""
 
     def __init__(self, store: Store, entries: Entries, switched_on: Callable[[str], str]) -> None:
-        """`switched_on` is told that a project has begun to learn.
+        """`switched_on` is called with a project that has begun to learn.
 
-        It returns at once, and gives why no entries without keywords are now read, or "" where they are.
+        It must return at once, with the reason why entries without keywords are not read now, or "" if they are.
         """
         self._store = store
         self._entries = entries
         self._switched_on = switched_on
 
     def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
-        """At most `limit` entries behind position `after` (0: the first), as the scope's turn would inject them.
+        """Return at most `limit` entries after position `after` (0: the first), as the scope's turn would inject them.
 
         Args:
             project: An unknown one has learnt nothing.
-            scope: Whose use decides.
-            turn: None means the one behind the scope's newest.
-            after: Where the page begins.
-            limit: Its size.
+            scope: The scope whose usage decides.
+            turn: None means the one after the scope's newest.
+            after: Position before the page.
+            limit: Size of the page.
         """
         page = self._store.page(project, ENTRIES, after, limit, full=False)
         titles = {memory.id: memory.index.title for memory in page.memories}
@@ -74,21 +74,21 @@ class Learning:
         return LearningPage(state=state, turn=turn, entries=entries, next_after=page.next_after)
 
     def whole(self, project: str, scope: str) -> LearningPage:
-        """All entries, as the turn behind the scope's newest would inject them."""
+        """Return all entries, as the turn after the scope's newest would inject them."""
         titles = {entry.memory_id: entry.title for entry in self._entries.of(project)}
         state, turn, entries = self._read(project, scope, None, titles)
         return LearningPage(state=state, turn=turn, entries=entries, next_after=None)
 
     def version(self, project: str) -> tuple[int, int] | None:
-        """Version of all that `whole` shows: as long as it is equal, `whole` gives the same.
+        """Return the version of the result of `whole`, which is unchanged while the version is.
 
-        None in the moment in which a write of entries is durable and not yet read by all.
+        None while a write of entries is durable but not yet visible to all reads.
         """
         version = self._store.read_learning(project, lambda learning: (learning.entries_seq(), learning.state().events))
         return version if self._store.generation(project).seq >= version[0] else None
 
     def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
-        """The events behind the one of number `after` (0: the first), up to `limit` further; none that is damaged."""
+        """Return the next `limit` events after number `after` (0: the first), without damaged ones."""
         return self._store.read_learning(project, lambda learning: learning.events(after, limit))
 
     def event_count(self, project: str) -> int:
@@ -96,7 +96,7 @@ class Learning:
         return self._store.read_learning(project, lambda learning: learning.state().events)
 
     def update(self, command: LearningCommand) -> LearningUpdated:
-        """Change all of it or nothing; what is so already is no event.
+        """Apply all changes or none; values that are already set log no event.
 
         Raises: InvalidRequest, MemoryNotFound, RequestIdReused, StorageFull.
         """
@@ -128,12 +128,12 @@ class Learning:
         )
 
     def replay(self, project: str, fork: SettingsChanges | None, deadline: Deadline = NO_DEADLINE) -> Replayed:
-        """Fold the log again, and compare. With a fork, decide every turn anew with these numbers beside it.
+        """Replay the log and compare. With a fork, also decide every turn with its settings.
 
         Args:
-            project: Whose log.
+            project: The project.
             fork: None means no fork.
-            deadline: Asked before each slice of the log.
+            deadline: Checked before each slice of the log.
 
         Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time; EventDamaged;
             DeadlinePassed.

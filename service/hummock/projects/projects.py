@@ -1,4 +1,4 @@
-"""Projects: what is known of them, what they set for themselves, and how the service is."""
+"""Projects: their facts and settings; and the status of the service."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from hummock.text.attacks import families_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateReply:
-    """What is kept of a change for repeats of its request_id: only that it happened."""
+    """Stored reply of a change, for repeats of its request_id: only that it happened."""
 
 
 class Projects:
     """Reads, changes and deletes projects. Safe to call from several threads."""
 
     def __init__(self, store: Store, forget: Sequence[Callable[[str], None]] = ()) -> None:
-        """`forget` is told of each project that was deleted: whoever keeps something of it in memory."""
+        """`forget` are callbacks for deleted projects, to drop cached data."""
         self._store = store
         self._forget = forget
 
@@ -54,21 +54,21 @@ class Projects:
         return replace(self.stored(name), feedback=feedback)
 
     def stored(self, name: str) -> Project:
-        """A project without what was said of its answers. Raises: ProjectNotFound."""
+        """Return a project without counts of feedback. Raises: ProjectNotFound."""
         project = self._store.project(name)
         if project is None:
             raise ProjectNotFound(name)
         return project
 
     def require(self, name: str, *, allow_stale: bool = False) -> None:
-        """Raises: ProjectNotFound; StoreUnreachable, unless what was seen last will do."""
+        """Raises: ProjectNotFound; StoreUnreachable, unless `allow_stale` accepts the last known state."""
         if not allow_stale:
             self.stored(name)
         elif not self._store.read(name, lambda project: project.seq, allow_stale=True):
             raise ProjectNotFound(name)
 
     def page(self, after: str, limit: int) -> list[Project]:
-        """At most `limit` projects whose names come behind `after`."""
+        """Return at most `limit` projects whose names come after `after`."""
         return self._store.projects(after, limit)
 
     def update(
@@ -80,9 +80,10 @@ class Projects:
         origin: Origin,
         fingerprint: bytes,
     ) -> Project:
-        """Change what is not None, as `ProjectInfo.said` does; the project is created when it does not exist.
+        """Change the facts that are not None, as `ProjectInfo.said` does; a missing project is created.
 
-        Raises: InvalidRequest: it reads like an instruction to a model. Prompts have it, and nothing can hold it.
+        Raises: InvalidRequest: it reads like an instruction to a model. Facts go into prompts and cannot be held for
+            review.
         """
         said = Passage((("info.tech_stack", "\n".join(tech_stack or ())), ("info.path", path or "")))
         families = families_in([said.text])
@@ -99,7 +100,7 @@ class Projects:
         return self.get(name)
 
     def delete(self, name: str, request_id: str, fingerprint: bytes) -> DeletedProject:
-        """Delete a project with all that it has; what it had is answered, to a repeat as well.
+        """Delete a project with its contents. Returns a receipt of them, also to a repeated request.
 
         Raises: ProjectNotFound, RequestIdReused.
         """
@@ -193,7 +194,7 @@ def _preset(preset: Preset, near_twin_bar: float) -> PresetSettings:
 
 
 class Status:
-    """Says what runs, on what, and how full it is."""
+    """Reports the version, the machine, and the size of the store."""
 
     def __init__(
         self,

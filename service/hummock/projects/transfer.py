@@ -49,7 +49,7 @@ _MAX_TOKENS = 128
 """Token vectors of a chunk."""
 
 _UNIT_TOLERANCE = 1e-3
-"""Stored vectors have length 1 within the precision of float16: they stay what they are, to the bit."""
+"""Largest deviation from length 1 of stored vectors, which have float16 precision and are kept bit for bit."""
 
 
 class Export:
@@ -59,13 +59,13 @@ class Export:
         self._store = store
 
     def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[ExportPage]:
-        """The memories of a project in the order of their writes, then the ids of those removed meanwhile.
+        """Yield the memories of a project in write order, then the ids of those removed meanwhile.
 
-        Pages are read one by one, so that nothing is held while the reader is slow. What is written meanwhile comes
-        behind what was there, and of what came twice the later one counts: all pages together are the project as it is
-        when the last one is read.
+        Each page is read separately, so that a slow reader holds no transaction. Later writes follow earlier ones, and
+        of a memory that comes twice the later one counts: all pages together are the project at the time of the last
+        page.
 
-        Raises: Unavailable when more was written between two pages than is kept.
+        Raises: Unavailable if more was written between two pages than the store remembers.
         """
         after, seq = 0, project.seq
         gone: dict[str, None] = {}
@@ -88,7 +88,7 @@ class Export:
             after, seq = page.next_after, page.seq
 
     def events(self, project: str) -> Iterator[GivenEvent]:
-        """The learning log as it is when this begins, numbered without gaps: an event that is damaged is left out."""
+        """Yield the learning log as of the start, renumbered without gaps; damaged events are left out."""
         count = self._store.read_learning(project, lambda learning: learning.state().events)
         number, previous = 0, None
         for after in range(0, count, _EVENTS_AT_ONCE):
@@ -175,7 +175,7 @@ class Import:
         clock: Clock,
         on_pending: Callable[[str], None],
     ) -> None:
-        """`on_pending` is told of a project where memories wait for their vectors."""
+        """`on_pending` gets a project with memories that wait for vectors."""
         self._store = store
         self._embedder = embedder
         self._preparation = preparation
@@ -183,10 +183,10 @@ class Import:
         self._on_pending = on_pending
 
     def __call__(self, project: str, parts: Sequence[Given]) -> Imported:
-        """Take in parts in their order, in one write; those that are wrong are left out and reported.
+        """Import parts in order, in one write; invalid ones are left out and reported.
 
-        A memory replaces the one with its id, and waits for its vectors where none of this space came with it. Nothing
-        is merged, and what is there already is not written.
+        A memory replaces the one with its id, and is queued for embedding if it has no vectors of this space. Nothing
+        is merged, and unchanged memories are not written.
 
         Raises: StorageFull.
         """
@@ -194,7 +194,7 @@ class Import:
         failures: list[tuple[int, InvalidRequest]] = []
         accepted: dict[int, Given] = {}
         memories: list[tuple[GivenMemory, tuple[Embedding, ...]]] = []
-        # The settings that come with the other parts are theirs.
+        # Imported settings apply to the other parts.
         brought = [part.settings for part in parts if isinstance(part, GivenProject)]
         policy = (brought[-1] if brought else self._store.settings(project)).secret_policy()
         for place, part in enumerate(parts):
@@ -262,7 +262,7 @@ def _check_times(part: Given, now: float) -> None:
 
 
 def _screened(part: Given, policy: SecretPolicy) -> Given:
-    """A part of a conversation or of the log as it is stored; memories are made so when they are prepared."""
+    """Screen a part of a conversation or of the log; memories are screened when they are prepared."""
     match part:
         case Session():
             return replace(part, title=as_stored(part.title, policy))
@@ -279,7 +279,7 @@ def _screened(part: Given, policy: SecretPolicy) -> Given:
 
 
 def _checked(given: GivenMemory, space: EmbeddingSpace) -> tuple[Embedding, ...]:
-    """The embeddings that came and can be used. Raises: InvalidRequest."""
+    """Return the imported embeddings, if they are of this space. Raises: InvalidRequest."""
     if not given.draft.id:
         raise InvalidRequest("memory.memory.id", "is empty; it is required")
     if given.emb_space != space.id:
@@ -333,14 +333,14 @@ def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
     memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=now)
     if given.update_time is not None:
         memory = replace(memory, update_time=given.update_time)
-    # The log comes before the memories: what it says of one that was not there is in its profile.
+    # The log was imported before, so the profile of a new memory is known already.
     profile = work.learning.profile(memory.id) if existing is None else None
     work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position, profile)
     return _Outcome.CREATED if existing is None else _Outcome.UPDATED
 
 
 def _is_as_given(existing: Memory, given: GivenMemory, one: Prepared) -> bool:
-    """Whether a memory is there already; where no time of change is given, whenever it changed."""
+    """Whether an equal memory is stored already; without a given update time, at any time."""
     update_time = existing.update_time if given.update_time is None else given.update_time
     wanted = make_memory(one, existing, chunk_count=existing.chunk_count, now=update_time)
     return _as_told(wanted) == _as_told(existing)
@@ -378,7 +378,7 @@ def _append(work: UnitOfWork, given: GivenMessage) -> _Outcome:
 
 
 def _log(work: UnitOfWork, given: GivenEvent) -> _Outcome:
-    """Appends an event where all before it are there; one that is there already stays as it is."""
+    """Append an event if all earlier ones are stored; a stored one is not changed."""
     learning, logged = work.learning, given.logged
     known = learning.state().events
     if logged.number <= known:

@@ -175,7 +175,7 @@ _SHOWN: Final = {MemoryMark.STALE: "(Warning: Old)", MemoryMark.UNVERIFIED: UNVE
 def marks_of(memory: Memory, as_of: float) -> tuple[MemoryMark, ...]:
     """What its record says about it; `as_of` is the "now" in Unix seconds."""
     marks = []
-    # What the indexer keeps is as new as its file.
+    # An indexed memory is as new as its file.
     if memory.origin is not Origin.INDEXER and as_of - memory.update_time > _STALE_DAYS * _SECONDS_A_DAY:
         marks.append(MemoryMark.STALE)
     if is_unverified(memory):

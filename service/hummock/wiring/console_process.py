@@ -1,4 +1,4 @@
-"""The console as a child of the service, where it is wanted: it says where it listens, and ends with the service."""
+"""The console as a child process of the service: it prints its address, and ends with the service."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hummock.wiring.parts import Say
 
 _COMMAND: Final = (sys.executable, "-P", "-m", "hummock", "console", "--until-stdin-ends")
 _STOP_S: Final = 5.0
-"""Seconds in which the process may end by itself."""
+"""Seconds that the process has to end by itself."""
 
 
 class ConsoleProcess:
-    """A console that calls the service. That it cannot start, or ends, is said; the service goes on."""
+    """A console that calls the service. If it fails to start or ends, that is printed and the service continues."""
 
     def __init__(self, port: int, say: Say) -> None:
         """Starts nothing yet.
@@ -36,7 +36,7 @@ class ConsoleProcess:
     def start(self, service: Address) -> None:
         """Starts it, for a service that answers at this address; returns at once."""
         try:
-            # A group of its own: Ctrl-C at the terminal reaches the service alone, with which the console ends.
+            # Its own process group: Ctrl-C at the terminal reaches only the service, which then ends the console.
             self._process = subprocess.Popen(
                 (*_COMMAND, "--port", str(self._port), "--target", str(service)),
                 stdin=subprocess.PIPE,
@@ -65,7 +65,7 @@ class ConsoleProcess:
             process.wait()
 
     def _watch(self, process: subprocess.Popen[str]) -> None:
-        """Says what it says, and that it has ended where nobody ended it."""
+        """Print its output, and its exit status if it was not stopped."""
         if process.stdout is not None:
             for line in process.stdout:
                 self._say(line.rstrip())

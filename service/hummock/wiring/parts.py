@@ -1,4 +1,4 @@
-"""What every process of the service is made of: the clock, the model, what ranks, whom it asks, who is told of it."""
+"""Parts of every process of the service: clock, models, recall, access control and observability."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ class SystemClock:
         return time.time()
 
     monotonic = staticmethod(time.monotonic)
-    """Seconds from some start; never goes back. Asked for at every stage of a recall, without a call in between."""
+    """Monotonic seconds. Called at every stage of a recall, so it is the function itself, without a wrapper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalls:
-    """Recall of the store, and the same with answers kept for those who ask again."""
+    """Recall on the store, without and with a cache of answers."""
 
     uncached: Recall
     cached: CachedRecall
 
 
 def access_of(settings: Settings) -> Access:
-    """Who may call, and how. Raises: StartError."""
+    """Build access control from the settings. Raises: StartError."""
     tls = None
     if settings.tls_certificate is not None and settings.tls_key is not None:
         tls = Tls(
@@ -91,7 +91,7 @@ def slow_s_of(settings: Settings) -> float | None:
 
 
 def address_of(settings: Settings) -> str:
-    """Where it listens."""
+    """Return the address to listen on."""
     if settings.unix_socket is not None:
         return f"unix:{settings.unix_socket}"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -99,9 +99,9 @@ def address_of(settings: Settings) -> str:
 
 
 def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.EmbeddingModel:
-    """The model that the directory was made with, else the configured one; fetched when it is not there.
+    """Choose the model that the directory was made with, else the configured one; downloads it if missing.
 
-    Files that are there are never replaced behind the user's back: loading them says when they were altered.
+    Existing files are never replaced silently: loading them reports when they were altered.
     """
     name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
     wanted = models.candidates(name, settings.models_dir)
@@ -118,9 +118,9 @@ def recalling(
     say: Say,
     want: Callable[[str, Sequence[int]], None] | None = None,
 ) -> Iterator[Recalls]:
-    """Recall as the settings have it.
+    """Build the recall for the settings.
 
-    `want` is told which memories that wait for their vectors somebody asks about.
+    `want` gets recalled memories that wait for vectors.
     """
     reranker, mode = _open_reranker(settings, clock, say), CrossEncoding[settings.cross_encoder.upper()]
     with _ask_intent(settings, clock, say) as ask_intent:
@@ -132,7 +132,7 @@ def recalling(
 
 
 def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
-    """The cross-encoder, fetched when it is not there; None where the settings want none."""
+    """Open the cross-encoder, downloading it if missing; None if the settings switch it off."""
     if settings.cross_encoder == "off":
         return None
     model = models.find_reranker(settings.cross_encoder_model, settings.models_dir)
@@ -145,7 +145,7 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
 
 @contextmanager
 def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskIntent]:
-    """Intents by the configured language model, if there is one."""
+    """Open the source of intents, with the configured language model if there is one."""
     with (
         ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm") as executor,
         llm(settings.llm, clock) as model,
@@ -183,9 +183,9 @@ def warm() -> None:
 
 
 def allow_many_files() -> None:
-    """Take as many open files as the system allows: each connection is one, and the usual 1,024 lock callers out."""
+    """Raise the limit of open files to the maximum: each connection takes one, and the usual 1,024 are too few."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # macOS says that there is no limit, and has one.
+    # macOS reports no limit but has one.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -228,11 +228,11 @@ def loading(
 def metrics_shown(
     settings: Settings, use_cases: UseCases, lanes: Lanes, activity: Callable[[], Activity], ledgers: Ledgers, say: Say
 ) -> Iterator[None]:
-    """Shows Prometheus what a service and its readers do, while the block runs and if wanted. Raises: StartError."""
+    """Serve Prometheus metrics of service and readers while the block runs, if configured. Raises: StartError."""
     if settings.metrics_port is None:
         yield
         return
-    # Few starts need the library.
+    # Imported here, since few starts need the library.
     from hummock.observe.page import StateCollector, metrics_page
 
     state = StateCollector(use_cases.status, lanes.loads, activity, ledgers.numbers)

@@ -32,10 +32,10 @@ from hummock.wiring.parts import (
 from hummock.wiring.parts import warm as warm_texts
 
 Where = tuple[str, str, int | None]
-"""The address to listen on, that of the service, and the descriptor of the memory to count in, if there is one."""
+"""Address to listen on, address of the service, and file descriptor of the shared counters, if any."""
 
 _NOTED_BEATS = 4
-"""Between two times that the service is told how busy this process is."""
+"""Heartbeats between two reports of this process's load."""
 
 
 def serve_reader(
@@ -46,19 +46,19 @@ def serve_reader(
     on_listening: Callable[[Address], None],
     beat: Callable[[], None],
 ) -> None:
-    """Answer recalls until told otherwise, then finish what runs and close.
+    """Answer recalls until `until` returns, then finish running calls and close.
 
     Args:
-        settings: Those of the service.
-        where: Waits until the service listens; None where it has ended instead.
+        settings: Settings of the service.
+        where: Waits until the service listens; None if it has ended instead.
         until: Waits until it ends.
-        say: Takes a line for people at each step.
-        on_listening: Told the address once calls are let in.
-        beat: Called several times a second from then on, as a sign of life.
+        say: Prints a line for people at each step.
+        on_listening: Gets the address once calls are accepted.
+        beat: Called several times a second from then on, as a heartbeat.
 
     Raises: StartError.
     """
-    # It shares the cores with the service and with others of its kind.
+    # The cores are shared with the service and other readers.
     slots = max(1, settings.workers // (settings.readers + 1))
     model = choose_model(settings, store.recorded_model(settings.data_dir, is_in_use=True), say)
     with (
@@ -79,7 +79,7 @@ def _answer(
     on_listening: Callable[[Address], None],
     beat: Callable[[], None],
 ) -> None:
-    """Recall over the open store for who asks at that address."""
+    """Open the store and answer recalls at the address."""
     address, service, ledger_descriptor = where
     storage, access = settings.storage, access_of(settings)
     ledger = ledger_of_reader(ledger_descriptor)
@@ -112,7 +112,7 @@ def _answer(
         def listening(bound: Address) -> None:
             on_listening(bound)
             beating.append(asyncio.create_task(_beat(beat, note)))
-            # Few recalls need it, so that a start need not wait for it.
+            # Few recalls need it, so the start does not wait for it.
             Thread(target=warm_texts, name="warm", daemon=True).start()
 
         async def serve() -> None:
@@ -132,7 +132,7 @@ def _answer(
 
 
 async def _beat(beat: Callable[[], None], note: Callable[[], None]) -> None:
-    """On the event loop: a process whose loop does not turn answers nobody."""
+    """Send heartbeats from the event loop, so that a blocked loop counts as dead."""
     while True:
         note()
         for _ in range(_NOTED_BEATS):

@@ -1,4 +1,4 @@
-"""The service: all use cases over one store, and readers beside it where the settings want them."""
+"""The service: all use cases over one store, and reader processes if configured."""
 
 from __future__ import annotations
 
@@ -91,23 +91,23 @@ _READER = (sys.executable, "-P", "-m", "hummock", "reader")
 def serve(
     settings: Settings, say: Say, on_listening: Callable[[Address], None], again: Callable[[], Settings | None]
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what runs and close.
+    """Serve until SIGTERM or SIGINT, then finish running calls and close.
 
     Args:
-        settings: Where and on what.
-        say: Takes a line for people at each step.
-        on_listening: Told the address, with the port that was chosen, once calls are let in.
-        again: Gives the settings anew, at SIGHUP; None where they are wrong.
+        settings: The settings.
+        say: Prints a line for people at each step.
+        on_listening: Gets the address, with the chosen port, once calls are accepted.
+        again: Reads the settings again at SIGHUP; None if they are invalid.
 
     Raises: StartError.
     """
     allow_many_files()  # first, so that readers have them too
-    # Before anything is opened: what is wrong here is said at once.
+    # Before anything is opened, so that errors here are reported at once.
     access = access_of(settings)
     access.check(parse_address(address_of(settings)))
 
     def reload() -> None:
-        """Takes what may change while it runs; tokens and files of TLS are looked at by themselves."""
+        """Apply settings that may change while it runs; token and TLS files are watched separately."""
         now = again()
         if now is not None:
             access.interceptor.slow_s = slow_s_of(now)
@@ -119,7 +119,7 @@ def serve(
         if console is not None:
             console.start(inside or bound)
         on_listening(bound)
-        # Few recalls need it, so that a start need not wait for it; the first Learn would.
+        # Few recalls need it, so the start does not wait for it; the first Learn would.
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
     with (
@@ -159,22 +159,22 @@ def serve(
 
 @contextmanager
 def _auditing(settings: Settings) -> Iterator[AuditLog | None]:
-    """The audit log, where the settings want one. Raises: StartError."""
+    """Open the audit log, if configured. Raises: StartError."""
     if not settings.audit:
         yield None
         return
-    # Behind the lock of the data directory: two services would break the chain.
+    # Under the lock of the data directory: two services would break the hash chain.
     with closing(AuditLog(settings.data_dir)) as audit:
         yield audit
 
 
 @contextmanager
 def _json_http(settings: Settings, access: Access) -> Iterator[JsonHttp | None]:
-    """What answers over HTTP, where the settings want it; it listens already. Raises: StartError."""
+    """Open the HTTP listener, if configured; it listens at once. Raises: StartError."""
     if settings.http_port is None:
         yield None
         return
-    # Its packages come with an extra that few install.
+    # Imported here, since it needs an optional extra.
     from hummock.rpc.json_http import JsonHttp
 
     with closing(
@@ -219,7 +219,7 @@ class _RunningReaders:
 
 @contextmanager
 def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
-    """A socket by which the service's own parts reach it, plain and whatever listens on its port; None without them."""
+    """Yield a plaintext socket for the service's own processes; None if there are none."""
     # A service on a Unix socket needs no second one.
     wants_one = settings.readers or settings.http_port is not None or settings.console_port is not None
     if settings.unix_socket is not None or not wants_one:
@@ -227,7 +227,7 @@ def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
         return
     socket = settings.data_dir / "service.sock"
     with ExitStack() as stack:
-        # What is killed leaves a socket behind, which the next start takes; a folder beside others nobody would remove.
+        # A killed service leaves its socket, which the next start reuses; a temporary folder would never be removed.
         if len(bytes(socket)) > LONGEST_SOCKET_PATH_BYTES:
             socket = Path(stack.enter_context(TemporaryDirectory(prefix="hummock-")), socket.name)
         yield UnixAddress(path=socket)
@@ -237,7 +237,7 @@ def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
 def _run_readers(
     settings: Settings, inside: UnixAddress | None, ledgers: Sequence[int]
 ) -> Iterator[_RunningReaders | None]:
-    """The readers that the settings want. They load while this process does, and end behind it. Raises: StartError."""
+    """Start the configured readers. They load in parallel with this process and end after it. Raises: StartError."""
     if not settings.readers or inside is None:
         yield None
         return
@@ -257,7 +257,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
     with ExitStack() as stack:
         # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
-        # First: a store that cannot be opened is said at once, before a model is fetched and loaded in vain.
+        # First, so that a store that cannot be opened is reported before a model is downloaded and loaded.
         recorded = stores.recorded_model(settings)
         counter = _counter(settings)
         model = choose_model(settings, recorded, say)
@@ -344,9 +344,9 @@ def _background(
     clock: Clock,
     say: Say,
 ) -> Iterator[tuple[BackgroundLearner, Callable[[], LearnerStatus]]]:
-    """What learns beside the calls, at work, and how it is doing.
+    """Start the background learner. Yields it and a function for its status.
 
-    It has a connection of its own, so that what it asks delays no intent.
+    It has its own connection to the model, so that its questions delay no intent.
     """
     chosen = settings.learning_llm if settings.learning_llm.is_set else settings.llm
     with ExitStack() as stack:

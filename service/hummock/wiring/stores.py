@@ -1,4 +1,4 @@
-"""Which store the settings want: LMDB in the data directory, or a database of PostgreSQL."""
+"""Opens the configured store: LMDB in the data directory, or a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hummock.wiring.parts import Say
 
 
 def recorded_model(settings: Settings) -> str | None:
-    """Name of the model whose vectors the store holds; None when it holds none yet. Writes nothing.
+    """Return the name of the model whose vectors the store holds; None if it holds none yet. Read-only.
 
     Raises: StartError: another service has the data directory, or the store cannot be read.
     """
@@ -59,7 +59,7 @@ def _database(
     # Its packages come with an extra that few install.
     from hummock.store.postgresql.opening import open_shared_store
 
-    # Tokens, the audit log and sockets still lie in the directory, which is one service's.
+    # The directory still holds tokens, the audit log and sockets, so it belongs to one service.
     with (
         store.held(settings.data_dir),
         closing(
@@ -80,7 +80,7 @@ def _database(
 
 
 def _warn_of_others(data_dir: Path, say: Say) -> None:
-    """A directory that we make is closed to others; one that is there stays as it is, and is told of."""
+    """Warn if other users can read an existing data directory; one that we create is private."""
     mode = stat.S_IMODE(data_dir.stat().st_mode)
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         say(f"warning: other users may look into {data_dir} (mode {mode:o}); chmod 700 {data_dir}")
