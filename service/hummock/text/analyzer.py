@@ -1,8 +1,8 @@
-"""Terms: what the keyword index knows of a text.
+"""Terms of texts for the keyword index.
 
 Runs of Chinese, Japanese, Korean and of scripts without spaces (Thai) become characters and overlapping pairs,
 traditional characters in their simplified forms; identifiers become themselves and their parts, words become English
-stems, signs and emoji stand for themselves. Both sides of a search go through the same rules.
+stems, signs and emoji stay as they are. Memories and queries are analysed by the same rules.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from hummock_kernels.analyzer import (
 )
 
 ANALYZER_VERSION: Final = 5
-"""Moves when the same memory gives other terms, names, traits or files: `store/write/reanalyse.py` makes those of
-earlier versions anew."""
+"""Increased when the same memory gets other terms, names, traits or files: `store/write/reanalyse.py` computes those of
+earlier versions again."""
 
 MAX_TERM_CHARACTERS: Final = 64
 
@@ -48,7 +48,7 @@ _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
 # An acronym's plural (IDs) is one part.
 _ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PLAIN_WORDS = re.compile(rf"(?:[A-Z]?[a-z]{{{MIN_STEM_CHARACTERS},{MAX_STEM_CHARACTERS - 1}}}\n)*")
-"""Lines of a word each, which is one part of ASCII and is stemmed."""
+"""Lines of one ASCII word each that has a single part and is stemmed."""
 
 # Over the shape of a word: u upper case, l lower case, d digit, x other letters, m a mark of the letter before it.
 _SHAPE_PART = re.compile(r"(?:um*+)+(?!l)|(?:um*)?(?:lm*)+|(?:dm*)+|(?:xm*)+")
@@ -60,7 +60,7 @@ def document_terms(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms to look for, in their order, repeats included: CJK pairs, a character only where it stands alone."""
+    """Return the terms to search, in order, with repeats: CJK pairs, a character only if it has no neighbour."""
     return [term for term, _ in _terms(text, _pairs)]
 
 
@@ -89,10 +89,10 @@ def _first_term(word: str) -> str:
 
 
 def exact_names(text: str) -> list[str]:
-    """The names of code in a text as they are written, in its order, repeats included.
+    """Return the names of code in a text as written, in order, repeats included.
 
-    A name is a run of ASCII letters, digits and underscores that its terms do not tell from others: it has a capital or
-    an underscore. One of 64 characters or fewer, and of two or more.
+    A name is a run of 2 to 64 ASCII letters, digits and underscores with a capital or an underscore, which its terms do
+    not preserve.
     """
     return [word for word in _NAME.findall(text) if _is_name(word)]
 
@@ -103,7 +103,7 @@ def _is_name(word: str) -> bool:
 
 
 def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[tuple[str, str]]:
-    """Terms, and what they were made of."""
+    """Yield terms with their original words."""
     stems = _Stems()
     for token in TOKEN.finditer(plain(text)):
         cjk, sign, word, tail = token.groups()
@@ -130,7 +130,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _sign_terms(sign: str) -> Iterator[tuple[str, str]]:
-    """The sign, and where it has a skin tone the same without."""
+    """Yield the sign, and without its skin tone if it has one."""
     yield bounded(_fold(sign)), sign
     toneless = without_skin_tones(sign)
     if toneless not in ("", sign):
@@ -176,7 +176,7 @@ def stem(word: str) -> str:
 
 
 def bounded(term: str) -> str:
-    """The term, or its beginning and a digest of all of it."""
+    """Return the term, or its beginning and a digest if it is too long."""
     if len(term) <= MAX_TERM_CHARACTERS:
         return term
     digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()

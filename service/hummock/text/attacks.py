@@ -1,7 +1,7 @@
-"""Instructions to a model in stored text. No list is complete: people check what is found, and all text stays data.
+"""Finds instructions to a model in stored text. No list is complete: people check findings, and all text stays data.
 
-`families_in` looks by the table in `attacks.toml` through what is learnt; `reading_as_orders` by a short list through
-what is rendered.
+`families_in` checks learnt text by the table in `attacks.toml`; `reading_as_orders` checks rendered text by a short
+list.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def spaced_out(seen: str) -> Iterator[str]:
 
 
 def encoded(text: str) -> Iterator[str]:
-    """What the first runs of Base64 in a text say, where that is text."""
+    """Decode the first runs of Base64 in a text, if they contain text."""
     for place, run in enumerate(_ENCODED.finditer(text)):
         if place == _MOST_ENCODED:
             return
@@ -169,12 +169,12 @@ _ORDERS: Final = (
 
 
 def reading_as_orders(texts: Sequence[str], are_code: Sequence[bool]) -> list[bool]:
-    """Whether each text tells a model what to do, or imitates the markers of a chat; no line of code is a speaker's."""
+    """Whether each text gives a model orders or imitates chat markers; lines of code never count as a speaker's."""
     joined = "\n".join(texts)
     cleaned = clean(joined)
     if cleaned != joined:
         texts = [clean(text) for text in texts]
-    # To look for a trigger is quick, and most are nowhere.
+    # Searching a trigger is fast, and most texts have none.
     lowered = cleaned.lower()
     orders = [order for order in _ORDERS if _has_trigger(lowered, order)]
     return [

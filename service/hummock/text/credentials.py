@@ -1,7 +1,7 @@
-"""Secrets in text: keys, private keys, tokens and passwords, found by how they are written and taken out.
+"""Finds and redacts secrets in text: keys, private keys, tokens and passwords, by their form.
 
-The forms of keys are their issuers', and stand in gitleaks' rules (MIT) too; the patterns are our own. Each is bounded,
-and is tried where letters that it needs were found, so that the time grows with the length of the text alone.
+The forms of keys are defined by their issuers and also listed in gitleaks' rules (MIT); the patterns are our own. Each
+is bounded and only tried where its trigger was found, so the time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hummock.text.normalise import REACH, matches, substituted
 
 
 class Detector(NamedTuple):
-    """One kind of secret. The first group of `pattern` is what is taken out; without groups all of it.
+    """One kind of secret. The first group of `pattern` is redacted; without groups the whole match.
 
     `triggers` are texts one of which every match holds; those of `pattern` that ignores case are in lower case.
     A match has at most `reach` characters.
@@ -30,7 +30,7 @@ class Detector(NamedTuple):
 
 
 def _key(kind: str, triggers: str, pattern: str, reach: int = REACH) -> Detector:
-    # ASCII: all of them are written so, and Chinese that follows a key without a space is not part of it.
+    # ASCII only: keys have no other characters, and Chinese text may follow a key without a space.
     bounded = re.compile(rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
     return Detector(kind, tuple(triggers.split(" ")), bounded, reach)
 
@@ -80,7 +80,7 @@ KEYS: Final = (
     # What begins like one and is none is passed over whole: it is not tried again from each `eyJ` within.
     _key("jwt", "eyJ", rf"(eyJ{_64}{{8,2048}}+\.eyJ{_64}{{8,8192}}+\.{_64}{{10,2048}})|eyJ{_64}{{8,}}+", 1 << 14),
 )
-"""Keys that are known by their form, wherever they stand."""
+"""Keys that are recognised by their form in any place."""
 
 # Most texts have none of the triggers, which one search says.
 _MAY_BE_KEY: Final = re.compile("|".join(re.escape(trigger) for detector in KEYS for trigger in detector.triggers))
@@ -88,7 +88,7 @@ _MAY_BE_KEY: Final = re.compile("|".join(re.escape(trigger) for detector in KEYS
 _URL_KIND: Final = "password in an address"
 _SAID_KIND: Final = "password"
 
-# What a name ends in whose value is secret, and what may stand behind that in it.
+# Endings of names with a secret value, and what may follow them in the name.
 _NAME: Final = (
     r"(?:pass(?:word|wd|phrase|wort)|passwd|pwd|secret|token|api[_-]?key|apikey|access[_-]?key|auth[_-]?key"
     r"|private[_-]?key|account[_-]?key|credential|密码|口令|密钥|令牌)"
@@ -186,7 +186,7 @@ def _if_key(match: re.Match[str], group: int, found: Counter[str]) -> str:
 
 
 def _if_value(match: re.Match[str], group: int, found: Counter[str], *, is_quoted: bool) -> str:
-    """What stands for an assignment: as it is, unless its value is written as secrets are."""
+    """Return the assignment, with its value redacted if it has the form of a secret."""
     value = match[group]
     if _PLACEHOLDER.match(value) or _EXPRESSION.match(value):
         return match[0]

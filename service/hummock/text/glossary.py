@@ -1,4 +1,4 @@
-"""A Chinese text in English words, term by term: enough to find what is written in English, and no translation.
+"""Translates Chinese text into English words, term by term: enough to find English texts, but no fluent translation.
 
 The glossary is a versioned data file of the package (`glossaries/`): a line a term, with how often it was met where it
 was learnt from, and its English words with their probabilities. `NOTICE` says whose texts those were;
@@ -74,7 +74,7 @@ MAX_WORDS: Final = 3
 """English words that a term has at most."""
 
 ALTERNATIVE_WEIGHT: Final = 0.5
-"""Most that words count which a term may have besides its likeliest one; each of them counts."""
+"""Upper bound on the weight of a term's alternative words, those after its likeliest one."""
 
 MAX_CHARACTERS: Final = 400
 """Characters of a text that are translated; of a longer one the beginning and the end are read."""
@@ -100,7 +100,7 @@ Word = tuple[str, float]
 
 
 class _Piece(Enum):
-    """What a piece of a run is."""
+    """Kind of a piece of a run."""
 
     TERM = auto()
     STOP = auto()
@@ -117,10 +117,10 @@ class Glossary:
     """Terms with their words, the likeliest first.
 
     Attributes:
-        version: Names the content.
-        words: Of each term.
-        pieces: What a Chinese run may be cut into: for each the negative logarithm of its frequency, and its kind.
-        beginnings: Of all pieces, themselves included: where a run begins with none of them no piece does.
+        version: Identifies the content.
+        words: Words of each term.
+        pieces: Possible pieces of a Chinese run: the negative logarithm of its frequency, and its kind.
+        beginnings: Prefixes of all pieces, including the pieces, to stop a search early.
     """
 
     version: str
@@ -134,13 +134,13 @@ class Glossary:
 
 
 class Concept(Struct, frozen=True, kw_only=True):
-    """A term of a text, and what it is looked for as.
+    """A term of a text, and its translation for a search.
 
     Attributes:
-        source: The term as the text has it, in simplified characters.
+        source: The term as in the text, in simplified characters.
         words: English words, the likeliest first.
         stems: Terms of the keyword index, each once.
-        weights: Of each stem, in (0, 1]; the likeliest word's have 1.
+        weights: Weight of each stem, in (0, 1]; 1 for those of the likeliest word.
     """
 
     source: str
@@ -150,13 +150,13 @@ class Concept(Struct, frozen=True, kw_only=True):
 
 
 class Gloss(Struct, frozen=True, kw_only=True):
-    """A text in words of another language.
+    """A text translated word by word into another language.
 
     Attributes:
-        text: The words in the order of the text, each once, with what was Latin in a Chinese one.
+        text: The words in the order of the text, each once, including Latin words of a Chinese text.
         concepts: The terms that were found, each once.
-        coverage: Share in [0, 1] of what says something in the text that terms account for.
-        version: Of the glossary.
+        coverage: Share of the text's content that the terms cover, in [0, 1].
+        version: Version of the glossary.
         is_chinese: Whether these words are Chinese, else English.
     """
 
@@ -195,7 +195,7 @@ def read_glossary(text: str) -> Glossary:
 
 
 def joined(known: Glossary, own: Mapping[str, tuple[str, ...]]) -> Glossary:
-    """A glossary with a project's own terms, whose words come before those that it has for them.
+    """Add a project's own terms to a glossary; their words come before existing ones.
 
     Args:
         known: The glossary.
@@ -212,10 +212,10 @@ def joined(known: Glossary, own: Mapping[str, tuple[str, ...]]) -> Glossary:
 
 
 def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
-    """A text in English words, by this glossary or the package's; None for one without any term that is known.
+    """Translate a text into English words, by this glossary or the package's; None if it has no known term.
 
-    A run of Chinese is cut where that is likeliest by how often its terms and the words that say nothing are met; a
-    compound that is not known thus falls into its parts.
+    A Chinese run is cut in the likeliest way, by the frequencies of terms and stop words; an unknown compound is thus
+    split into its parts.
     """
     known = known or glossary()
     said: dict[str, None] = {}
@@ -272,7 +272,7 @@ def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
 
 
 def _pieces(words: Mapping[str, tuple[Word, ...]], counts: Mapping[str, int]) -> dict[str, tuple[float, _Piece]]:
-    """What a run may be cut into, and what each piece costs. A word that says nothing is never a term."""
+    """Return the possible pieces of a run with their costs. A stop word is never a term."""
     taken = {term: counts[term] for term, said in words.items() if len(term) > 1 or said[0][1] >= _LEAST_LONE}
     terms = {term: (-math.log(count / _WORDS_OF_COUNTS), _Piece.TERM) for term, count in taken.items()}
     stops = {word: FREQUENCIES.get(word, _FREQUENT_STOP) for word in GLOSS_STOP_WORDS}

@@ -120,16 +120,16 @@ MAX_TERMS: Final = 1000
 _HAN = re.compile(rf"[\u3400-\u4dbf\u4e00-\u9fff]{{2,{LONGEST_TERM}}}")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]+(?:[ ._-][A-Za-z0-9]+){0,2}", re.ASCII)
 _KEPT: Final = 512
-"""Glosses of one project, and those that all others share."""
+"""Cached glosses of one project, and of all projects without own terms together."""
 
 
 class OwnTerms:
-    """Glosses of texts by the package's glossary and by what a project calls things.
+    """Translates texts by the package's glossary and a project's own names.
 
-    It never changes, and is safe to use from several threads.
+    Immutable; safe to use from several threads.
 
     Attributes:
-        words: Of each Chinese term of the project its Latin words, in the order of the names.
+        words: Latin words of each Chinese term of the project, in the order of the names.
     """
 
     def __init__(self, words: dict[str, tuple[str, ...]]) -> None:
@@ -145,7 +145,7 @@ class OwnTerms:
         """An English text in Chinese words; see `inverse_glossary.inverse_gloss`."""
         return inverse_gloss(text, self._inverse, self._known.version)
 
-    # Made with the first text, and so never where nobody asks in another language.
+    # Built with the first text, and never for a project without queries in another language.
     @cached_property
     def _known(self) -> Glossary:
         return joined(glossary(), self.words) if self.words else glossary()
@@ -160,11 +160,11 @@ NO_OWN_TERMS: Final = OwnTerms({})
 
 
 def own_terms(groups: Iterable[tuple[str, ...]]) -> OwnTerms:
-    """The terms of a project, from groups of names.
+    """Build the terms of a project from groups of names.
 
     Args:
-        groups: Names of one thing each, that which it is called by before its others. A name of two to eight Chinese
-            characters is a term, one of one to three Latin words what it is in English; all others say nothing here.
+        groups: Names of one thing each, the main name first. A name of two to eight Chinese characters is a term, one
+            of one to three Latin words its translation; others are ignored.
     """
     words: dict[str, tuple[str, ...]] = {}
     for names in groups:

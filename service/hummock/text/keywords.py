@@ -1,9 +1,9 @@
-"""The words of a sentence that tell something, by word lists and without a language model.
+"""Finds the content words of a text, by word lists and without a language model.
 
-`keywords` are what one query is about, `phrases` what a text names among many others, `stretches` all that may be a
-name in it, and `is_word_at` says whether Chinese characters, which no space parts, are a word where they stand.
-`content_weights` weighs a question's terms: that a memory holds "the", 怎么 or "question" says nothing of what it is
-about. Its other words do, and rare ones more than common ones; how rare a term is among the memories, the store knows.
+`keywords` are the subject of one query, `phrases` the distinctive names in a text, `stretches` all possible names in
+it, and `is_word_at` decides whether Chinese characters, which have no spaces, are a word at a place. `content_weights`
+weighs a question's terms: "the", 怎么 or "question" in a memory do not show its subject, other words do. The store adds
+how rare each term is among the memories.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SPACE: Final = re.compile(r"[ \t]*")
 
 _LONGEST_WORD: Final = 4
 _REACH: Final = 6
-"""Characters on either side that are looked at; words begin and end anew within so many."""
+"""Characters checked on either side; within that many, word boundaries are found again."""
 _KNOWN: Final = frozenset(
     word
     for word in (*EVERYDAY_WORDS, *CHINESE_COMMON_WORDS, *CHINESE_WORDS_WITH_STOP_CHARACTERS)
@@ -63,10 +63,10 @@ _SEPARATORS: Final = frozenset(" ")
 
 
 def keywords(text: str, limit: int = 5) -> tuple[str, ...]:
-    """The words that tell what a sentence is about, in order of appearance, each once, at most `limit`.
+    """Return the content words of a sentence, in order of appearance, each once, at most `limit`.
 
-    The text is cut at white space and at Chinese and English punctuation, Chinese runs also at stop words. What is left
-    counts with two characters or more. The letters' case stays; words that differ in it alone are one.
+    The text is cut at white space and at Chinese and English punctuation, Chinese runs also at stop words. Words have
+    at least two characters. The case of letters is kept, but words that differ only in case count once.
     """
     found: dict[str, str] = {}
     for segment in _SEGMENT.finditer(nfkc(text)):
@@ -80,7 +80,7 @@ def keywords(text: str, limit: int = 5) -> tuple[str, ...]:
 
 
 def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
-    """The phrases of a text, in its order, repeats included; folded to NFKC, with its own capitals.
+    """Yield the phrases of a text, in order, repeats included; in NFKC, with their case.
 
     A Chinese one is a longest run of characters of which every pair is distinctive, cut at common words; it has two
     characters or more, is no everyday word, and neither begins with a measure word nor has a particle at either end. In
@@ -108,9 +108,9 @@ class Stretch:
     Attributes:
         text: As it is written, folded to NFKC.
         terms: What it consists of.
-        before: The Chinese character before it; empty where a word must begin.
-        after: The one behind it; empty where a word must end.
-        is_doubtful: Whether at an end of it stands a character that is a word by itself as often as not (上, 本).
+        before: The Chinese character before it; empty at a word boundary.
+        after: The one after it; empty at a word boundary.
+        is_doubtful: Whether it begins or ends with a character that is often a word by itself (上, 本).
     """
 
     text: str
@@ -121,7 +121,7 @@ class Stretch:
 
 
 def stretches(text: str, is_wanted: Callable[[str], bool]) -> Iterator[Stretch]:
-    """Every stretch that may be a name, from two Chinese characters to eight or one word to three, repeats included.
+    """Yield every possible name, of two to eight Chinese characters or one to three words, repeats included.
 
     It holds no common word and is no everyday word, and no everyday word crosses its ends (`is_word_at`). Whether words
     begin and end there, its neighbours in several texts tell.
@@ -208,7 +208,7 @@ def _cut(run: str, words: frozenset[str]) -> Iterator[str]:
 def _known_words(words: frozenset[str]) -> re.Pattern[str]:
     """Finds these words, and words that hold a stop word and are left whole; made on first use.
 
-    They stand by their first characters: tried one after the other they take twice as long.
+    They are grouped by first character: a plain alternation takes twice as long.
     """
     each = sorted(words | CHINESE_WORDS_WITH_STOP_CHARACTERS, key=lambda word: (word[0], -len(word), word))
     by_first = groupby(each, key=lambda word: word[0])
@@ -220,12 +220,12 @@ _known_words(CHINESE_STOP_WORDS)
 
 
 def is_word_at(text: str, start: int, end: int) -> bool:
-    """Whether text[start:end], all of it Chinese characters, is a word where it stands.
+    """Whether text[start:end], all Chinese characters, is a word at this place.
 
     Args:
         text: Folded; a space ends every word.
-        start: Where it begins.
-        end: Behind its last character.
+        start: Offset of its first character.
+        end: Offset after its last character.
     """
     first, last = _run(text, start, end)
     crossing = [
@@ -242,7 +242,7 @@ def is_word_at(text: str, start: int, end: int) -> bool:
 
 
 def _run(text: str, start: int, end: int) -> tuple[int, int]:
-    """The stretch without separators in which the word stands, as far as is looked."""
+    """Return the span around the word without separators, within _REACH."""
     first, last = start, end
     while first > max(0, start - _REACH) and text[first - 1] not in _SEPARATORS:
         first -= 1
@@ -279,11 +279,11 @@ _SHORT_NUMBER: Final = 2
 
 
 def content_weights(terms: Sequence[str], texts: Iterable[str]) -> NDArray[np.float32]:
-    """How much each term tells of a subject, (t,) in [0, 1]: 0 for stop words, question words and what crosses them.
+    """Weigh the content of each term, (t,) in [0, 1]: 0 for stop words, question words and pairs that cross them.
 
     Args:
-        terms: Of the query, as `analyzer.query_terms` makes them.
-        texts: What they were made of; Chinese pairs count only where a stop word does not part them.
+        terms: Terms of the query, as returned by `analyzer.query_terms`.
+        texts: The original texts; Chinese pairs count only if no stop word separates them.
     """
     whole = frozenset(pair for text in texts for pair in _pairs_within_words(text))
     return np.array([_weight(term, whole) for term in terms], np.float32)

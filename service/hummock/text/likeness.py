@@ -1,11 +1,11 @@
-"""Texts that are the same, versions of one thing, or repeats of each other or of a question.
+"""Decides which texts are equal, versions of one thing, or repeats of each other or of a question.
 
-Two tellings are one memory where every field is equal, texts as they are written: `identity` is one definition, for all
-callers and stores. What a text is found, ranked and shown by folds more, and has no say there.
+Two drafts are one memory if every field is equal, with texts compared as written: `identity` is the one definition for
+all callers and stores. The forms used to find, rank and show texts fold more and do not matter there.
 
-Texts that differ by little may be versions of one thing, of which a reader wants the best, or siblings, of which it
-wants all: four environments' addresses, the rows of a table, functions of one family. Their vectors do not tell
-which; a name does (`name_of`).
+Similar texts may be versions of one thing, of which a reader wants the best, or siblings, of which it wants all: four
+environments' addresses, the rows of a table, functions of one family. Vectors do not distinguish these cases; names do
+(`name_of`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _FLOAT = struct.Struct("<f")
 
 
 def identity(told: Draft | Memory, index: MemoryIndex) -> bytes:
-    """16 bytes that are equal for what is the same memory of one kind and one origin.
+    """Return 16 bytes that are equal for equal memories of one kind and one origin.
 
-    An id is not part of it, for the server makes one where none is given. Neither is the time at which it was learnt:
-    whoever gives one asks for a memory of that time (`ports.TextKey`).
+    The id is not part of it, since the server makes one if none is given. Neither is the create time, which is matched
+    separately if given (`ports.TextKey`).
 
     Args:
         told: With its payload.
-        index: Its complete index, with what is derived where nothing was given.
+        index: Its complete index, including derived fields.
     """
     payload = told.payload
     if payload is None:
@@ -53,7 +53,7 @@ def identity(told: Draft | Memory, index: MemoryIndex) -> bytes:
         told.event_time,
         told.expire_time,
         told.emotion_label,
-        # What came over the wire has this precision.
+        # The precision on the wire.
         _FLOAT.pack(told.trust),
         sorted(told.supersedes),
         told.source_hash,
@@ -78,7 +78,7 @@ def _written(part: str | int | tuple[str, ...]) -> str | int | tuple[str, ...]:
 
 
 LONGER_THAN_A_ROW: Final = 160
-"""Characters. What is shorter and stands on one line may be a row under a title that all of its table share."""
+"""Characters. A shorter text on one line may be a row of a table, whose rows share one title."""
 
 _MARK = re.compile(
     r"(?i:[\s_.\-]*(?:\((?:v|version\s*)?\d+(?:\.\d+)*\)|(?<![a-z])(?:v|version[\s_\-]?)\d+(?:\.\d+)*)(?![a-z0-9]))"
@@ -89,18 +89,18 @@ _MARK = re.compile(
 
 
 def name_of(memory: Memory) -> str:
-    """The name, normalised, without marks of version (`_v2`, "(3)", 第二版); empty for what has none.
+    """Return the normalised name, without version marks (`_v2`, "(3)", 第二版); empty without a name.
 
     It is the path and the symbol of code, the question of a learning record, else the title that the caller gave,
-    unless the text is so short that it may be a row of a table. What has neither is called as its file or its id is, if
-    that bears a mark.
+    unless the text is so short that it may be a row of a table. Without either it is the name of the file or the id, if
+    that has a version mark.
     """
     payload = memory.payload
     if payload is None:
         return ""
     match payload.detail:
         case CodeFragment(path=path, symbol=symbol) if symbol.strip():
-            # Of one symbol in two files both may be wanted: the blocking and the asynchronous form of a call.
+            # One symbol in two files may be two things: the blocking and the asynchronous form of a call.
             return f"{prose(_MARK.sub('', path))} {_unmarked(symbol)}"
         case CodeFragment(path=path):
             return _if_marked(path)
@@ -128,13 +128,13 @@ def _unmarked(name: str) -> str:
 
 
 def _if_marked(path: str) -> str:
-    """The last part of a path without its marks; empty where it has none, or is one."""
+    """Return the last part of a path without its marks; empty if it has none, or is one."""
     last = PurePosixPath(path).name
     return prose(_MARK.sub("", last)) if _MARK.search(last) else ""
 
 
 MOST_FOLDED: Final = 2048
-"""Characters. A longer text is shown once, and is an echo, only as it is written."""
+"""Characters. A longer text is a duplicate or an echo only if it is equal as written."""
 
 _END_CHARACTERS = 120
 """At the end of a text that may be marks and faces."""
@@ -161,7 +161,7 @@ _FACES = _GLAD + _GLUM
 """What adds a feeling and no fact, as ✅, 👎 or 🦄 do."""
 
 _ADORNS = f"{_FACES}\u2600-\u2604\U0001f300-\U0001f3f0"
-"""What behind a final mark adds no fact either: weather, plants, food, feasts."""
+"""Emoji after a final mark that add no fact: weather, plants, food, feasts."""
 
 # Begins with a plain class, so that the search skips ahead.
 _EMOTICON = (
@@ -182,13 +182,13 @@ _SIGNS = re.compile(rf"[{_SIGN_CHARACTERS}'-](?:(?<=[{_SIGN_CHARACTERS}])|(?<!\w
 """What code, addresses, quotations and formulas are written with; there every space and capital counts."""
 
 _CODES = re.compile(r"\d|[A-Z]{2}|[a-z][A-Z]")
-"""What may be a number, a key or a name; beside it two spaces may be meant."""
+"""Possible numbers, keys or names; next to them two spaces may be intended."""
 
 _SPACE_IN_CJK = re.compile(rf" (?:(?<=[{CJK}] )|(?=[{CJK}]))")
 
 
 def forms(text: str) -> tuple[str, str]:
-    """The form in which texts are equal of which one is shown, and the form in which what was said equals a question.
+    """Return two normal forms: texts equal in the first are duplicates, a turn equal in the second is an echo.
 
     Shown once: prose is equal whatever its final marks, faces and runs of spaces are, the width of its punctuation and
     the capital that it begins with. A question stays one, and a sad face is no glad one. Text with signs, several
@@ -223,7 +223,7 @@ def without_tail(text: str) -> str:
 
 
 def without_faces(text: str) -> str:
-    """The text without faces and emoticons, wherever they stand, and without its final marks."""
+    """Remove all faces and emoticons, and the final marks."""
     return _faceless(without_tail(text))
 
 

@@ -1,4 +1,4 @@
-"""Normal forms of texts, by which they are found and compared, and in which script they are.
+"""Normal forms of texts for search and comparison, and their scripts.
 
 `clean` gives a text as a person sees it; `matches` and `substituted` run patterns over long texts piece by piece. The
 table of simplified characters is a versioned data file of the package (`characters/`): a line a simplified character,
@@ -50,9 +50,9 @@ _UNCLEAN = re.compile(f"[\r\v\f\u2028\u2029\ud800-\udfff{_BLANK}{_FILLER}{UNSEEN
 
 
 def clean(text: str) -> str:
-    """The text without what cannot be seen.
+    """Remove invisible characters.
 
-    A letter that is drawn blank is a space, every kind of line end a newline, a lone surrogate U+FFFD.
+    A blank letter becomes a space, every kind of line end a newline, a lone surrogate U+FFFD.
     """
     if not _UNCLEAN.search(text):
         return text
@@ -66,14 +66,14 @@ def one_line(text: str) -> str:
 
 
 PIECE: Final = 1 << 14
-"""Characters in which a match begins; what is made to be slow takes some ten milliseconds for them."""
+"""Length of a piece in characters; a text crafted to be slow takes some ten milliseconds per piece."""
 
 REACH: Final = 1 << 12
-"""Characters behind a piece in which a match that begins in it may end, with what it looks ahead for."""
+"""Characters after a piece that a match beginning in it may use, including look-aheads."""
 
 
 def matches(pattern: re.Pattern[str], text: str, reach: int = REACH) -> Iterator[re.Match[str]]:
-    """What `finditer` finds, for patterns whose matches reach no farther than `reach` characters."""
+    """Yield the matches of `finditer`, for patterns whose matches span at most `reach` characters."""
     at = 0
     while at < len(text):
         until = at + PIECE
@@ -126,7 +126,7 @@ def simplified_forms() -> Mapping[int, int]:
 
 
 def table(version: str, sha256: str) -> dict[str, str]:
-    """The rows of a data file: what stands before the tab of each line, and the characters behind it.
+    """Read a data file: the key before the tab of each line, and the characters after it.
 
     Raises:
         CharactersDamaged: The file is not the one that this version was made with.
@@ -187,7 +187,7 @@ def normal_hash(normal_form: str) -> bytes:
 
 
 def short_hash(digest: bytes) -> int:
-    """The first 8 bytes of a `text_hash` as a number: what columns hold of it."""
+    """Return the first 8 bytes of a `text_hash` as a number, for columns."""
     return int.from_bytes(digest[:_SHORT_BYTES], "little")
 
 
@@ -202,7 +202,7 @@ def is_han(text: str) -> bool:
 
 
 def known_share(text: str, scripts: frozenset[str]) -> float:
-    """Share of the text's words whose script is one of these ("han", "latin"), in [0, 1]; 1 for a text without any.
+    """Return the share of words in these scripts ("han", "latin"), in [0, 1]; 1 for a text without words.
 
     Two Chinese characters count as a word, as does a run of Latin letters.
     """

@@ -1,6 +1,6 @@
-"""What kind of answer a question wants (a time, what the assistant said), and whether a text asks or tells one.
+"""Detects the kind of answer that a question wants (a time, an earlier answer), and whether a text asks or answers.
 
-Tables of words, one a language, as for times: what is not understood changes nothing.
+By tables of words, one per language, as for times: words not understood change nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _OF_CHINESE: Final = _compiled(_CHINESE)
 
 
 def wanted_by(text: str) -> Wanted:
-    """Kinds of answers that a question wants, as far as its words say."""
+    """Return the kinds of answers that a question wants, by its words."""
     looked_at = simplified(nfkc(text[:MAX_CHARACTERS]))
     tables = (*_OF_ENGLISH, *_OF_CHINESE) if is_han(looked_at) else _OF_ENGLISH
     found = Wanted.NOTHING
@@ -173,7 +173,7 @@ class Trait(IntFlag):
 
 
 def asks(text: str) -> bool:
-    """Whether a text ends in a question, so that its answer is to be expected in what is said next."""
+    """Whether a text ends in a question, so that the next turn probably answers it."""
     return _END.search(text, max(0, len(text) - _END_CHARACTERS)) is not None
 
 

@@ -83,10 +83,10 @@ are; but `c++` is the language wherever it stands.
 """
 
 NEVER_ALONE: Final = f"{MARKS}{_IGNORED}{_JOINER}{_FLAG_LETTERS}{_SKIN_TONES}{_TAGS}"
-"""What is put together with its neighbours, or left out."""
+"""Characters that are combined with their neighbours or left out."""
 
 NAMED: Final = f"{SIGNS}{NEVER_ALONE}"
-"""What a name may hold besides letters, digits and ASCII."""
+"""Characters that a name may contain besides letters, digits and ASCII."""
 
 _SIGN_WITHIN = re.compile(rf"[{SIGNS}\u20e3]")
 _SKIN_TONE = re.compile(f"[{_SKIN_TONES}]")
@@ -95,7 +95,7 @@ _LEFT_OUT = re.compile(rf"[{_IGNORED}]|{_JOINER}(?:(?![{SIGNS}])|(?<![{SIGNS}{MA
 
 
 def plain(text: str) -> str:
-    """The text in NFKC, without what tells no words apart: variation selectors, joiners within words."""
+    """Return the text in NFKC, without variation selectors and joiners within words, which distinguish no words."""
     return text if text.isascii() else nfkc(_LEFT_OUT.sub("", text))
 
 
@@ -105,5 +105,5 @@ def has_sign(text: str) -> bool:
 
 
 def without_skin_tones(sign: str) -> str:
-    """An emoji without its skin tones; empty where it is nothing else."""
+    """Remove the skin tones of an emoji; empty if nothing is left."""
     return _SKIN_TONE.sub("", sign)

@@ -27,7 +27,7 @@ LEAST_FOR_ALL: Final = 5
 """Shortest word that is corrected for any slip, and not only for exchanged letters."""
 
 SHARED_PREFIX: Final = 3
-"""Letters. Behind two a project has ten times as many terms, which takes longer than all that are made of a third."""
+"""Letters. With two, a project has ten times as many terms to compare, which takes longer than trying third letters."""
 
 _MOST_CHARACTERS: Final = 48
 _WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -62,7 +62,7 @@ def respelt(word: str) -> Iterator[str]:
 
 
 def one_slip_away(term: str, others: Collection[str]) -> list[str]:
-    """Those that the term becomes by one letter put in, left out or replaced, or by two exchanged."""
+    """Return the terms one edit away: a letter inserted, deleted or replaced, or two swapped."""
     if len(term) < LEAST_FOR_ALL:
         return []
     near = process.extract(term, others, scorer=OSA.distance, score_cutoff=1, limit=None)

@@ -22,8 +22,8 @@ from hummock.text.terms import A_FACET, Piece
 from hummock_kernels.analyzer import BODY, NAMELESS, TAGS, TITLE
 
 TEMPLATE_VERSION = 1
-"""Moves when vectors of texts that are put together before and after may not be compared. What else of a memory stands
-in its text is no reason: such vectors say more or less of it, in the same space."""
+"""Increased when vectors of texts composed before and after are not comparable. Adding or leaving out a part of a
+memory is no reason: its vectors stay in the same space."""
 
 _DOCUMENT = re.compile(r"\A[^\n>]+\.(?:md|markdown|mdx) > (?=\S)", re.IGNORECASE)
 """The path of a document at the beginning of a title, as the indexer puts it there (`indexing/markdown.py`)."""
@@ -54,16 +54,16 @@ def _says(content: str, title: str) -> bool:
 
 
 def pieces_of(draft: Draft) -> list[Piece]:
-    """Texts by which a memory is searched: its facets, and its words by field."""
+    """Return the texts by which a memory is searched: its facets, and its words by field."""
     title, body = _searched(draft)
     facets = [(facet, A_FACET) for facet in facets_of(draft, _domain_names(draft))]
-    # Who speaks is found by name; a name by itself is not what the memory is about, as a name of code would be.
+    # A speaker is found by name, but is not the subject of the memory, as a name of code would be.
     speaker = [(draft.speaker, TAGS | NAMELESS)] if draft.speaker else []
     return [*facets, (title, TITLE), (" ".join(draft.index.tags), TAGS), *speaker, (body, BODY)]
 
 
 def _searched(draft: Draft) -> tuple[str, str]:
-    """The title and the body by which a memory is found; its tags are a field of their own."""
+    """Return the title and the body by which a memory is found; its tags are a separate field."""
     title, content = draft.index.title, draft.payload.content
     match draft.payload.detail:
         case LearningRecord(question=question, answer=answer, source_files=files):
@@ -84,9 +84,9 @@ def _domain_names(draft: Draft) -> tuple[str, ...]:
 
 
 def compared(kind: MemoryKind, title: str, payload: Payload) -> str:
-    """The text by which a memory is compared with others; `title` is of its complete index."""
+    """Return the text by which a memory is compared with others; `title` is from its complete index."""
     if kind is MemoryKind.ENTRY:
-        # Many entries of a codex say "nothing is known yet"; each is about what it names.
+        # Many entries of a codex say "nothing is known yet", so only their titles distinguish them.
         return _lines(title, payload.content)
     return told(payload)
 
@@ -108,7 +108,7 @@ def is_code(kind: MemoryKind) -> bool:
 
 
 def derived_index(draft: Draft) -> MemoryIndex:
-    """The draft's index with what is missing taken from the payload."""
+    """Complete the draft's index from the payload."""
     title, summary = _shown(draft)
     return MemoryIndex(
         title=draft.index.title if draft.index.title.strip() else _cut(title, _TITLE_CHARACTERS),
@@ -148,7 +148,7 @@ def left_open(draft: Draft) -> Draft:
 
 
 def as_draft(memory: Memory) -> Draft:
-    """The draft that a memory with a payload was made from; what the server had derived is left open again."""
+    """Rebuild the draft of a memory with its payload, without fields that the server derived."""
     if memory.payload is None:
         raise ValueError("the memory was read without its payload")
     return left_open(

@@ -1,4 +1,4 @@
-"""The terms of many memories at once, as a store takes them: those of `analyzer.document_terms`, by field.
+"""Computes the terms of many memories at once: those of `analyzer.document_terms`, by field.
 
 A kernel folds characters one by one, by a table. A word with a character that cannot be folded by itself is hard: the
 terms of such words are those of `analyzer`, and the kernel gets the rest of the text.
@@ -80,10 +80,10 @@ _JOINERS = {"_": UNDERSCORE, "-": HYPHEN, "'": APOSTROPHE, "’": APOSTROPHE}
 
 
 def terms_of(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
-    """The terms of each memory, and the facets of the names in its texts, in order.
+    """Return the terms of each memory, and the facets of names in its texts, in order.
 
-    All share one batch, but for those that cannot be folded character by character: each of them has one of its own, so
-    that there is never more than one memory's text in pieces of words.
+    All share one batch, except memories that cannot be folded character by character: each of these has its own, so
+    that at most one memory's text is split into words at a time.
     """
     batch, hard = _analysed(memories)
     terms = [Terms(batch=batch, place=place) for place in range(len(memories))]

@@ -1,8 +1,8 @@
-"""Times that a text speaks of: "last week", "in May 2023", 前天, 5月2日.
+"""Parses times in a text: "last week", "in May 2023", 前天, 5月2日.
 
-They are told from the words alone, with a small grammar, for a ranking that shifts a little by them: what is not
-understood changes nothing. Days are those of the asker's time zone, and weeks begin on Monday. A date without a year is
-the last one that has come; only words of the future (tomorrow, 下周) lie there.
+A small grammar over the words, for a ranking that they shift a little: words not understood change nothing. Days are
+those of the user's time zone, and weeks begin on Monday. A date without a year is the most recent one; only words for
+the future (tomorrow, 下周) lie after now.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _DIGITS: Final = Rules(
 
 
 def time_intervals(text: str, as_of: float, zone: tzinfo = UTC) -> tuple[TimeInterval, ...]:
-    """The times that a text speaks of, each once.
+    """Return the times that a text names, each once.
 
     Args:
-        text: In any of both languages, or a mixture.
+        text: English, Chinese or both.
         as_of: The "now" that words such as "yesterday" are relative to, in Unix seconds.
-        zone: In which days, weeks and months begin.
+        zone: Time zone of days, weeks and months.
     """
     try:
         now = wall_clock(as_of, zone)

@@ -1,6 +1,6 @@
-"""Times that a text tells by what happened then: 马拉松前两周, "the day after the move".
+"""Parses times relative to an event: 马拉松前两周, "the day after the move".
 
-The words say what to look for, and how the time lies to its day; when that was only a search can tell.
+The words give the event to search for and the offset from its day; only a search can find the day.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _EN_UNITS: Final = {"day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "ye
 
 
 class ToldByEvent(NamedTuple):
-    """A time that is told by an event.
+    """A time relative to an event.
 
     Attributes:
-        event: The words that say what happened, perhaps with some that say little.
+        event: The words for the event, possibly with some of little content.
         phrase: All words of the time, as written.
-        lies: Makes the time of the day of the event.
+        lies: Computes the time from the day of the event.
     """
 
     event: str
@@ -57,9 +57,9 @@ class ToldByEvent(NamedTuple):
 
 
 def told_by_event(text: str) -> ToldByEvent | None:
-    """The first time that a text tells by an event; None where it tells none so.
+    """Parse the first time relative to an event; None if there is none.
 
-    Whether it speaks of a time by other words as well is not looked at (`time_words`).
+    Other times in the text are not considered (`time_words`).
     """
     if not _HINT.search(text, 0, MAX_CHARACTERS):
         return None
@@ -76,7 +76,7 @@ _Told = tuple[int, int, str, _Lies]
 
 
 def _in_chinese(text: str) -> Iterator[_Told]:
-    """The event stands before the words that say how the time lies to it, in the same clause."""
+    """Yield events that precede the words for the offset, in the same clause."""
     for found in _BEHIND_AN_EVENT.finditer(text):
         clause = _CLAUSE.search(text, 0, found.start())
         event = clause[0] if clause else ""

@@ -1,4 +1,4 @@
-"""Words that tell nothing of a sentence's subject, words that people use of anything, and everyday Chinese words."""
+"""Stop words, words used about any subject, and everyday Chinese words."""
 
 from __future__ import annotations
 
