@@ -32,12 +32,12 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TokenBasis:
-    """An affine map of token vectors.
+    """An affine projection of token vectors.
 
     `mean` is (dim,), `projection` (dim, 64), both float32; `version` names the content, for the embedding space.
 
-    `mark` tells the token vectors of two models apart: it is the last component of every token vector, in [-127, 127],
-    and takes its part of the length of 127. 0 leaves that component to the projection.
+    `mark` distinguishes the token vectors of two models: it is the last component of every token vector, in [-127,
+    127], and part of the length of 127. 0 leaves that component to the projection.
     """
 
     version: str
@@ -54,9 +54,9 @@ class TokenBasis:
         """Token vectors for storing, (n, dim) -> (at most 128, 64) int8 in [-127, 127]; no direction gives zeros.
 
         Each is scaled to length 1, centred, projected, scaled to length 1 again, times 127 and rounded. Of more than
-        128 those stay, in their order, that say most that was not said before them.
+        128 the most novel are kept, in order.
         """
-        # Scaled behind the projection, which leaves an eighth of the numbers: the same, and in half of the time.
+        # Scaled after the projection, which leaves an eighth of the numbers: the same result in half the time.
         projected = (hidden @ self.projection) * _scales(hidden) - self.mean @ self.projection
         if self.mark:
             projected[:, -1] = 0
@@ -82,7 +82,7 @@ def _most_novel(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def load_basis(name: str, dim: int) -> TokenBasis:
-    """The basis of that name for hidden states of `dim` components.
+    """Load the basis of that name for hidden states of `dim` components.
 
     Raises:
         ModelGraphUnsupported: The fitted basis is for another dim.
@@ -112,7 +112,7 @@ def _unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _scales(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, 1) by which rows become as long as 1; 0 where there is no direction."""
+    """Return the factors, (n, 1), that scale rows to length 1; 0 for zero rows."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     scales: NDArray[np.float32] = np.where(lengths > _TINY, 1 / np.maximum(lengths, _TINY), 0)[:, np.newaxis]
     return scales

@@ -1,4 +1,4 @@
-"""Measures what a model's cosines mean, and keeps it: what unrelated texts get, from where on two are near twins."""
+"""Measures and stores a model's calibration: the cosine of unrelated texts, and that of near-twins."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def read_pairs(lines: Iterable[str]) -> list[TextPair]:
 
 
 def measure_scripts(embedder: Embedder, pairs: Sequence[TextPair]) -> dict[str, Measured]:
-    """Figures for "han" (the query has Chinese characters) and "latin", of those that have LEAST_PAIRS pairs.
+    """Measure "han" (the query has Chinese characters) and "latin", if they have LEAST_PAIRS pairs.
 
     Raises:
-        PairsInvalid: Neither has.
+        PairsInvalid: Neither script has enough pairs.
     """
     by_script = {
         "han": [pair for pair in pairs if is_han(pair.query)],
@@ -126,9 +126,9 @@ def measure(embedder: Embedder, pairs: Sequence[TextPair]) -> Measured:
 
 
 def calibrated(before: Calibration, measured: dict[str, Measured]) -> Calibration:
-    """A calibration from the figures; of a script without figures it keeps what was before.
+    """Build a calibration from the figures; a script without figures keeps its earlier values.
 
-    The bar of near-twins is the highest of the scripts' bars: a text that is wrongly put last is lost.
+    The near-twin bar is the highest of the scripts' bars, since a text wrongly ranked last is lost.
     """
     unrelated = {script: min(max(figures.unrelated, 0.0), 0.999) for script, figures in measured.items()}
     return Calibration(
@@ -160,7 +160,7 @@ def write_calibration(models_directory: Path, space: EmbeddingSpace, calibration
 
 
 def read_calibration(models_directory: Path, emb_space: str) -> Calibration | None:
-    """The calibration measured for that space; None if there is none.
+    """Read the calibration measured for that space; None if there is none.
 
     Raises:
         CalibrationInvalid: The file is there but is no calibration of that space.

@@ -1,6 +1,6 @@
-"""Turns a BERT encoder as it is published into a small ONNX file, without torch.
+"""Converts a published BERT encoder into a small ONNX file, without torch.
 
-What is published is its shape (`config.json`) and its weights (`model.safetensors`).
+It reads the shape (`config.json`) and the weights (`model.safetensors`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class BertCheckpoint:
 
 
 def require_converter() -> None:
-    """Raise ConverterMissing unless the packages of the extra `convert` are there."""
+    """Raise ConverterMissing unless the packages of the extra `convert` are installed."""
     for package in ("onnx", "safetensors"):
         if importlib.util.find_spec(package) is None:
             raise ConverterMissing(package)
@@ -110,7 +110,7 @@ def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
 
 
 def write_float32(checkpoint: BertCheckpoint, target: Path, pooling: Pooling) -> None:
-    """Write the graph as it is, unquantised."""
+    """Write the graph unquantised."""
     import onnx
 
     from hummock.models.bert_graph import build_graph

@@ -37,8 +37,8 @@ class Pooling(Enum):
 class ModelFile:
     """One file, by the name it has in the model's directory.
 
-    `sha256` is None only for a graph that is converted on this machine, whose bytes depend on the converter's
-    libraries: its hash stands in the directory's record (`files.py`).
+    `sha256` is None only for a graph converted on this machine, whose bytes depend on the converter's libraries: its
+    hash is in the directory's record (`files.py`).
     """
 
     name: str
@@ -102,14 +102,14 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedModel:
-    """All that is needed to fetch and verify a model, and to cut texts for it."""
+    """The data needed to download and verify a model, and to cut texts for it."""
 
     name: str
     licence: str
     files: tuple[ModelFile, ...]
-    """What lies in the model's directory: the graph, the tokenizer, and the graph's data files if any."""
+    """Files in the model's directory: the graph, the tokenizer, and the graph's data files if any."""
     sources: tuple[Source, ...]
-    """Sources in the order in which they are tried."""
+    """Sources, in the order to try them."""
     max_tokens: int
     """Window of one inference, special tokens included."""
     conversion: Conversion | None = None
@@ -135,7 +135,7 @@ class PublishedModel:
         return (self,)
 
     def file(self, name: str) -> ModelFile:
-        """The file of that name; KeyError where there is none."""
+        """Return the file of that name. Raises: KeyError."""
         return {file.name: file for file in self.files}[name]
 
 
@@ -156,7 +156,7 @@ class ModelDescription(PublishedModel):
     lowercase: bool = False
     """Fold case and accents before tokenising, whatever the tokenizer file says."""
     document_prefix: str = ""
-    """Put before what is stored, never before a query; it takes its tokens of the window, and has no token vectors."""
+    """Prefix of stored texts, not of queries; it uses tokens of the window, and has no token vectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,7 @@ class RerankerDescription(PublishedModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairDescription:
-    """Two models whose vectors are stored as one, and how much a query asks of each.
+    """Two models whose vectors are stored as one, with their weights for queries.
 
     A query's product with a stored text is the sum of the two models' cosines, weighted by the query's scripts.
     """
@@ -225,7 +225,7 @@ Model = PublishedModel | PairDescription
 
 
 def write_description(model: ModelDescription | RerankerDescription, directory: Path) -> None:
-    """Put the description beside the model's files; sources and conversion are not kept."""
+    """Write the description to the model's directory, without sources and conversion."""
     content: dict[str, object] = {
         "name": model.name,
         "licence": model.licence,
@@ -238,10 +238,10 @@ def write_description(model: ModelDescription | RerankerDescription, directory: 
 
 
 def read_description(models_directory: Path, name: str) -> ModelDescription | RerankerDescription | None:
-    """The model that describes itself under that name; None where there is none.
+    """Read the description of a model in the models directory; None if there is none.
 
     Raises:
-        DescriptionInvalid: The file is there but does not describe a model of that name.
+        DescriptionInvalid: The file exists but does not describe a model of that name.
     """
     path = models_directory / name / DESCRIPTION_FILE
     if not _NAME.fullmatch(name) or not path.is_file():

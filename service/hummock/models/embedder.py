@@ -33,15 +33,15 @@ MOST_INTERACTIVE = 8
 _QueryKey = tuple[str, QueryGloss | None]
 
 _LENGTHS = (16, 32, 64, 128, 256, 512)
-"""Most tokens of a query in each bucket; longer ones count as the last. They are an estimate: a tokenizer would cost
-more than what it tells is worth."""
+"""Most tokens of a query in each bucket; longer ones count as the last. The count is estimated, since running the
+tokenizer would cost more than it is worth."""
 
 _FADING = 1 / 64
-"""Share by which an expected duration shrinks each time it keeps a query from being embedded. One that is twice too
-long is tried again after some 45 queries, and no query waits for it past its deadline."""
+"""Share by which an expected duration shrinks each time it prevents an embedding. An estimate twice the time left is
+tried again after some 45 queries; no query waits past its deadline."""
 
 _MARGIN = 4.0
-"""A query that is expected to take less than this part of the time left is read by the thread that asks for it."""
+"""A query whose expected time, multiplied by this, is below the time left runs on the caller's thread."""
 
 
 class TextModel(Protocol):
@@ -52,7 +52,7 @@ class TextModel(Protocol):
         """The space of all vectors that it gives."""
 
     def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
-        """Embed a query, cut to the window; a model that reads glosses gives what this one says as its bridge."""
+        """Embed a query, cut to the window; a model that reads glosses embeds the gloss as its bridge."""
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a stored text, cut to the window; `first` is what its first chunk gave, None for that.
@@ -68,7 +68,7 @@ class TextModel(Protocol):
 
 
 def load(model: ModelDescription, directory: Path, slots: int | None = None) -> OnnxEmbedder:
-    """A ready embedder of the model whose files lie in its own directory.
+    """Load an embedder from the model's own directory.
 
     Args:
         model: What it is.
@@ -86,18 +86,18 @@ def load(model: ModelDescription, directory: Path, slots: int | None = None) -> 
 def open_embedder(
     model: EmbeddingModel, models_directory: Path, slots: int | None = None, say: Say = lambda line: None
 ) -> OnnxEmbedder:
-    """A ready embedder of one model, or of two as one; each part's files lie in a directory of its name.
+    """Open an embedder of one model, or of two as one; each part's files are in a directory of its name.
 
-    Its similarities follow what `hummock models calibrate` measured here, where it has.
+    Its calibration is the one measured by `hummock models calibrate`, if any.
 
     Args:
         model: What it is.
         models_directory: Where each part's directory is.
         slots: Texts that are embedded at once, each on one core; default as many as this process has cores.
-        say: Told what keeps a model from running as fast as it could.
+        say: Gets the reason if a model runs slower than it could.
 
     Raises:
-        CalibrationInvalid: What was measured cannot be read.
+        CalibrationInvalid: The measured calibration cannot be read.
         ModelFileMissing: A file is not there.
         ModelFileAltered: A file is not the pinned one; nothing of it was opened.
         ModelGraphUnsupported: The files cannot be run as described.
@@ -110,7 +110,7 @@ def open_embedder(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelLoad:
-    """How busy a model is: its slots, for queries and for documents each; texts in them; documents' texts that wait."""
+    """Load of a model: slots, for queries and for documents each; texts in them; queued texts of documents."""
 
     slots: int
     busy: int
@@ -131,7 +131,7 @@ class OnnxEmbedder:
         self._space = replace(model.space, calibration=measured) if measured else model.space
         self._slots = slots
         self._texts = TextLanes(slots, "embed")
-        # Someone waits for a query: it shares the cores with documents and does not queue behind them.
+        # Queries are interactive: they share the cores with documents and do not queue behind them.
         self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
         self._queries: OrderedDict[_QueryKey, _Query] = OrderedDict()
         self._query_times = InferenceTimes(_LENGTHS, _FADING)
@@ -146,10 +146,10 @@ class OnnxEmbedder:
         return self._space
 
     def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
-        """Embed a query: with the model's query prefix, cut to its window; recent and equal ones cost nothing.
+        """Embed a query with the model's query prefix, cut to its window; recent ones are cached.
 
-        The caller's own thread runs the model, for to hand a query over and its vectors back costs what a short
-        inference does; where that might take longer than there is time, another thread does, which can be left alone.
+        The caller's thread runs the model, since handing a query over costs as much as a short inference; if that might
+        exceed the timeout, another thread runs it and can be abandoned.
 
         A query with a gloss has a bridge, if the model reads glosses.
 
@@ -182,7 +182,7 @@ class OnnxEmbedder:
             self._leave(key, query)
 
     def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
-        """Whether a query's vector is there, so that embedding it again costs nothing."""
+        """Whether a query's vector is cached."""
         query = self._queries.get((text, gloss))
         return query is not None and query.future.done()
 
@@ -195,12 +195,12 @@ class OnnxEmbedder:
         let others go first.
 
         Raises:
-            HummockError: What the deadline raises: nobody waits any more.
+            HummockError: The deadline's error: the caller is gone.
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: A text holds a lone surrogate.
         """
         firsts = [(chunks[0], chunks[0]) for chunks in documents]
-        # After the first chunks of all, so that hardly a chunk waits for the first one of its own document.
+        # After the first chunks of all documents, so that few chunks wait for the first of their own.
         others = [(chunks[0], chunk) for chunks in documents for chunk in chunks[1:]]
         wanted = dict.fromkeys(firsts + others)
         is_bulk = is_bulk or len(wanted) > MOST_INTERACTIVE
@@ -239,11 +239,11 @@ class OnnxEmbedder:
 
     def _chunk(self, text: str, first: Future[Embedding] | None, deadline: Deadline) -> Embedding:
         deadline.check()
-        # The first one was queued before, so it has ended or is at work beside this one.
+        # The first one was queued before, so it has ended or is running.
         return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
 
     def _own(self, key: _QueryKey, timeout_s: float | None) -> Future[Embedding] | None:
-        """What the caller's thread completes; None where another thread had better. Raises: EmbeddingLate."""
+        """Create the future to run on the caller's thread; None if another thread should. Raises: EmbeddingLate."""
         if timeout_s is not None:
             token_count = self._tokens.count(key[0])
             expected_s = self._query_times.expected_s(token_count)
@@ -275,7 +275,7 @@ class OnnxEmbedder:
         return embedding
 
     def _leave(self, key: _QueryKey, query: _Query) -> None:
-        """A query for which nobody waits any more is not begun, so that late ones do not make later ones late."""
+        """Cancel a query without waiting callers, so that late queries do not delay later ones."""
         with self._lock:
             query.waiting -= 1
             if not query.waiting and query.future.cancel() and self._queries.get(key) is query:
@@ -290,7 +290,7 @@ class OnnxEmbedder:
 
 @dataclass(slots=True)
 class _Query:
-    """A query that is embedded, or was, and how many wait for it."""
+    """A query being embedded or done, and the number of callers waiting for it."""
 
     future: Future[Embedding]
     waiting: int = 0
@@ -332,7 +332,7 @@ BULK_ONE_IN = 8
 class TextLanes:
     """Runs texts one by one: interactive ones first, and first come, first served in each lane.
 
-    What is interactive waits for the text that runs on each thread, and no more.
+    An interactive text waits at most for the texts that are running.
     """
 
     def __init__(self, slots: int, name: str) -> None:

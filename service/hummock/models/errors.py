@@ -74,7 +74,7 @@ class ModelGraphUnsupported(StartError):
 
 
 class CheckpointUnsupported(StartError):
-    """The checkpoint is not one that the converter can turn into a graph."""
+    """The converter does not support the checkpoint."""
 
     reason = "CHECKPOINT_UNSUPPORTED"
 
@@ -115,7 +115,7 @@ class ScoreNotFinite(HummockError):
 
 
 class DescriptionInvalid(StartError):
-    """A model directory's description of itself cannot be used."""
+    """The description in a model's directory cannot be used."""
 
     reason = "MODEL_DESCRIPTION_INVALID"
 
@@ -137,6 +137,6 @@ class CalibrationInvalid(StartError):
 
 
 class PairsInvalid(StartError):
-    """What a model should be calibrated with are no pairs of a question and its answer."""
+    """The calibration data are no pairs of a question and its answer."""
 
     reason = "PAIRS_INVALID"

@@ -17,7 +17,7 @@ from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDire
 
 RECORD_FILE = "model.json"
 _STAGING = ".hummock-staging-"
-"""Begins the names of directories of a `turn`, by which one that was killed is known."""
+"""Prefix of directories of a `turn`, by which those of a killed process are found."""
 
 
 def sha256_of(path: Path) -> str:
@@ -27,7 +27,7 @@ def sha256_of(path: Path) -> str:
 
 
 def is_present(model: PublishedModel, directory: Path) -> bool:
-    """Whether every file of the model lies in its own directory; nothing is read."""
+    """Whether every file of the model exists in its directory; no file is read."""
     names = [file.name for file in model.files]
     if model.conversion is not None:
         names.append(RECORD_FILE)
@@ -35,7 +35,7 @@ def is_present(model: PublishedModel, directory: Path) -> bool:
 
 
 def is_here(model: Model, models_directory: Path) -> bool:
-    """Whether every file of the model, or of both of a pair, lies in the models directory; nothing is read."""
+    """Whether every file of the model, or of both of a pair, exists in the models directory; no file is read."""
     return all(is_present(part, models_directory / part.name) for part in model.parts)
 
 
@@ -81,7 +81,7 @@ def add_to_record(model: PublishedModel, directory: Path, into: Path, key: str, 
 
 
 def write_record(model: PublishedModel, directory: Path) -> None:
-    """Note what a converted graph was made from and its SHA-256, for `verify`."""
+    """Record the source and the SHA-256 of a converted graph, for `verify`."""
     if model.conversion is None:
         return
     made = {file.name: sha256_of(directory / file.name) for file in model.files if file.sha256 is None}
@@ -96,12 +96,12 @@ def write_record(model: PublishedModel, directory: Path) -> None:
 
 @contextmanager
 def turn(models_directory: Path, progress: Callable[[str], None] = lambda line: None) -> Iterator[None]:
-    """Be the only process that adds models to the directory, which is made if need be; others wait.
+    """Lock the models directory, creating it if needed; other processes that add models wait.
 
-    What an earlier one left behind when it was killed is removed.
+    Leftovers of a killed process are removed.
 
     Raises:
-        ModelsDirectoryUnusable: Nothing can be written there.
+        ModelsDirectoryUnusable: The directory is not writable.
     """
     try:
         models_directory.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def turn(models_directory: Path, progress: Callable[[str], None] = lambda line: 
 
 @contextmanager
 def staging(name: str, models_directory: Path) -> Iterator[Path]:
-    """An empty directory of that name on the file system of the models, within a `turn`; gone at the end."""
+    """Create an empty directory of that name on the models' file system, within a `turn`; removed at the end."""
     with tempfile.TemporaryDirectory(prefix=f"{_STAGING}{name}-", dir=models_directory) as scratch:
         staged = Path(scratch) / name
         staged.mkdir()

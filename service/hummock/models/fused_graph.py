@@ -1,7 +1,7 @@
-"""Rewrites an encoder's graph for one text an inference: attention as one operator, and no mask.
+"""Rewrites an encoder's graph for one text per inference: attention as one operator, and no mask.
 
-Known are the int8 graphs of `bert_graph.py` and exports of transformers that spell attention out. What the rewritten
-graph gives is the same but for rounding.
+Supports the int8 graphs of `bert_graph.py` and exports of transformers with attention in single operators. The output
+of the rewritten graph is the same except for rounding.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Node = onnx.NodeProto
 
 
 class GraphUnknown(Exception):
-    """The rewrite does not know the graph's form; the message says what is different."""
+    """The rewrite does not support the graph's form; the message names the difference."""
 
 
 def fused(model: onnx.ModelProto, output: str) -> onnx.ModelProto:
-    """The graph with the output of that name alone, changed in place.
+    """Rewrite the graph in place, with this output only.
 
-    It has no input for a mask, so that nobody can feed it texts that are padded.
+    It has no input for a mask, so padded texts cannot be fed to it.
 
     Raises:
-        GraphUnknown: It has another form.
+        GraphUnknown: The graph has another form.
     """
     graph = model.graph
     if any(tensor.data_location == TensorProto.EXTERNAL for tensor in graph.initializer):
@@ -56,7 +56,7 @@ def fused(model: onnx.ModelProto, output: str) -> onnx.ModelProto:
 
 
 class _Export:
-    """A graph that spells attention out, as transformers export it: who makes and who reads each tensor."""
+    """A graph exported by transformers, indexed by producer and consumers of each tensor."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self._softmaxes = [node for node in graph.node if node.op_type == "Softmax"]
@@ -100,7 +100,7 @@ class _Export:
         return cut.input[0], int(self._constant(sizes[2]))
 
     def _check_mask(self, name: str) -> None:
-        """What is left out must be the mask and nothing else, such as how far two tokens are apart."""
+        """Check that the removed input is only the mask, not, for example, the distance of tokens."""
         read, waiting = set[str](), [name]
         while waiting:
             name = waiting.pop()
@@ -185,7 +185,7 @@ def _attribute(node: Node, name: str) -> Any:
 
 
 def _keep(graph: onnx.GraphProto, nodes: Sequence[Node], output: str) -> None:
-    """Puts these nodes into the graph, and takes out what the output does not need. Raises: GraphUnknown."""
+    """Replace the graph's nodes by these, without those that the output does not need. Raises: GraphUnknown."""
     kept: list[Node] = []
     needed = {output}
     for node in reversed(nodes):

@@ -1,7 +1,7 @@
-"""The fused form of a model's graph: derived beside the published one, proved against it, and served in its place.
+"""The fused form of a model's graph: derived from the published one, compared with it, and used in its place.
 
-The published graph stays as it is. The directory's record holds what the fused one was derived from and its SHA-256;
-where that does not fit, the published graph serves.
+The published graph is kept. The directory's record holds the source of the fused one and its SHA-256; if these do not
+match, the published graph is used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hummock.models.files import (
 
 FUSED_FILE = "model.fused.onnx"
 FUSION_VERSION = 1
-"""Moves when graphs come to be rewritten otherwise. What an earlier version left is not served; a pull replaces it."""
+"""Increased when the rewrite changes. Graphs of earlier versions are not used; a pull replaces them."""
 
 AGREEMENT = 0.99
 """Least cosine between what both graphs make of a text. Weights and activations are int8, so that floats added in
@@ -53,7 +53,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The graph that a model is run by; `lack` says why it is not a fused one that could be had, else it is empty."""
+    """The graph that a model runs; `lack` is the reason if a possible fused one is not used, else empty."""
 
     path: Path
     lack: str
@@ -75,7 +75,7 @@ def served(model: PublishedModel, directory: Path) -> Served:
 
 
 def add_fused(model: PublishedModel, models_directory: Path, say: Say) -> None:
-    """Derive the fused graph of a verified model that is here, unless that was done; what keeps it away is said."""
+    """Derive the fused graph of a verified, downloaded model, unless it exists; obstacles are printed."""
     directory = models_directory / model.name
     if not served(model, directory).lack:
         return
@@ -93,10 +93,10 @@ def derive(model: PublishedModel, directory: Path, into: Path, say: Say) -> None
     """Write the fused graph, if it agrees with the published one, and the record with it.
 
     Args:
-        model: Of another kind than embedding models it has none.
-        directory: Where the model's verified files lie.
-        into: The directory that gets both, which may be the same.
-        say: Told why there is no fused graph.
+        model: Only embedding models have a fused graph.
+        directory: Directory of the model's verified files.
+        into: The directory for both files, which may be the same.
+        say: Gets the reason if there is no fused graph.
     """
     if not isinstance(model, ModelDescription):
         return
@@ -149,7 +149,7 @@ def _fuse(model: ModelDescription, directory: Path, target: Path) -> float:
 
 
 def _agreement(published: Encoder, fused: Encoder) -> float:
-    """The least cosine of what both make of the fixed texts: their vectors, and the means of their tokens."""
+    """Return the least cosine between both encoders on fixed texts, of their vectors and of their tokens' means."""
     least = 1.0
     for text in (sentence * times for sentence in _SENTENCES for times in _REPEATS):
         left, right = published.encode(text), fused.encode(text)
@@ -163,7 +163,7 @@ def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
 
 
 def _noted(model: ModelDescription, directory: Path) -> dict[str, object] | None:
-    """What the record says of this version's fused graph of the model's graph; None where nothing."""
+    """Read the record of this version's fused graph for the model's graph; None if there is none."""
     noted = read_record(directory).get(_KEY)
     try:
         wanted = (FUSION_VERSION, expected_sha256(model, directory, model.file(GRAPH_FILE)))
