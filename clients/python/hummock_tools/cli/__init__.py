@@ -1,1 +1,1 @@
-"""Commands that call the service, and what they share."""
+"""Commands that call the service, and their shared parts."""

@@ -39,11 +39,11 @@ class NotStarted(CommandFailed):
 
 
 class BackgroundService:
-    """The service of this machine at a target, over the data directory that `hummock serve` would take.
+    """A local service at a target, with the default data directory of `hummock serve`.
 
-    Who starts it does not own it: it has a session of its own, writes to a file of its own and goes on when its starter
-    ends, so that the next client finds it at once. Two that start it at the same time do no harm: the lock of the data
-    directory lets one service live, and both connect to that.
+    It is independent of the process that starts it: it has its own session and log file and continues when its starter
+    ends, so that the next client finds it at once. Concurrent starts are safe: the lock of the data directory admits
+    one service, and both clients connect to it.
     """
 
     def __init__(self, target: str, say: Callable[[str], None]) -> None:
@@ -60,9 +60,9 @@ class BackgroundService:
         """The process started last, running or not."""
 
     async def start(self) -> bool:
-        """Start the service unless it listens, and wait until it does; whether that was needed.
+        """Start the service unless it listens, and wait until it does. Returns whether a start was needed.
 
-        Raises: NotStarted, with what the service said.
+        Raises: NotStarted, with the service's output.
         """
         async with self._one_at_a_time:
             if listens(self._target):
@@ -115,7 +115,7 @@ def _spawn(target: str, data: Path) -> subprocess.Popen[bytes]:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # Clients start us in whatever repository is open, whose hummock.toml is not to be obeyed.
+                # Clients start us in the open repository, whose hummock.toml must not apply.
                 cwd=data,
                 env=environ,
             )
@@ -176,7 +176,7 @@ def _opened_log(path: Path) -> int:
 
 
 def _last_line(path: Path) -> str:
-    """Last line of the service's output, which tells why it ended."""
+    """Return the last line of the service's output, the reason why it ended."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
     return said.removeprefix("error: ")
@@ -199,8 +199,8 @@ class Child:
         self.target = target
 
     def wait(self) -> int:
-        """Block until it ends by itself; its exit status."""
-        # Woken now and then: a signal that comes just before a blocking call would not be seen until the call returns.
+        """Block until it ends by itself; returns its exit status."""
+        # Polling: a signal just before a blocking call would not be seen until the call returns.
         while not self._has_said_more(_WAKE_S):
             pass
         return self._process.wait()
@@ -212,12 +212,12 @@ class Child:
 
 @contextmanager
 def running_service(data: Path, preferred_port: int) -> Iterator[Child]:
-    """Start `hummock serve` on loopback and wait until it serves; whatever happens, it is gone afterwards.
+    """Start `hummock serve` on loopback and wait until it serves; it is always ended afterwards.
 
-    What it says goes to this process's stderr. It takes another port when the preferred one is taken.
+    Its output goes to this process's stderr. It takes another port if the preferred one is in use.
 
     Raises:
-        CommandFailed: It ended before it served; it has said why.
+        CommandFailed: It ended before it served; the reason is in its output.
     """
     port = preferred_port if _is_free(preferred_port) else 0
     command = [
@@ -307,7 +307,7 @@ def console(
 ) -> None:
     """Look into a service in a browser: ask and see why, prompts, memories, sessions, learning. Ctrl-C ends it."""
     resolved = resolved_target(target)
-    # What is wrong with the token is said now, not on the first page.
+    # Errors of the token are reported now, not on the first page.
     channel_to(resolved).close()
     with packages_of("console"):
         from hummock_tools.console.app import serve_console
@@ -330,7 +330,7 @@ def console(
 
 
 def _end_with_stdin() -> None:
-    """Ends this process in order when whoever started it closes its stdin, or is gone."""
+    """End this process in order when its parent closes stdin or dies."""
     # Past Python's own buffer, whose lock a waiting thread would hold at the end of the process.
     while os.read(sys.stdin.fileno(), 1):
         pass

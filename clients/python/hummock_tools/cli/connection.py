@@ -1,4 +1,4 @@
-"""The service as the commands see it, and what a command says when it cannot do its work."""
+"""The connection of commands to the service, and the messages of failed commands."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def connect(target: str) -> Iterator[Service]:
 
 @contextmanager
 def _calls_to(target: str) -> Iterator[None]:
-    """Turn a failed call into a message that names the target or what is wrong with the request.
+    """Turn a failed call into a message that names the target or the fault of the request.
 
     Raises:
         CommandFailed: Instead of `grpc.RpcError`.
@@ -93,7 +93,7 @@ def resolved_target(target: str) -> str:
 
 
 def require_packages(*names: str) -> None:
-    """Looks whether packages are there, without importing them. Raises: ModuleNotFoundError."""
+    """Check that packages are installed, without importing them. Raises: ModuleNotFoundError."""
     for name in names:
         if find_spec(name) is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)

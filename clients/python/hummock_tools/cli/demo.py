@@ -75,7 +75,7 @@ def _to_come(leave: bool) -> str:
 
 
 def _learn_sample(service: Service) -> None:
-    """Index the sample's repository and learn the sample, with their vectors; a second run finds all of it there."""
+    """Index the sample's repository and learn the sample, with vectors; a second run changes nothing."""
     note(f"indexing the sample's Java project into project {_SAMPLE}")
     with sample_repository() as folder:
         print_report(index_repository(service, folder, _SAMPLE), note)

@@ -186,7 +186,7 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
 
 
 def _say_where(report: SyncReport, say: Callable[[str], None]) -> None:
-    """Prints the index unless it is the project's first, what is in no index, and indexes of folders that are gone."""
+    """Print the index unless it is the project's only one, folders without an index, and indexes of missing folders."""
     project = shlex.quote(report.project)
     if report.part:
         say(printable(f"{report.part} is a part of {report.root}, which is indexed: only that part was compared"))
@@ -282,7 +282,7 @@ def watch_repository(root: Path, project: str, target: str, *, name: str, verbos
 
 
 def follow_beside(root: Path, project: str, target: str) -> None:
-    """Follow a folder on a thread for as long as this process lives; all that is said goes to stderr.
+    """Follow a folder on a thread for as long as this process lives; all output goes to stderr.
 
     Raises:
         CommandFailed: There is no such folder, or packages of the extra `code` are missing.
@@ -297,7 +297,7 @@ def follow_beside(root: Path, project: str, target: str) -> None:
         except CommandFailed as failure:
             warn(printable(f"{root} is not followed any more: {failure}"))
 
-    # A thread that ends with the process, wherever it is: what the service has acknowledged is whole.
+    # A daemon thread may end at any point: everything that the service has acknowledged is complete.
     threading.Thread(target=follow, name="index", daemon=True).start()
 
 

@@ -93,7 +93,7 @@ def learn(
 
 
 def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> Counter[str]:
-    """Learn the memories as a stream of batches, with a progress bar; what became of them, by status.
+    """Learn the memories as a stream of batches, with a progress bar. Returns counts by status.
 
     A batch that fails is reported at once and counted as "failed"; the others go on. Secrets are summed up at the end.
     """
@@ -144,7 +144,7 @@ def _say_secrets(found: Sequence[context_service_pb2.SecretsFound], project: str
 
 
 def _learn_request(project: str, memories: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnRequest:
-    """A Learn with an id of its own, so that a repeated delivery is one write."""
+    """Build a LearnRequest with its own id, so that a repeated delivery is one write."""
     return context_service_pb2.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=memories)
 
 

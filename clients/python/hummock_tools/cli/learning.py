@@ -353,7 +353,7 @@ def _print_replay(response: pb.ReplayLearningResponse) -> None:
 
 
 def _events(events: Iterable[pb.LearningEvent]) -> Table:
-    """A row an event: its number, its time, what it is and what it is about."""
+    """Build a table with a row per event: number, time, kind and subject."""
     table = new_table()
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("time", no_wrap=True)

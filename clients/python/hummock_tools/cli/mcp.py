@@ -78,9 +78,9 @@ def serve(
     if not project:
         raise typer.BadParameter("name the project with --project or HUMMOCK_PROJECT")
     resolved = resolved_target(target)
-    # What is wrong with the token is said now, not to the model that calls first.
+    # Errors of the token are reported now, not at the model's first call.
     channel_to(resolved).close()
-    # Nearly all that a start makes stays; looking for garbage in it takes a quarter of the time.
+    # Nearly all objects of a start stay alive; collecting garbage would take a quarter of its time.
     gc.disable()
     with packages_of("mcp"):
         from hummock_tools.mcp import serving
@@ -119,7 +119,7 @@ def _serve_http(project: str, target: str, reach: Reach | None, host: str, port:
 
 
 def _starting(target: str) -> Reach:
-    """Starts the service of this machine where it is away."""
+    """Start the local service if it does not run."""
     service = BackgroundService(target, note)
 
     async def reach() -> bool:
@@ -134,7 +134,7 @@ def _starting(target: str) -> Reach:
 
 
 class ClientName(StrEnum):
-    """Clients whose configuration is known."""
+    """Clients with a known configuration format."""
 
     CURSOR = "cursor"
     VSCODE = "vscode"
@@ -216,7 +216,7 @@ def _in_workspace(client: McpClient, index: Path) -> str:
 
 
 def _ask(change: Change, *, yes: bool) -> None:
-    """Show what would be written where, and go on when that is wanted. Raises: CommandFailed."""
+    """Show the change of the file and ask for confirmation. Raises: CommandFailed."""
     lines = difflib.unified_diff(
         change.before.splitlines(), change.after.splitlines(), "as it is", "as it will be", lineterm=""
     )
@@ -232,7 +232,7 @@ def _ask(change: Change, *, yes: bool) -> None:
 
 
 def _tell(change: Change, client: McpClient, scope: ScopeName, *, remove: bool) -> None:
-    """Say what was done and what comes next."""
+    """Print the result and the next step."""
     if not change.is_needed:
         print_line(f"{change.path} {'does not name the server' if remove else 'is as it should be'}; nothing written")
         return

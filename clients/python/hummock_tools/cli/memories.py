@@ -365,7 +365,7 @@ def _chosen(service: Service, project: str, ids: Sequence[str] | None, *, is_all
 
 
 def _batches(ids: Sequence[str], what: str, *, yes: bool) -> Iterator[Sequence[str]]:
-    """The ids in parts of a write each, once it is clear that it is meant."""
+    """Yield the ids in parts of one write each, after a confirmation."""
     if ids and not yes:
         confirm(f"{len(ids)} held: {what}?", "nothing was decided; --yes decides without asking")
     for start in range(0, len(ids), _AT_ONCE):
@@ -383,6 +383,6 @@ def _say(response: Message, done: str, missing_ids: Sequence[str], *, json: bool
 
 def _line(held: pb.HeldMemory) -> str:
     memory = held.memory
-    # What is shown to a person may be long, and may be meant for the terminal.
+    # Held text may be long, and may contain control sequences for the terminal.
     beginning = one_line(memory.text)[:_SHOWN_CHARACTERS]
     return printable(f"{memory.id}  {', '.join(held.families)}  {_origin_word(memory)}  {beginning}")

@@ -55,7 +55,7 @@ def utf8(value: str) -> str:
 
 
 def unsigned(bits: int) -> Callable[[int | None], int | None]:
-    """A check that a number fits a field of so many bits, in the way that options want it."""
+    """Return an option callback that checks that a number fits a field of this many bits."""
 
     def fitting(value: int | None) -> int | None:
         if value is not None and not 0 <= value < 1 << bits:
@@ -85,7 +85,7 @@ def _since(text: str | datetime) -> datetime:
 
 
 def clock() -> tzinfo:
-    """The zone in which times are read and shown."""
+    """Return the time zone in which times are parsed and shown."""
     try:
         return own_clock()
     except ValueError as error:
@@ -193,7 +193,7 @@ def filter_of(
     until: datetime | None = None,
     meta: Sequence[str] | None = None,
 ) -> memory_pb2.MemoryFilter:
-    """Memories with all of these tags and metadata, told at these times, and any of each of the others.
+    """Build a filter: all of these tags and metadata, an event time in this range, any value of each other list.
 
     None sets no condition.
     """

@@ -49,9 +49,9 @@ _KIND_WORDS = {
 
 
 def printable(text: str) -> str:
-    """The text with what a terminal would obey written out, by its number behind a backslash and "u".
+    """Escape control characters of a text for a terminal as a backslash, "u" and their number.
 
-    Stored text must not move the cursor, change colours or turn the direction of text next to it.
+    Stored text must not move the cursor, change colours or the direction of adjacent text.
     """
     return _COMMANDS.sub(_written_out, text)
 
@@ -77,7 +77,7 @@ def confirm(question: str, otherwise: str) -> None:
 
 
 def print_line(text: str) -> None:
-    """One line or more of the answer, to stdout, as they are; at once, for who reads a pipe waits for them."""
+    """Print lines of the answer to stdout unchanged; flushed, since a pipe's reader waits for them."""
     print(text, flush=True)
 
 
@@ -92,7 +92,7 @@ def print_json_line(message: Message) -> None:
 
 
 def _json(message: Message, indent: int | None) -> str:
-    # What is written out so is the same to a reader of JSON.
+    # JSON parsers read these escapes as the original characters.
     return printable(MessageToJson(message, ensure_ascii=False, indent=indent))
 
 
@@ -149,11 +149,11 @@ def kind_word(kind: memory_pb2.MemoryKind.ValueType) -> str:
 
 
 def title_of(memory: memory_pb2.Memory, *, whole_path: bool = True) -> str:
-    """Heading of a memory: symbol and place of code on two lines, else its title, else its id.
+    """Return the heading of a memory: symbol and place of code on two lines, else its title, else its id.
 
     Args:
         memory: In any view.
-        whole_path: Whether there is room for a path; else the file's name stands for it.
+        whole_path: Shows the whole path instead of the file name.
     """
     fragment = memory.code_fragment
     if not fragment.path:
@@ -240,7 +240,7 @@ class EnumNames(Protocol):
 
 
 def enum_word(enum: EnumNames, number: int) -> str:
-    """A value's name without what all names of its enum begin with; the number, where a newer service alone has one."""
+    """Return a value's name without its enum's prefix; the number if only a newer service knows the value."""
     names = {value: name for name, value in enum.items()}
     return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()
 

@@ -1,4 +1,4 @@
-"""`hummock projects` and `hummock status`: what is kept apart, what it sets for itself, and how the service is."""
+"""`hummock projects` and `hummock status`: projects, their settings, and the status of the service."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST = 5
 
 
 def print_activity(activity: pb.Activity) -> None:
-    """Rates, times by stage, failures, and what the processes hold."""
+    """Print rates, times by stage, failures, and sizes of caches and indexes."""
     processes = f"{activity.process_count} processes" if activity.process_count > 1 else "one process"
     print_line(f"  recalls  {_recalls(activity)}, by {processes}")
     minutes = activity.window.seconds / 60
@@ -289,7 +289,7 @@ def _print_settings(reply: SettingsReply, paths: Sequence[str] = ()) -> None:
 
 
 def _fields(settings: settings_pb2.ProjectSettings) -> Iterator[tuple[str, str]]:
-    """The path of every setting with its value for people; empty where it has none."""
+    """Yield the path of every setting with its displayed value; empty if unset."""
     for group in settings.DESCRIPTOR.fields:
         message = getattr(settings, group.name)
         said = dict(message.ListFields())

@@ -143,7 +143,7 @@ def render(
         print_json(response)
         return
     if response.text:
-        # A pipe gets the very bytes; a terminal must not obey what a memory says.
+        # A pipe gets the exact bytes; a terminal must not obey control sequences in a memory.
         print_line(printable(response.text) if sys.stdout.isatty() else response.text)
     print_rendered(response)
 

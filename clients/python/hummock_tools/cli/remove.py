@@ -206,7 +206,7 @@ def _delete_project(service: Service, name: str) -> project_pb.DeleteProjectResp
 
 
 def delete(
-    # Not from the environment: what is lost is named.
+    # Not from the environment: a project to delete must be named.
     name: FirstNameArgument,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
     json: JsonFlag = False,

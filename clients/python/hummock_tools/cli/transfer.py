@@ -105,15 +105,15 @@ def import_file(
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One import, and what became of it so far.
+    """State and counts of one import.
 
     Attributes:
         name: Name of the file, for people.
-        counts: Memories by what became of them.
-        failures: Place and reason of what was not taken in.
-        stored_line: All lines up to it have been answered.
+        counts: Memories by outcome.
+        failures: Place and reason of each refused record.
+        stored_line: All lines up to this one have been answered.
         others: Records of other projects by their key.
-        retired: Records that count no more, by their state.
+        retired: Records no longer valid, by their state.
         unused_vectors: Records whose vectors were left out.
         unfit: Labels and facts that were left out.
         left_events: Events of the learning log that were left out.

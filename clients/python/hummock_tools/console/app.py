@@ -30,7 +30,7 @@ from hummock_tools.console.service_page import operations, operations_now, proje
 from hummock_tools.console.view import STATIC, Console, View, go_to
 
 _DRAIN_S: Final = 1
-"""Pages are short; what stays open is the streams of those that are looked at."""
+"""Seconds. Pages are short; only the streams of open pages remain."""
 
 _YEAR_S: Final = 31_536_000
 
@@ -50,7 +50,7 @@ async def serve_console(target: str, listener: socket.socket) -> None:
 
 
 def app_of(target: str, names: tuple[str, ...]) -> ASGIApp:
-    """All pages, over the service at a resolved target, for requests whose Host is one of the names."""
+    """Build the application with all pages, for a service at a resolved target and requests to these hosts."""
 
     @asynccontextmanager
     async def connected(app: Starlette) -> AsyncIterator[None]:
@@ -148,6 +148,6 @@ async def _answered(view: View, page: Page) -> Response:
 
 
 def _view_of(request: Request) -> View:
-    """The request with what all of them share."""
+    """Wrap a request with the shared console."""
     console: Console = request.app.state.console
     return View(request, console)

@@ -1,4 +1,4 @@
-"""Pages that ask: a recall and why it answers so, and the prompt that is made of one.
+"""Pages for a recall with its explanation, and for the prompt rendered from one.
 
 A service joins the paths' scores, each divided by its pool's best, by shares that the receipt has on average. Of
 one hit the parts of the bar are therefore estimates; whatever they leave of the score came from its neighbours, its
@@ -32,13 +32,13 @@ _LARGEST_BASE = 64 * 1024
 
 
 def recall_of(project: str, fields: Fields, prefix: str = "") -> recall_pb2.RecallRequest:
-    """The recall that a form asks for.
+    """Build the recall of a form.
 
     Args:
         project: Project to ask; the project of a request in `recall` is ignored.
         fields: Fields of the form. `recall` may hold a whole request as JSON; the form's own fields replace its values.
             Without a `q` the request is taken as it is.
-        prefix: Stands before the names of the settings, not before `q` and `recall`.
+        prefix: Prefix of the names of settings, not of `q` and `recall`.
 
     Raises:
         BadInput: A field that no form of ours sends.
@@ -94,7 +94,7 @@ PARTS: Final = ("vector", "words", "late", "beside", "lost")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A stretch of a bar: the part's name, its worth in the score, and where it is drawn."""
+    """A segment of a bar: the part's name, its share of the score, and its position."""
 
     part: str
     worth: float
@@ -104,7 +104,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A stage of a recall: what it took, and where it is drawn."""
+    """A stage of a recall: its duration and its position."""
 
     stage: int
     took_ms: float
@@ -180,7 +180,7 @@ class Stretch:
 
 
 async def prompt(view: View) -> Response:
-    """The page, with what was asked; a preview that counts nothing."""
+    """Show a preview of the prompt, which is not counted."""
     earlier = view.query.text("before").strip()
     request = _request_of(view, view.query.text("q"))
     reply, before, titles = None, None, {}
@@ -248,7 +248,7 @@ def _request_of(view: View, question: str) -> pb.RenderRequest:
 
 
 async def _titles(view: View, reply: pb.RenderResponse) -> dict[str, str]:
-    """Titles by id, of what is still there."""
+    """Return titles by id of memories that still exist."""
     ids = [each.memory_id for each in reply.memories]
     if not ids:
         return {}

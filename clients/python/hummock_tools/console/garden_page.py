@@ -1,4 +1,4 @@
-"""Pages of what is kept: memories, those held for review, and sessions."""
+"""Pages of memories, held memories and sessions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHANGES = {
 async def garden(view: View) -> Response:
     """A page of the list."""
     fields = view.query
-    # Read before the list: what happens between the two is told twice, and not never.
+    # Read before the list, so that a change in between is reported twice rather than never.
     details = await view.client.project(view.project)
     is_oldest_first = fields.text("order") == "oldest"
     order = pb.LIST_ORDER_OLDEST_FIRST if is_oldest_first else pb.LIST_ORDER_NEWEST_FIRST
@@ -78,8 +78,8 @@ def watched(
 ) -> Response:
     """Streams changes of memories that pass as server-sent events, until the browser hangs up.
 
-    `event_of` gives the name and the data of an event. Its id is the seq that it has told up to, which browsers send as
-    Last-Event-ID when they come again.
+    `event_of` returns the name and the data of an event. Its id is the last reported seq, which browsers send as
+    Last-Event-ID when they reconnect.
     """
     after = Fields([("after", view.request.headers.get("last-event-id", ""))]).whole("after")
     after = view.query.whole("after") if after is None else after
@@ -158,14 +158,14 @@ _ORIGINS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A message, and the memory that it was learnt as; None where it was not, or the memory is gone."""
+    """A message and the memory learnt from it; None if there is none or it was removed."""
 
     message: session_pb2.ChatMessage
     memory: memory_pb2.Memory | None
 
 
 async def sessions(view: View) -> Response:
-    """A page of the sessions, those that moved last first; archived ones on a list of their own."""
+    """Show a page of sessions, the most recently moved first; archived ones have a separate list."""
     archived = view.query.text("archived") == "1"
     page = await view.client.send(
         sessions_pb.ListSessionsRequest(

@@ -1,7 +1,7 @@
-"""Checks before every page: who may ask, how much may be sent, what a browser may do with the answer; fields of forms.
+"""Checks before every page: Host, Origin, size of requests, browser policy; and parsing of form fields.
 
-The console asks nobody who they are, so a page of another origin, or one whose name was made to resolve to this
-machine, must neither read it nor write through it.
+The console has no login, so a page of another origin, or one whose name was made to resolve to this machine, must
+neither read nor write through it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Guard:
     """Turns away requests that do not come from this very address; sets the headers of all answers."""
 
     def __init__(self, app: ASGIApp, names: tuple[str, ...]) -> None:
-        """Answers with `app` those whose Host is among `names`."""
+        """Pass requests whose Host is among `names` to `app`."""
         self._app = app
         self._names = frozenset(names)
         self._origins = frozenset(f"http://{name}" for name in names)
@@ -148,7 +148,7 @@ class Fields:
         return [part for part in (each.strip() for each in self.text(name).split(separator)) if part]
 
     def number(self, name: str) -> float | None:
-        """The number; None where nothing is said. Raises: BadInput."""
+        """Parse a number; None if the field is empty. Raises: BadInput."""
         value = self.text(name).strip()
         if not value:
             return None
@@ -161,7 +161,7 @@ class Fields:
         return number
 
     def whole(self, name: str) -> int | None:
-        """The number, which fits 32 bits; None where nothing is said. Raises: BadInput."""
+        """Parse a whole number of 32 bits; None if the field is empty. Raises: BadInput."""
         number = self.number(name)
         if number is None:
             return None
@@ -170,7 +170,7 @@ class Fields:
         return int(number)
 
     def choice(self, name: str, among: Sequence[int]) -> int:
-        """One of these values of an enum; 0 where nothing is said. Raises: BadInput."""
+        """Parse one of these values of an enum; 0 if the field is empty. Raises: BadInput."""
         value = self.whole(name) or 0
         if value and value not in among:
             raise BadInput(f"{name} is none of those that there are")

@@ -1,4 +1,4 @@
-"""Learning: what the next turn would hold and why, what happened, and what other numbers would have done."""
+"""The learning page: injections of the next turn, the event log, and replays with other settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hummock_client.v1 import learning_service_pb2 as pb
 from hummock_tools.console.view import View, link
 
 FORKED: Final = ("high_above", "mid_above", "mid_cooldown_turns", "low_cooldown_turns")
-"""The numbers that decide what is injected."""
+"""The settings that decide on injections."""
 
 _PAGE_SIZE = 100
 _EVENTS = 50
@@ -26,7 +26,7 @@ _MOST_TITLES = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """An event of the log: what it is called, where, and what it says, as words or ids."""
+    """An event of the log: name, place, and content as words or ids."""
 
     event: pb.LearningEvent
     kind: str
@@ -100,7 +100,7 @@ async def _replay(view: View, project: str) -> pb.ReplayLearningResponse | None:
 async def _titles(
     view: View, project: str, happened: Iterable[Happened], replay: pb.ReplayLearningResponse | None
 ) -> dict[str, str]:
-    """Titles by id of what the page speaks of, as far as it is still there."""
+    """Return titles by id of the memories on the page that still exist."""
     ids = [id_ for each in happened for id_ in each.ids]
     for turn in replay.fork.differing if replay else ():
         ids += [*turn.added_ids, *turn.removed_ids]

@@ -24,7 +24,7 @@ _Point = tuple[str, float, float, int, int, int, int, str]
 
 
 async def star_map(view: View) -> Response:
-    """The page, which a script fills; a table says as much as can be said without one."""
+    """Show the page, which a script fills, with a table for browsers without scripts."""
     details = await view.client.project(view.project)
     words = view.words
     names = {
@@ -45,7 +45,7 @@ async def star_map(view: View) -> Response:
 async def stars(view: View) -> Response:
     """All points as lines of JSON: seq and count, then layout and stars, or why it failed. Raises: HummockCallError."""
     messages = view.client.map_memories(view.project)
-    # What is refused is refused before anything is sent.
+    # The first message is awaited, so that an error is sent before the response has begun.
     first = await anext(messages)
     return StreamingResponse(_lines(view, first, messages), media_type="application/x-ndjson")
 
@@ -76,7 +76,7 @@ def _points(message: pb.MapMemoriesResponse, sessions: Sequence[str]) -> list[_P
 
 
 async def found_stars(view: View) -> Response:
-    """The ids and titles of what a question recalls, best first; a pure read."""
+    """Return ids and titles of the hits of a recall, best first; read-only."""
     answer = await view.client.recall(view.project, view.query.text("q"), top_k=_MOST_FOUND, view=_VIEW)
     hits = [hit.memory for hit in (*answer.hits, *answer.code_fragments, *answer.domains)]
     return JSONResponse([_named(view, memory) for memory in hits])

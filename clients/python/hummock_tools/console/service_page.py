@@ -30,7 +30,7 @@ async def operations(view: View) -> Response:
 
 
 async def operations_now(view: View) -> Response:
-    """The part of that page that changes, for a page that is open."""
+    """Render the part of the page that changes, for an open page."""
     return HTMLResponse(view.html("operations_now.html", await _state(view)))
 
 

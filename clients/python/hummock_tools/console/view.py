@@ -35,8 +35,8 @@ class Kept(NamedTuple):
     Attributes:
         project: Project of the memory.
         memory: The memory before the change.
-        left_as: The version in which it was left, so that nothing is lost that others have written since; empty where
-            it was removed.
+        left_as: Its version after the change, so that later changes by others are not overwritten; empty if it was
+            removed.
     """
 
     project: str
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 
 
 class UndoShelf:
-    """The last 64 of them, each under a key that nobody can guess."""
+    """The last 64 of them, each under an unguessable key."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Kept] = OrderedDict()
@@ -91,7 +91,7 @@ _HTTP_STATUS = {
 
 
 def link(path: str, /, **query: object) -> str:
-    """The address of a page; what is None or empty is left out."""
+    """Return the address of a page; None and empty values are left out."""
     said = [(name, str(value)) for name, value in query.items() if value not in (None, "")]
     return f"{path}?{urlencode(said)}" if said else path
 
@@ -191,11 +191,11 @@ class View:
         return HTMLResponse(self.html(template, values), status)
 
     def refusal(self, message: str, status: int) -> Response:
-        """An answer that says what is wrong."""
+        """Return an error page."""
         return self.page("error.html", {"message": message, "status": status}, status)
 
     def failure(self, error: HummockCallError) -> Response:
-        """An answer with what the service said, and how to mend it where that is known."""
+        """Return an error page with the service's message, and the remedy if known."""
         return self.refusal(self.said(error), status_of(error))
 
     def said(self, error: HummockCallError) -> str:

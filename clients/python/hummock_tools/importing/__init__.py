@@ -1,4 +1,4 @@
-"""Files of memories, of our own export and of others, as records for an Import. Talks to nobody."""
+"""Reads files of memories, of our own export and of others, as records for an import. Makes no calls."""
 
 from hummock_tools.importing.fields import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired
 from hummock_tools.importing.formats import FileFormat, read_file

@@ -45,8 +45,8 @@ class Line:
     """A record.
 
     Attributes:
-        has_unused_vector: Whether it came with a vector that was not asked for.
-        unfit: Labels and facts of it that are left out, for they break the limits of the contract.
+        has_unused_vector: Whether it has a vector that was not requested.
+        unfit: Labels and facts left out because they exceed the contract's limits.
     """
 
     place: Place
@@ -81,7 +81,7 @@ class OtherProject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retired:
-    """A record whose state says that it counts no more."""
+    """A record whose state marks it as no longer valid."""
 
     place: Place
     state: str
@@ -113,7 +113,7 @@ def text(fields: Fields, name: str, *, required: bool = False) -> str:
 
 
 def time(fields: Fields, name: str) -> Timestamp | None:
-    """A time, as ISO 8601 (UTC where it names no zone) or as seconds or milliseconds since 1970. Raises: BadRecord."""
+    """Parse a time in ISO 8601 (UTC without a zone) or in seconds or milliseconds since 1970. Raises: BadRecord."""
     value = fields.get(name)
     if value is None or value == "":
         return None

@@ -31,7 +31,7 @@ _HISTORY = {"messages": "maxMessages", "characters": "maxCharacters"}
 
 
 def upgraded(value: Value) -> Value:
-    """The JSON of a record as an export of today has it; what is of today already stays as it is."""
+    """Convert a record's JSON to the current export version; a current one is unchanged."""
     memory, header = _within(value, "memory", "memory"), _within(value, "header", "settings")
     if memory:
         return _with(value, "memory", "memory", _flat(memory))
@@ -58,7 +58,7 @@ def _with(value: Value, outer: str, inner: str, fields: Fields) -> Value:
 
 
 def of_today(record: TransferRecord) -> TransferRecord:
-    """The record, whose header says the version that it has been read as."""
+    """Set the version in the header to the one that it was read as."""
     if record.header.version == _VERSION:
         record.header.version = _CURRENT
     return record
@@ -132,7 +132,7 @@ _MOST_FACTS, _LONGEST_NAME, _LONGEST_FACT = 32, 64, 512
 
 
 def mem0_part(place: Place, fields: Fields, beside: Fields) -> Part:
-    """A record as a memory: its categories are tags, whose it is and its own metadata are metadata.
+    """Convert a record to a memory: categories become tags, owner and metadata become metadata.
 
     `beside` is what its file says before the list of memories; there a backup has the names of categories, apps and the
     user, whose ids its memories hold. Raises: BadRecord.
@@ -164,7 +164,7 @@ def mem0_part(place: Place, fields: Fields, beside: Fields) -> Part:
 
 
 def _names(beside: Fields) -> Iterator[tuple[str, str]]:
-    """Pairs of id and the name that it stands for."""
+    """Yield pairs of id and name."""
     for listed, name in (("categories", "name"), ("apps", "name"), ("user", "user_id")):
         found = beside.get(listed)
         for one in found if isinstance(found, list) else [found]:
@@ -231,7 +231,7 @@ class FileFormat(StrEnum):
 
 
 def read_file(lines: Iterable[bytes], format: FileFormat, project_key: str = "", emb_space: str = "") -> Iterator[Part]:
-    """The records of a file, in its order; of what is wrong in it nothing is raised. NotWhole comes last or not at all.
+    """Yield the records of a file in order; faults are yielded, not raised. NotWhole comes last or not at all.
 
     Args:
         lines: Lines of the file.

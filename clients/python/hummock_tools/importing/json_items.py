@@ -1,4 +1,4 @@
-"""JSON of a file and where it stands: messages, one a line; or objects, one a line or the elements of lists."""
+"""Reads JSON from a file with line numbers: messages, one per line; or objects, one per line or in lists."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BadFile(Exception):
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file with their ends; where it is gzip, of what is in it. Raises: BadFile, OSError."""
+    """Yield the lines of a file with their ends, unpacked if it is gzip. Raises: BadFile, OSError."""
     buffered = io.BufferedReader(cast(io.RawIOBase, file))
     try:
         head = buffered.peek(4)[:4]
@@ -73,13 +73,13 @@ def _unpacked(packed: gzip.GzipFile) -> Iterator[bytes]:
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 _LISTS = ("results", "memories", "items", "data")
-"""Names under which an object holds its lists."""
+"""Names of an object's fields with lists."""
 
 _SPACE = " \t\r\n"
 
 
 class Item(NamedTuple):
-    """A value and where it begins; `beside` are the fields before its list in the same object."""
+    """A value and its position; `beside` are the fields before its list in the same object."""
 
     place: Place
     value: Value
@@ -113,7 +113,7 @@ def _message(text: str, type_: type[AnyMessage], upgraded: Callable[[Value], Val
     try:
         return Parse(text, type_())
     except ParseError:
-        # Nearly all lines are of today: what an older one costs, the others do not pay.
+        # Nearly all lines have the current form, so only others pay for the conversion.
         value = _value(text)
         older = None if value is None or upgraded is None else upgraded(value[0])
         if value is None or not isinstance(older, dict) or older == value[0]:
@@ -122,7 +122,7 @@ def _message(text: str, type_: type[AnyMessage], upgraded: Callable[[Value], Val
 
 
 def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine | NotWhole]:
-    """The values of the file: one a line, or those of its lists.
+    """Yield the values of the file: one per line, or those of its lists.
 
     It is of lists where its first line is one, holds one, or is no whole value. Such lists, or objects that hold some,
     may follow each other, as pages do that were fetched one by one; nothing else may stand between them.

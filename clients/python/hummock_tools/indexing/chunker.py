@@ -1,4 +1,4 @@
-"""Cutting a source file into fragments: functions, classes, what is left between them, or plain windows.
+"""Cuts a source file into fragments: functions, classes, the code between them, or plain windows.
 
 Split, then merge: a function or a small class is one fragment; a large class is its members and a skeleton without
 their bodies; a long function is windows; the little that is left between symbols joins the fragment before it. Every
@@ -16,7 +16,7 @@ from hummock_tools.indexing.fragment import Fragment, SourceFile, distinct, loca
 from hummock_tools.indexing.languages import Symbol, language_of, outline
 
 MAX_FRAGMENT_CHARACTERS = 1_500
-# A member this short is told whole in its class's skeleton.
+# A member this short is shown in full in its class's skeleton.
 _SHORT_MEMBER_CHARACTERS = 120
 # Less than this between two symbols is no fragment of its own.
 _SMALL_GAP_CHARACTERS = 120
@@ -39,7 +39,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """A fragment before it has its id; `content` is None where it is simply the rows' text."""
+    """A fragment before it has an id; `content` is None if it is just the rows' text."""
 
     place: str
     symbol: str
@@ -204,7 +204,7 @@ def _code_windows(lines: Sequence[str], rows: Rows, limit_characters: int) -> It
 
 
 def _reach(lines: Sequence[str], rows: Rows, limit_characters: int) -> int:
-    """The last row up to which the text stays within the limit; at least the first."""
+    """Return the last row up to which the text stays within the limit; at least the first."""
     reached = -1  # no line break before the first line
     for row in range(rows.first, rows.last + 1):
         reached += len(lines[row]) + 1

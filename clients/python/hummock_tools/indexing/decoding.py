@@ -1,4 +1,4 @@
-"""The bytes of a file as text: its encoding, told or guessed, and notebooks as people read them."""
+"""Decodes files to text, by a declared or guessed encoding, and notebooks to their cells."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ _FLOORS: Final[Mapping[str, float]] = {
     "koi8_r": -5.5,
     "cp1252": -6.5,
 }
-"""The encodings that are told apart, and the mean likelihood of a character that each must reach."""
+"""The encodings that are guessed, and the least mean log-likelihood per character for each."""
 
 
 def _likelihoods(encoding: str, text: str, places: Iterable[int]) -> Iterator[float]:
@@ -194,7 +194,7 @@ def _characters(encoding: str) -> Mapping[str, float]:
 
 
 def _shared(*groups: tuple[float, Iterable[str]]) -> Mapping[str, float]:
-    """Groups of characters, each with its share; what is in several adds up."""
+    """Combine groups of characters by their shares; a character in several groups adds up."""
     found = dict.fromkeys(_EAST_ASIAN_SIGNS, 0.08 / len(_EAST_ASIAN_SIGNS))
     for share, characters in groups:
         distinct = set(characters)
@@ -245,7 +245,7 @@ _STATEFUL: Final = b"\x1b"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """A file's text as UTF-8, and the encoding that was guessed for it; empty where it is known."""
+    """A file's text, and the encoding that was guessed for it; empty if it is known."""
 
     data: bytes
     guessed: str = ""
@@ -300,7 +300,7 @@ def _of_another_encoding(data: bytes) -> Decoded | SkipReason:
 
 
 def _declarations(data: bytes) -> Iterator[str]:
-    """Encodings that the file says it is in, and what is meant by their names."""
+    """Yield the encodings that the file declares, by their Python names."""
     lines = data.split(b"\n")
     found = [*map(_CODING.search, lines[:_CODING_LINES]), _MARKUP.search(data[:_MARKUP_BYTES])]
     for line in (*lines[:_VIM_LINES], *lines[-_VIM_LINES:]):
@@ -320,7 +320,7 @@ def _declarations(data: bytes) -> Iterator[str]:
 
 
 def _text(data: bytes, encoding: str) -> str | None:
-    """All of it, or None where not all is text in that encoding."""
+    """Decode all bytes; None if not all are text in that encoding."""
     try:
         text = data.decode(encoding)
     except (LookupError, ValueError):

@@ -38,7 +38,7 @@ class StoredFragment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherIndex:
-    """Another index of the project; `root` is empty where it is not known."""
+    """Another index of the project; `root` is empty if unknown."""
 
     name: str
     root: str
@@ -53,7 +53,7 @@ class Indexed:
     """All indexer memories of a project."""
 
     def __init__(self, held: Iterable[StoredFragment], path: str) -> None:
-        """Read what is listed.
+        """Read the listed fragments.
 
         Args:
             held: Oldest write first. A name belongs to the root that was recorded under it first.
@@ -93,7 +93,7 @@ class Indexed:
         return [each for each in self.held if (each.name, each.root) == (name, root)]
 
     def others(self, mine: Collection[StoredFragment]) -> tuple[OtherIndex, ...]:
-        """The indexes of what is not mine, by name and root."""
+        """Return the other indexes of the project, by name and root."""
         ids = {each.id for each in mine}
         counts = Counter((each.name, each.root) for each in self.held if each.id not in ids)
         return tuple(OtherIndex(name=name, root=root, memories=count) for (name, root), count in sorted(counts.items()))
@@ -107,7 +107,7 @@ def _share_ids(tree: Tree, other: StoredFragment) -> bool:
 
 
 def root_of(path: Path) -> str:
-    """The root as it is recorded, for a path without links: the path, or a digest if the path cannot be sent."""
+    """Return the recorded root of a path without links: the path, or a digest if it cannot be sent."""
     text = str(path)
     if is_presentable(text) and len(text) <= _MAX_ROOT_CHARACTERS:
         return text

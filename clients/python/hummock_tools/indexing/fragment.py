@@ -1,4 +1,4 @@
-"""A source file as the walk hands it on, and the fragments that the chunker makes of it."""
+"""A source file from the walk, and the fragments that the chunker cuts it into."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 class SourceFile:
     """A text file: its path relative to the root, with `/` between parts, and its text as UTF-8.
 
-    Of a notebook that is the text of its cells. `guessed` is the encoding that was guessed for the bytes on disk; empty
-    where they are UTF-8, or say what they are.
+    For a notebook it is the text of its cells. `guessed` is the encoding guessed for the bytes on disk; empty if they
+    are UTF-8 or declare their encoding.
     """
 
     path: str
@@ -91,7 +91,7 @@ def located_id(path: str, place: str) -> str:
 
 
 def escaped(path: str) -> str:
-    """A path as ids begin with it."""
+    """Escape a path for the beginning of an id."""
     return path.replace("%", "%25").replace("#", "%23")
 
 
