@@ -1,4 +1,4 @@
-"""Listening on this machine's loopback alone, for servers that ask nobody who they are."""
+"""Listens only on loopback, for servers without authentication."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _BACKLOG: Final = 128
 
 
 class NotLoopback(ValueError):
-    """The address is one that other machines can reach."""
+    """Other machines can reach the address."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
+    """Open a listening socket; port 0 takes a free one.
 
     Raises:
         NotLoopback: Other machines could call, and nothing would ask them who they are.

@@ -51,7 +51,7 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulledModel:
-    """A model whose files are there and are the pinned ones."""
+    """A model with verified files."""
 
     description: PublishedModel
     directory: Path
@@ -90,7 +90,7 @@ def pull(model: PublishedModel, models_directory: Path, progress: Progress = lam
 
 
 def pull_first(models: Sequence[AnyModel], models_directory: Path, progress: Progress = lambda line: None) -> AnyModel:
-    """The first of several models that is there already or can be had with all its parts, in their order.
+    """Return the first of several models that is present or can be downloaded with all its parts, in order.
 
     Raises:
         ModelPullFailed: None of them can be had.
@@ -199,7 +199,7 @@ def _check_known_graph(model: PublishedModel, directory: Path) -> None:
 
 
 def _words(source: Source) -> str:
-    """The source in words, for the user who watches."""
+    """Describe the source for progress messages."""
     match source:
         case Hub():
             return f"Hugging Face hub ({source.repository} at {source.revision[:8]})"
@@ -210,7 +210,7 @@ def _words(source: Source) -> str:
 
 
 def _fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Path) -> None:
-    """Put the wanted files into a directory, each with its pinned SHA-256.
+    """Download files into a directory and check each one's pinned SHA-256.
 
     Args:
         source: Where to get them.

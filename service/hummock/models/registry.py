@@ -27,7 +27,7 @@ from hummock.models.errors import ModelUnknown
 from hummock.models.files import is_here
 
 AUTO = "auto"
-"""The name that stands for the first of `AUTO_ORDER` to be had."""
+"""Name for the first available model of `AUTO_ORDER`."""
 
 # How the calibrations were measured: `calibrate.measure` on 180 seeded pairs of a question and its text in Chinese
 # (CMRC 2018, XQuAD) and 180 in English and Python (XQuAD, CoSQA). `unrelated_*` is the mean cosine of a question with
@@ -340,7 +340,7 @@ AUTO_ORDER = (_ZH_MINILM, _BGE_SMALL_ZH, _ALL_MINILM)
 
 
 def find(name: str, models_directory: Path) -> EmbeddingModel:
-    """The embedding model of that name: of the registry, else one whose directory describes itself.
+    """Find the embedding model of that name in the registry, else in a directory with a description.
 
     Raises:
         ModelUnknown: There is none.
@@ -352,7 +352,7 @@ def find(name: str, models_directory: Path) -> EmbeddingModel:
 
 
 def find_reranker(name: str, models_directory: Path) -> RerankerDescription:
-    """The cross-encoder of that name: of the registry, else one whose directory describes itself.
+    """Find the cross-encoder of that name in the registry, else in a directory with a description.
 
     Raises:
         ModelUnknown: There is none.
@@ -364,7 +364,7 @@ def find_reranker(name: str, models_directory: Path) -> RerankerDescription:
 
 
 def find_any(name: str, models_directory: Path) -> Model:
-    """The model of that name, whatever it is for.
+    """Find the model of that name, of any kind.
 
     Raises:
         ModelUnknown: There is none.

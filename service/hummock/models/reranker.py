@@ -36,7 +36,7 @@ WARM_UPS = 2
 
 
 def load_reranker(model: RerankerDescription, directory: Path, clock: Clock) -> OnnxReranker:
-    """A ready reranker of the model whose files lie in its own directory; it has timed itself.
+    """Load a reranker from the model's own directory, and time it.
 
     Raises:
         ModelFileMissing: A file is not there.
@@ -85,7 +85,7 @@ class OnnxReranker:
         ]
 
     def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
-        """How well each text answers, in [0, 1]; those that would end after `until_s` are left out.
+        """Score how well each text answers, in [0, 1]; stops before pairs that would end after `until_s`.
 
         Raises:
             ScoreNotFinite: The model gave NaN or infinity.
@@ -98,7 +98,7 @@ class OnnxReranker:
         return scores
 
     def left_out(self) -> None:
-        """Told that pairs were left out for lack of time, so that one slow time does not keep them out for good."""
+        """Report that pairs were skipped for lack of time, so that one slow run does not exclude them forever."""
         self._times.fade()
 
     def _timed(self, pair: Pair) -> float:

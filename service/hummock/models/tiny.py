@@ -63,7 +63,7 @@ _HAN = range(0x4E00, 0xA000)
 
 
 def build_tiny(models_directory: Path) -> ModelDescription:
-    """The toy model in `<models directory>/tiny`, built where it is not there yet; the same on every run.
+    """Return the toy model in `<models directory>/tiny`, built if missing; the same on every run.
 
     Raises:
         ConverterMissing: The extra `convert` is not installed.
@@ -80,7 +80,7 @@ def build_tiny(models_directory: Path) -> ModelDescription:
 
 
 def build_tiny_reranker(models_directory: Path) -> RerankerDescription:
-    """The toy cross-encoder in `<models directory>/tiny-reranker`, built where it is not there yet.
+    """Return the toy cross-encoder in `<models directory>/tiny-reranker`, built if missing.
 
     Raises:
         ConverterMissing: The extra `convert` is not installed.
@@ -118,7 +118,7 @@ def tiny_cross_encoder() -> BertCheckpoint:
 
 
 def _there(models_directory: Path, name: str) -> ModelDescription | RerankerDescription | None:
-    """The model of that name as it was built earlier; None where it was not."""
+    """Return the model of that name if it was built earlier; else None."""
     model = read_description(models_directory, name)
     if model is None or not is_present(model, models_directory / name):
         return None
@@ -222,7 +222,7 @@ def _layers(shape: BertShape, scale: float, random: np.random.Generator) -> dict
 
 
 def _layer_norm(name: str, dim: int) -> dict[str, Float32Array]:
-    """A normalisation that neither scales nor shifts."""
+    """Build a layer normalisation without scale and shift."""
     return {f"{name}.weight": np.ones(dim, dtype=np.float32), f"{name}.bias": np.zeros(dim, dtype=np.float32)}
 
 

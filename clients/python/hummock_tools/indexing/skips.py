@@ -1,4 +1,4 @@
-"""Why a path is not read: rules in the syntax of `.gitignore`, and what is skipped and counted."""
+"""Reasons to skip a path: rules in the syntax of `.gitignore`, and counts of skipped paths."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MissingExtra(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rules:
-    """The rules of one file: they speak of paths below `prefix`, the folder that it lies in, with its `/`."""
+    """The rules of one file, for paths below `prefix`, the file's folder with a trailing `/`."""
 
     prefix: str
     spec: GitIgnoreSpec
@@ -52,7 +52,7 @@ class Rules:
         return cls(prefix=prefix, spec=GitIgnoreSpec.from_lines(lines))
 
     def verdict(self, path: str) -> bool | None:
-        """True leaves the path out, False brings it back, None says nothing of it; a folder's path ends with `/`."""
+        """True skips the path, False includes it again, None if no rule matches; a folder's path ends with `/`."""
         return self.spec.check_file(path.removeprefix(self.prefix)).include
 
     @property
@@ -62,7 +62,7 @@ class Rules:
 
 
 def is_ignored(rules: Sequence[Rules], path: str) -> bool:
-    """The nearest file that speaks of the path decides; the outermost comes first in `rules`."""
+    """Apply the rules of the nearest file that matches the path; `rules` has the outermost first."""
     for each in reversed(rules):
         verdict = each.verdict(path)
         if verdict is not None:
@@ -229,7 +229,7 @@ class WalkCounts:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts a walk as it goes: pass `skip` as its `on_skip`, and give each file to `keep`."""
+    """Counts the paths of a walk: pass `skip` as its `on_skip`, and each file to `keep`."""
 
     _files: int = 0
     _file_bytes: int = 0

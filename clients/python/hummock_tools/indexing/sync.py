@@ -1,4 +1,4 @@
-"""Bringing a project of the service to hold exactly what a folder has, and nothing of another root's less.
+"""Synchronises a project of the service with a folder, without touching the memories of other roots.
 
 The service is spoken to as any client does. What it lists decides what is sent: a run that was cut short, or that
 another machine made, costs nothing twice, and an unchanged repository sends nothing.
@@ -140,12 +140,12 @@ def sync(
 
 
 def counting(on_progress: OnProgress) -> OnFile:
-    """Tells of files as progress."""
+    """Report indexed files as progress."""
     return lambda files: on_progress(Progress(stage="read", done=files, total=None))
 
 
 def bring(folder: Folder, project: str, channel: grpc.Channel, *, on_progress: OnProgress) -> SyncReport:
-    """Bring the project to hold what the folder had when it was last looked at; errors as of `sync`."""
+    """Synchronise the project with the folder as last read; raises the errors of `sync`."""
     service = _Service(project=project, channel=channel)
     indexed = service.indexed()
     folder.settle(indexed)
@@ -302,7 +302,7 @@ class _Service:
         return deleted
 
     def describe(self, made: Made, path: str, *, adds_up: bool) -> InfoReport:
-        """Say what the project is made with and where it lies, where that is new and nobody else has said it.
+        """Update the project's tech stack and path if they are new and not set by others.
 
         `adds_up` keeps the technologies of the project's other roots.
         """
@@ -321,7 +321,7 @@ class _Service:
         )
 
     def forget_path(self, path: str) -> None:
-        """The project no longer lies there, where it was an indexer that said so."""
+        """Clear the project's path if an indexer set it."""
         before = self._info()
         if before.path == path and before.path_origin == memory_pb2.ORIGIN_INDEXER:
             self._say(project_service_pb2.ProjectInfo(), ["path"])

@@ -1,4 +1,4 @@
-"""A repository as memories, kept in step with the disk: what did not change is neither read nor cut again."""
+"""A repository as memories, kept up to date with the disk: unchanged files are neither read nor cut again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guessed:
-    """A file that does not say its encoding, and the one in which it was read."""
+    """A file without a declared encoding, and the guessed one."""
 
     path: str
     encoding: str
@@ -134,7 +134,7 @@ class Tree:
         return any(path.startswith(folder) for path in self._files)
 
     def is_aside(self, path: str) -> bool:
-        """True if a path lies in a folder that the walk skipped when it last looked, and would skip now."""
+        """True if a path is in a folder that the last walk skipped and that is still skipped."""
         folders = (path[:at] for at, letter in enumerate(path) if letter == "/")
         return any(folder_reason(folder, self._own) is not None for folder in folders)
 
@@ -210,7 +210,7 @@ class Tree:
         return file
 
     def _read_again(self, paths: Collection[str]) -> None:
-        """Make the memories of these files anew; what was written meanwhile is left to the next look."""
+        """Build the memories of these files again; files written meanwhile are left to the next look."""
         known = self._known()
         with open_root(self.root) as root_fd:
             for path in paths:

@@ -47,7 +47,7 @@ class Refused(Exception):
 
 
 def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
-    """The files that are indexed, sorted by path; the others are told to `on_skip`."""
+    """Yield the files to index, sorted by path; others are reported to `on_skip`."""
     with open_root(root) as root_fd:
         own = own_rules(root_fd)
         for path in list_paths(root, root_fd, own, on_skip):
@@ -121,7 +121,7 @@ def list_paths(root: Path, root_fd: int, own: Rules | None, on_skip: OnSkip) -> 
 
 
 def _listed_by_git(root: Path, own: Rules | None) -> list[str]:
-    """Paths below the root that git tracks or does not ignore, and those brought back. Empty if git cannot tell."""
+    """Return paths below the root that git tracks or does not ignore, and those included again; empty without git."""
     if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return []
     listed = _ls_files(root, "--cached", "--others", "--exclude-standard")

@@ -56,14 +56,14 @@ class WatchCallbacks:
 
 
 class CannotWatch(Exception):
-    """The system does not tell what changes in a folder; the message says why, and what helps."""
+    """The system does not report changes in a folder; the message gives the reason and the remedy."""
 
 
 class Follower:
-    """Keeps a project of the service in step with one folder. Several may follow the same one, or a part of it."""
+    """Keeps a project synchronised with a folder. Several may follow the same folder, or a part of it."""
 
     def __init__(self, folder: Folder, project: str, dial: Dial, told: WatchCallbacks, wait: Wait = time.sleep) -> None:
-        """Prepares to follow a folder; nothing is read or sent yet.
+        """Prepare to follow a folder; reads and sends nothing yet.
 
         Args:
             folder: Folder to follow.
@@ -129,7 +129,7 @@ class Follower:
 
 
 def changes_of(folder: Folder, wait: Wait = time.sleep) -> Iterator[frozenset[str]]:
-    """Paths below the folder that changed, relative to it, but for those in folders that no look enters; for ever.
+    """Yield changed paths below the folder, relative to it, without those in skipped folders; endless.
 
     They are gathered until it is quiet and git is not at work.
     The first set, which may be empty, comes within a second: what changed before it was watched is looked for then.
@@ -173,7 +173,7 @@ def _told_by_the_system(root: Path) -> Iterator[set[str]]:
 
 
 def _git_lock(root: Path) -> Path | None:
-    """The file that is there while git switches a branch; None outside a work tree."""
+    """Return git's lock file, which exists while a branch is switched; None outside a work tree."""
     path = git(root, "rev-parse", "--git-path", "index.lock").rstrip(b"\n")
     return root / os.fsdecode(path) if path else None
 

@@ -13,7 +13,7 @@ from hummock_tools.indexing.markdown import DomainEntry
 
 REPOSITORY_TAG = "repository:"
 ROOT = "root"
-"""Names the root in the metadata of what is indexed."""
+"""Metadata key of the root of indexed memories."""
 
 # Part of every hash: raise it when the same values come to be put on the wire differently.
 _RECIPE = 1
@@ -50,14 +50,14 @@ class Changes:
 
 
 def changes(local: Mapping[str, str], remote: Mapping[str, str]) -> Changes:
-    """Compare content hashes by id: what the repository has, and what the service holds of it."""
+    """Compare the content hashes of the repository and of the service, by id."""
     send = tuple(key for key, digest in local.items() if remote.get(key) != digest)
     delete = tuple(sorted(remote.keys() - local.keys()))
     return Changes(send=send, delete=delete, unchanged=len(local) - len(send))
 
 
 def content_hash(memory: Fragment | DomainEntry) -> str:
-    """A hash of all that goes on the wire for it: 32 hexadecimal digits, the same in every process and version."""
+    """Hash all fields sent for a memory: 32 hexadecimal digits, equal in every process and version."""
     # Not `asdict`, which copies every value.
     values = {each.name: getattr(memory, each.name) for each in fields(memory)}
     named = {"recipe": _RECIPE, "type": type(memory).__name__, **values}

@@ -1,4 +1,4 @@
-"""The calls of the service that the tools stand on: here alone the contract's messages become answers."""
+"""The calls to the service behind the tools: only here the contract's messages become answers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hummock_tools.mcp.results import Forgotten, MemoryInFull, Remembered, Searc
 Answer = TypeVar("Answer")
 
 _ENDING_S = 1.0
-"""A service that ends may still take connections for so long."""
+"""Seconds for which a stopping service may still accept connections."""
 
 _READY_S = 20.0
 """Longest wait for a started service that listens to answer."""
 
 
 class ProjectCalls:
-    """The memories of one project. Every call raises Refused when it comes to nothing."""
+    """The memories of one project. Every call raises Refused if it fails."""
 
     def __init__(self, client: AsyncClient, project: str, reach: Reach) -> None:
         self._client = client
@@ -35,7 +35,7 @@ class ProjectCalls:
         self._is_reached = False
 
     async def search(self, query: str, top_k: int, type: str, session_id: str) -> tuple[str, SearchResults]:
-        """Code and knowledge in one list, as text and as data. Searches of one session know what was shown in it."""
+        """Search code and knowledge in one list, as text and as data. A session remembers the results shown in it."""
         scope = context_service_pb2.SearchScope.Value(f"SEARCH_SCOPE_{type.upper()}")
         found = await self._answered(
             lambda: self._client.search(
@@ -80,7 +80,7 @@ class ProjectCalls:
         return TaskContext.of(await self._answered(lambda: self._client.send(request)))
 
     async def _answered(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The service's answer; starts the service first, or again, if necessary.
+        """Return the service's answer; starts or restarts the service if necessary.
 
         A write is repeated only when it found nobody: remembering twice is one memory, forgetting twice as once.
         """

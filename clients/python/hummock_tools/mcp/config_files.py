@@ -1,4 +1,4 @@
-"""Writing the server down in a client's configuration file, and out of it again: all else in it stays."""
+"""Adds the server to a client's configuration file, or removes it, without other changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hummock_tools.mcp import jsonc
 Scope: TypeAlias = Literal["user", "workspace"]
 
 SERVER: Final = "hummock"
-"""The name under which the server is written down."""
+"""The server's name in the file."""
 
 _CODEX_STARTUP_S: Final = 60
 """Codex gives ten seconds, which a busy machine's first start may need for imports alone."""
@@ -142,7 +142,7 @@ class Unchangeable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A file as it is and as it would be."""
+    """A file's text before and after a change."""
 
     path: Path
     before: str
@@ -154,7 +154,7 @@ class Change:
         return self.before != self.after
 
     def write(self) -> None:
-        """Put the new text in the place of the old one, at once and with its mode. Raises: Unchangeable."""
+        """Replace the file atomically, keeping its mode. Raises: Unchangeable."""
         # Who keeps such files in a repository of their own links to them.
         path = self.path.resolve()
         try:

@@ -1,4 +1,4 @@
-"""Changing one member of a JSON document and not a byte besides: comments, order, indent and trailing commas stay.
+"""Changes one member of a JSON document and no other byte: comments, order, indent and trailing commas stay.
 
 What editors keep as JSON is JSON with comments, which a parse and a dump would destroy. Here the text is changed where
 the member stands; comments are blanked for reading, at the same length, so that places in both texts agree.
@@ -65,7 +65,7 @@ def with_entry(text: str, table: str, name: str, entry: Mapping[str, Any]) -> st
 
 
 def without_entry(text: str, table: str, name: str) -> str:
-    """The text without an entry of a table; as it is where there is none. Raises: NotReadable."""
+    """Remove an entry of a table from the text; unchanged if there is none. Raises: NotReadable."""
     document = read(text)
     if name not in (document.get(table) or {}):
         return text
@@ -85,7 +85,7 @@ class _Object:
     members: tuple[_Member, ...]
 
     def with_member(self, key: str, value: object, indent: str, unit: str) -> str:
-        """The whole text, in which this object has the member; it replaces one of that name."""
+        """Return the whole text with the member set in this object, replacing one of that name."""
         for member in self.members:
             if member.key == key:
                 indent = self._indent_of(member) or indent
@@ -112,7 +112,7 @@ class _Object:
         return before + added + self.text[at:]
 
     def without_member(self, key: str) -> str:
-        """The whole text, in which this object lacks the member, with the comma that held it to its neighbours."""
+        """Return the whole text without the member of this object and its comma."""
         at = next(place for place, member in enumerate(self.members) if member.key == key)
         member = self.members[at]
         start = member.start - len(self._indent_of(member))
@@ -185,7 +185,7 @@ def _dumped(value: object, indent: str, unit: str) -> str:
 def _checked(
     before: str, after: str, document: dict[str, Any], table: str, name: str, entry: Mapping[str, Any] | None
 ) -> str:
-    """The changed text, if it says what it did before but for the entry. Raises: NotReadable."""
+    """Return the changed text if only the entry differs. Raises: NotReadable."""
     wanted = {**document, table: dict(document.get(table) or {})}
     if entry is None:
         del wanted[table][name]

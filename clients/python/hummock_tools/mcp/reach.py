@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Refused(Exception):
-    """A call came to nothing; the message is for the model, and says how to mend it where that is known."""
+    """A call failed; the message is for the model and contains the remedy if known."""
 
 
 class UnknownMemory(Refused):
@@ -18,7 +18,7 @@ class ServingEnded(Exception):
 
 
 class Reach(Protocol):
-    """Sees to it that there is a service to call."""
+    """Makes sure that a service runs."""
 
     async def __call__(self) -> bool:
         """Starts the service if possible; true if a failed call may work now. Raises: Refused."""

@@ -131,7 +131,7 @@ def _error(id: int | str | None, code: int, message: str) -> JSONRPCError:
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Answer on stdout what comes on stdin until that ends.
+    """Answer messages from stdin on stdout until stdin ends.
 
     Raises:
         ServingEnded: It ended before: stdout cannot be written, or something broke.
@@ -178,7 +178,7 @@ async def _pass_on(text: str, messages: MemoryObjectSendStream[SessionMessage | 
 
 
 def _take_stdin() -> BinaryIO:
-    """Takes over stdin; from now on it is empty for everything else, above all for child processes."""
+    """Take over stdin; it is then empty for all other readers, above all child processes."""
     taken = os.fdopen(os.dup(0), "rb")
     with open(os.devnull, "rb") as empty:  # noqa: PTH123 - no Path
         os.dup2(empty.fileno(), 0)
@@ -221,7 +221,7 @@ def _said_of(failures: BaseException) -> str:
 
 
 async def over_stdio(project: str, target: str, reach: Reach | None) -> None:
-    """Answer on stdout what comes on stdin until that ends; the log goes to stderr.
+    """Answer messages from stdin on stdout until stdin ends; the log goes to stderr.
 
     Args:
         project: Project of the memories.
@@ -236,7 +236,7 @@ async def over_stdio(project: str, target: str, reach: Reach | None) -> None:
 
 
 async def over_http(project: str, target: str, reach: Reach | None, listener: socket.socket) -> None:
-    """Answer HTTP on a socket that listens already, until SIGINT or SIGTERM; then finish what runs.
+    """Serve HTTP on a listening socket until SIGINT or SIGTERM, then finish running requests.
 
     The signal is raised again at the end, for whoever is to know.
     """

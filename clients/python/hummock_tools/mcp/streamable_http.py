@@ -36,7 +36,7 @@ async def serve_http(server: Server[Any], listener: socket.socket) -> None:
 
 
 def app_of(server: Server[Any], names: tuple[str, ...]) -> ASGIApp:
-    """The server as an application, for requests whose Host is one of the names."""
+    """Build the server's application, for requests whose Host is one of the names."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=_only_for(names),
