@@ -63,7 +63,7 @@ class Retention:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends behind the write that runs."""
+        """Stop after the running write."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
@@ -229,7 +229,7 @@ class Expiry:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends behind the write that runs."""
+        """Stop after the running write."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
