@@ -185,7 +185,7 @@ class Rebuilt:
         return self._turns.get(scope)
 
     def used(self, scope: str, memory_id: str) -> Usage | None:
-        """How the scope has used a memory; None when it never did."""
+        """Return the scope's usage of a memory; None if it never used it."""
         return self._usage.get(scope, {}).get(memory_id)
 
     def profile(self, memory_id: str) -> Profile | None:
@@ -197,7 +197,7 @@ class Rebuilt:
         return self._usage.get(scope, {})
 
     def usage(self, scope: str) -> dict[str, Usage]:
-        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+        """Return the scope's usage by memory id, ordered by UTF-8 bytes."""
         return dict(sorted(self.scope(scope).items()))
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:

@@ -126,7 +126,7 @@ class FeedbackReply:
 
 
 class Feedback:
-    """Takes feedback. Safe to call from several threads."""
+    """Records feedback. Safe to call from several threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""What people call an entry: phrases that come again in different turns which used it, and in hardly any other."""
+"""Finds what people call an entry: phrases that recur in different turns that used it, and in hardly any other."""
 
 from __future__ import annotations
 

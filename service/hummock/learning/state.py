@@ -1,4 +1,4 @@
-"""How a project learns: its state, its settings, its log, its history played again."""
+"""A project's learning: its state, settings and log, and replays of its history."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class Backfill:
                 self._wait(moves, _HELD_S if self._is_held_elsewhere() else None)
 
     def _look(self) -> None:
-        """Looks through all projects for memories that wait."""
+        """Search all projects for memories without vectors."""
         try:
             after = ""
             while self._store.status().pending_count and (page := self._store.projects(after, 1000)):
@@ -212,7 +212,7 @@ class Backfill:
             raise
 
     def _tell(self, error: Exception) -> None:
-        """Says that nothing can be stored: once, until it is something else or works again."""
+        """Log that the store refuses writes: once, until the error changes or writes work again."""
         failure = f"{type(error).__name__} at {places_of(error)}"
         if failure != self._failure and not self._is_closed:
             _log.warning("vectors could not be stored; trying again every %.0f s: %s", _REST_S, failure)
@@ -361,7 +361,7 @@ def _digests(space_id: str, texts: Sequence[str]) -> list[bytes]:
 
 
 def _give_way() -> None:
-    """Lets all other threads go first, where the system knows priorities of threads."""
+    """Lower this thread's priority, if the system has priorities of threads."""
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

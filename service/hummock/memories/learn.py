@@ -73,7 +73,7 @@ MOST_INTERACTIVE = 8
 """Largest number of memories in an interactive write; more are bulk."""
 
 _Stored: TypeAlias = Callable[[Sequence[str]], Sequence[Memory | None]]
-"""Gives the memories that are stored under ids, whole and in order."""
+"""Returns the memories stored under ids, with payloads and in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

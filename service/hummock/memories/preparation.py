@@ -62,7 +62,7 @@ def screened_texts(texts: Sequence[str], policy: SecretPolicy) -> tuple[list[str
 
 
 class _Search:
-    """Takes the secrets out of texts, and counts them by kind."""
+    """Redacts the secrets in texts, and counts them by kind."""
 
     def __init__(self) -> None:
         self.found: Counter[str] = Counter()

@@ -101,7 +101,7 @@ class Retention:
             raise failure
 
     def note(self, project: str, seq: int) -> None:
-        """Has a project looked at the next time; a follower of the store."""
+        """Mark a project for the next check; a follower of the store."""
         del seq
         with self._interceptor:
             self._written.add(project)

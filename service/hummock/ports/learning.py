@@ -25,7 +25,7 @@ class LearningView(Protocol):
         """The scope's newest turn; None for one that has had none."""
 
     def used(self, scope: str, memory_id: str) -> Usage | None:
-        """How the scope has used a memory; None when it never did."""
+        """Return the scope's usage of a memory; None if it never used it."""
 
     def profile(self, memory_id: str) -> Profile | None:
         """Return the profile of a memory; None if it was never analysed and has no keywords."""
@@ -35,7 +35,7 @@ class LearningRows(LearningView, Protocol):
     """All that a project has learnt."""
 
     def usage(self, scope: str) -> dict[str, Usage]:
-        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+        """Return the scope's usage by memory id, ordered by UTF-8 bytes."""
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
         """All profiles with their memory ids, in the order of their UTF-8 bytes."""

@@ -328,7 +328,7 @@ class Store(Reads, Protocol):
         """Return at most `limit` projects whose names come after `after`, ordered by UTF-8 bytes."""
 
     def status(self) -> StoreStatus:
-        """How full the store is."""
+        """Return the size and state of the store."""
 
     def trouble(self) -> str:
         """Why the service cannot be relied on, for people; empty while it can. Asked for every second."""

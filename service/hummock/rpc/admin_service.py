@@ -17,7 +17,7 @@ _SCRIPTS: Final = {"han": pb.SCRIPT_HAN, "latin": pb.SCRIPT_LATIN}
 
 
 class AdminServicer:
-    """Says how the service is."""
+    """Reports the status of the service."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class CallContext:
 
 
 Require = Callable[[str], object]
-"""Looks a project up. Raises: ProjectNotFound."""
+"""Looks up a project. Raises: ProjectNotFound."""
 
 
 class Reading(Protocol):

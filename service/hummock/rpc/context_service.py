@@ -108,7 +108,7 @@ class ContextServicer(RecallServicer):
         return search_response(self._use_cases.search(query))
 
     def Explain(self, request: explain_pb2.ExplainRequest, call: CallContext) -> explain_pb2.ExplainResponse:
-        """Says why a recall brings back a memory, or does not."""
+        """Explains why a recall returns a memory or not."""
         query = explain_query(request, call.deadline.until_s)
         if not request.recall.allow_missing:
             self._require(query.recall.project)

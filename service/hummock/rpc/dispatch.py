@@ -55,7 +55,7 @@ class InFlight:
         self._told_one = asyncio.Event()
 
     def open(self) -> None:
-        """Lets calls in."""
+        """Accept calls."""
         self._is_open = True
 
     def close(self) -> None:

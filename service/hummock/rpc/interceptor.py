@@ -82,11 +82,11 @@ class Meter(Protocol):
     """Receives every call that has ended."""
 
     def ended(self, call: EndedCall) -> None:
-        """Notes a call that is over; called on the event loop, so that it takes some microseconds."""
+        """Record a finished call; called on the event loop, so it must take only microseconds."""
 
 
 class Interceptor:
-    """Lets calls pass, and notes them. Without an authenticator all come from this machine's owner."""
+    """Authenticates and records calls. Without an authenticator all callers are the machine's owner."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Interceptor:
         return self._authenticator is not None and self._authenticator.has_tokens
 
     def turned_away(self, policy: MethodPolicy, outcome: str, reason: str) -> None:
-        """Notes a call that did not get as far as a record."""
+        """Record a call that was refused before it got a record."""
         call = EndedCall(
             method=policy.method,
             outcome=outcome,
@@ -213,11 +213,11 @@ class CallRecord:
         return self._caller
 
     def look_again(self) -> None:
-        """Looks whether the token still counts, in a call that lasts. Raises: TokenInvalid."""
+        """Check that the token of a long call is still valid. Raises: TokenInvalid."""
         self._caller = self._interceptor.caller(self._context.invocation_metadata() or ())
 
     def saw(self, reply: Message) -> None:
-        """Notes the reply."""
+        """Record the reply."""
         if self._audit_fields is not None:
             self._audit_fields.reply(reply)
         self._reply = reply

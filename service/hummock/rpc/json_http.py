@@ -139,7 +139,7 @@ class JsonHttp:
         return self._tls.for_http()
 
     def close(self) -> None:
-        """Lets what runs end, and closes."""
+        """Let running requests finish, and close."""
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
             self._thread.join()

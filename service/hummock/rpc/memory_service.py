@@ -197,7 +197,7 @@ class MemoryServicer:
         return watch_memories(self._garden, request, self._require)
 
     def MapMemories(self, request: pb.MapMemoriesRequest, call: CallContext) -> Steps:
-        """Gives memories as points of a plane."""
+        """Streams memories as points of a plane."""
         return map_memories(self._garden, self._project(request), values.identifiers("ids", request.ids))
 
     def _project(self, request: Reading) -> str:

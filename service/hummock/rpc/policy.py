@@ -135,7 +135,7 @@ class MethodPolicy:
     is_of_all: bool
 
     def check(self, caller: Caller, projects: Sequence[str]) -> None:
-        """Looks whether the caller may do it to the projects that the request names. Raises: ScopeMissing."""
+        """Check the caller's right to the projects that the request names. Raises: ScopeMissing."""
         if self.is_of_all:
             caller.require_all(self.verb)
         else:

@@ -52,7 +52,7 @@ class ProjectServicer:
         )
 
     def WatchProject(self, request: pb.WatchProjectRequest, call: CallContext) -> Steps:
-        """Says how far a project's embedding is, and again when that has changed."""
+        """Streams the progress of a project's embedding, with a message at each change."""
         name = values.project_name("project", request.project)
         shown: tuple[int, int] | None = None
         while True:
@@ -125,11 +125,11 @@ class ProjectServicer:
         )
 
     def ExportProject(self, request: pb.ExportProjectRequest, call: CallContext) -> Steps:
-        """Gives out all of a project."""
+        """Exports a project."""
         return export_project(self._use_cases, request)
 
     def ImportProject(self) -> ImportStream:
-        """Takes in the records of a stream, message by message."""
+        """Imports the records of a stream, message by message."""
         return ImportStream(self._use_cases)
 
 

@@ -169,14 +169,14 @@ class _Reader:
             self.let_go()
 
     def tell(self, line: str) -> None:
-        """Says a line; one that has died, or been let go of, does not hear it."""
+        """Send a line to the process; ignored if it has died or is ending."""
         with suppress(*_GONE):
             stdin = _pipe(self._process, "stdin")
             stdin.write(f"{line}\n")
             stdin.flush()
 
     def tell_where(self, where: Mapping[str, str]) -> None:
-        """Says where to listen, and where to count."""
+        """Send the address to listen on and the descriptor of the counters."""
         ledger = {} if self._ledger is None else {"ledger": self._ledger}
         self.tell(json.dumps({**where, **ledger}))
 

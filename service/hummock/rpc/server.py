@@ -57,7 +57,7 @@ class Access:
     has_reflection: bool = True
 
     def check(self, address: Address) -> None:
-        """Looks whether others may be let in there like this. Raises: StartError."""
+        """Check that the address is safe to open. Raises: StartError."""
         check_allowed(
             address,
             is_encrypted=self.tls is not None,
