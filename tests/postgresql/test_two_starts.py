@@ -14,7 +14,7 @@ from hummock.core.errors import StartError
 from hummock.core.memory import Terms
 from hummock.ports.claims import ClaimLost
 from hummock.store.tables import record_codec
-from hummock.store.tables.projects import DIRECTORY_KEY
+from hummock.store.tables.lookups import DIRECTORY_KEY
 from hummock.store.write import reanalyse
 from hummock.text import terms
 from hummock.text.terms import Piece

@@ -17,9 +17,8 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
 from hummock.core.activity import ProcessLoad
-from hummock.core.facets import Stars
 from hummock.core.memory import Changes, Deleted, EventPage, Filter, LearnCommand, Learned, Memory, Origin, Updated
-from hummock.core.project import Project
+from hummock.core.project import Project, Stars
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
@@ -102,6 +101,9 @@ class FixedProjects:
 
     def stored(self, name: str) -> Project:
         return self.get(name)
+
+    def require(self, name: str, *, allow_stale: bool = False) -> None:
+        self.stored(name)
 
     def get(self, name: str) -> Project:
         return replace(samples.PROJECT, name=name)

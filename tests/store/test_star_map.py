@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hummock.core.facets import Stars
+from hummock.core.project import Stars
 from hummock.ports.store import Store
 from hummock.store import WritableStore
 from hummock.store.views import places

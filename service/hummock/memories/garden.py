@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest, MemoryNotFound, Unavailable
-from hummock.core.facets import Stars, passes
+from hummock.core.facets import passes
 from hummock.core.memory import (
     Changes,
     Deleted,
@@ -25,6 +25,7 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
+from hummock.core.project import Stars
 from hummock.core.review import UNPROVEN_TRUST, Quarantined, QuarantinedPage, ReviewPolicy
 from hummock.memories.learn import require_future, store_one
 from hummock.memories.preparation import Preparation, make_memory

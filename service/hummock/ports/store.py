@@ -9,9 +9,8 @@ from typing import Protocol, TypeVar
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding
-from hummock.core.facets import Stars
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
-from hummock.core.project import DeletedProject, GivenNames, Project, StoreStatus
+from hummock.core.project import DeletedProject, GivenNames, Project, Stars, StoreStatus
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports.claims import Claims

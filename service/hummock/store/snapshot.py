@@ -21,7 +21,8 @@ from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search, held_behind, holders, rarest
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import Engine
-from hummock.store.tables.reads import TableProject, doc_of
+from hummock.store.tables.lookups import doc_of
+from hummock.store.tables.reads import TableProject
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.stored import DamageMet, StoredProject
 from hummock.store.views.view import ProjectView

@@ -11,9 +11,8 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
-from hummock.core.facets import Stars
 from hummock.core.memory import EventPage, Filter, Memory
-from hummock.core.project import Project
+from hummock.core.project import Project, Stars
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports import store as ports
@@ -28,9 +27,9 @@ from hummock.store.snapshot import NoProject, Snapshot
 from hummock.store.tables import keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine
 from hummock.store.tables.learning_log import StoredLearning
+from hummock.store.tables.lookups import doc_of, find_by_text, project_number, project_record
 from hummock.store.tables.op_log import events_behind, export_behind
-from hummock.store.tables.projects import project_number, project_record
-from hummock.store.tables.reads import TableProject, doc_of, find_by_text
+from hummock.store.tables.reads import TableProject
 from hummock.store.tables.review import ReviewReads
 from hummock.store.tables.sessions import SessionReads
 from hummock.store.tables.stored_projects import TableProjects

@@ -23,7 +23,7 @@ from hummock.store.limits import StoreLimits
 from hummock.store.lmdb.environment import Environment, sync_folder
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Transaction
-from hummock.store.tables.projects import project_record
+from hummock.store.tables.lookups import project_record
 from hummock.store.views.saved_view import SavedView, made_by, read_view, write_view
 from hummock.store.views.stored import ProjectGone, StoredProject
 from hummock.store.views.view import ProjectView

@@ -14,7 +14,7 @@ from hummock.store.lmdb.environment import Environment, recorded_directory
 from hummock.store.lmdb.opening import OnlyWriter
 from hummock.store.moving.copying import Copied, CopyCallbacks, copy
 from hummock.store.tables.engine import TABLE_NAMES, Engine
-from hummock.store.tables.projects import active_space
+from hummock.store.tables.lookups import active_space
 from hummock.store.tables.record_codec import DirectoryRecord
 from hummock.store.upkeep.moment import Moment, inspected
 from hummock.store.write.reanalyse import REANALYSED_KEY, Say, reanalyse

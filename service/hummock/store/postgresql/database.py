@@ -29,7 +29,7 @@ from hummock.store.postgresql.transaction import Entrance, KeysOfTables, RowTabl
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Tables, Transaction
 from hummock.store.tables.integrity import Damage
-from hummock.store.tables.projects import DIRECTORY_KEY, active_space
+from hummock.store.tables.lookups import DIRECTORY_KEY, active_space
 from hummock.store.views.stored import ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION
 

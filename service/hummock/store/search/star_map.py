@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.facets import Stars
+from hummock.core.project import Stars
 from hummock.ports.store import Outdated
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView

@@ -6,7 +6,7 @@ from itertools import islice, takewhile
 
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Engine
-from hummock.store.tables.projects import project_record
+from hummock.store.tables.lookups import project_record
 from hummock.store.views.stored import ProjectGone
 
 

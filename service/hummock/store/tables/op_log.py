@@ -16,7 +16,7 @@ from hummock.core.transfer import ExportedMemory, ExportPage
 from hummock.store.limits import EVENT_PAGE_BYTES, EXPORT_PAGE_BYTES
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
-from hummock.store.tables.projects import project_record
+from hummock.store.tables.lookups import project_record
 from hummock.store.views.forward_lists import unpack_terms
 from hummock.store.views.stored import Changes
 

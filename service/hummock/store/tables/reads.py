@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
-from hummock.ports.writes import TextKey
 from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.tables import integrity, keys, op_log, record_codec
-from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.integrity import KeptSums
 from hummock.store.tables.learning_log import StoredRows
-from hummock.store.tables.projects import project_record
+from hummock.store.tables.lookups import doc_of, project_record
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import read_settings
 from hummock.store.tables.term_dictionary import TermNumbers
@@ -28,13 +27,8 @@ from hummock.store.views import forward_lists
 from hummock.store.views.growing import Growing
 from hummock.store.views.row_codec import ROW, unpack_rows
 from hummock.store.views.stored import Changes, Listed, Progress, Records, StoredMemories
-from hummock.text.likeness import identity
 
 _log = logging.getLogger(__name__)
-
-_MOST_OF_ONE_TEXT = 64
-"""Upper bound on memories compared to find a repeat: these differ only in time, or an earlier version had treated them
-as equal. A repeat of a later one is stored again."""
 
 
 class DecodesRecords(ABC):
@@ -273,15 +267,6 @@ class TableProject(DecodesRecords):
         parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
         self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
 
-    def prefetch_named(self, memory_ids: Sequence[str], *, full: bool) -> None:
-        """Read memories ahead, by their ids."""
-        by_id = self._tables.by_id
-        id_keys = keys.name_keys(self.number, memory_ids)
-        self._engine.prefetch(self.txn, {"by_id": id_keys})
-        stored = ((key, self.txn.get(key, db=by_id)) for key in id_keys)
-        numbers = [integrity.opened_number(key, value) for key, value in stored if value is not None]
-        self.prefetch([int.from_bytes(one, "little") for one in numbers if one is not None], full=full)
-
     def memory(self, doc: int, *, full: bool) -> Memory | None:
         """A memory, with its payload if `full`; None if it is missing or expired."""
         memory, payload = self.records(doc, full=full)
@@ -292,7 +277,11 @@ class TableProject(DecodesRecords):
 
     def named(self, memory_ids: Sequence[str], *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None for an unknown id. Raises: MemoryDamaged."""
-        self.prefetch_named(memory_ids, full=full)
+        id_keys = keys.name_keys(self.number, memory_ids)
+        self._engine.prefetch(self.txn, {"by_id": id_keys})
+        stored = ((key, self.txn.get(key, db=self._tables.by_id)) for key in id_keys)
+        numbers = [integrity.opened_number(key, value) for key, value in stored if value is not None]
+        self.prefetch([int.from_bytes(one, "little") for one in numbers if one is not None], full=full)
         return [self._named(memory_id, full=full) for memory_id in memory_ids]
 
     def _named(self, memory_id: str, *, full: bool) -> Memory | None:
@@ -392,60 +381,6 @@ class TableProject(DecodesRecords):
         with self.txn.cursor(self._tables.token) as cursor:
             found = dict(cursor.getmulti(wanted))
         return [found.get(key, b"") for key in wanted]
-
-
-def doc_of(
-    txn: Transaction,
-    tables: Tables,
-    number: int,
-    memory_id: str,
-    is_lost: integrity.Lost = integrity.number_may_be_lost,
-) -> int | None:
-    """The document with a memory's id, or None. Raises: EntryDamaged: the id is damaged or lost."""
-    key = keys.name_key(number, memory_id)
-    stored = txn.get(key, db=tables.by_id)
-    if stored is not None:
-        return int.from_bytes(integrity.number(f"the id of memory {memory_id}", key, stored), "little")
-    if is_lost(txn, tables.by_id, key):
-        raise EntryDamaged(f"the id of memory {memory_id}")
-    return None
-
-
-def find_by_text(txn: Transaction, tables: Tables, number: int, key: TextKey) -> str | None:
-    """The id of the oldest intact memory with this text key, or None."""
-    by_identity = keys.text_bytes(key)
-    for text in (by_identity, *keys.earlier_text_bytes(key)):
-        some = islice(keys.entries(txn, tables.by_text, keys.text_prefix(number, text)), _MOST_OF_ONE_TEXT)
-        for found, _ in some:
-            doc_key = keys.doc_key(number, keys.doc_of_text_key(found))
-            memory = _with_text(txn, tables, doc_key, text)
-            if memory is None or key.create_time not in (None, memory.create_time):
-                continue
-            if text == by_identity or _identity(txn, tables, doc_key, memory) == key.identity:
-                return memory.id
-    return None
-
-
-def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) -> Memory | None:
-    """A memory without its payload; None if it is damaged, which includes having another text."""
-    value = txn.get(doc_key, b"", db=tables.memory)
-    if not integrity.matches(txn.get(doc_key, db=tables.checksum), integrity.MEMORY, doc_key, value):
-        return None
-    try:
-        record = record_codec.decode_memory(value)
-    except msgspec.MsgspecError:
-        return None
-    return record.memory if record.text == text else None
-
-
-def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) -> bytes:
-    """The identity of a stored memory; empty if its payload cannot be decoded."""
-    payload = txn.get(doc_key, b"", db=tables.payload)
-    try:
-        whole = msgspec.structs.replace(memory, payload=record_codec.decode_payload(payload))
-    except msgspec.MsgspecError:
-        return b""
-    return identity(whole, memory.index)
 
 
 class _Unsound(Exception):

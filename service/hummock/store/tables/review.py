@@ -8,7 +8,7 @@ from itertools import islice
 from hummock.core.review import Quarantined, QuarantinedPage
 from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Engine, Tables, Transaction
-from hummock.store.tables.projects import project_number
+from hummock.store.tables.lookups import project_number
 from hummock.store.tables.record_codec import decode_held, encode
 
 _HELD = "what is held for review under an id"

@@ -17,7 +17,7 @@ from hummock.store.errors import EntryDamaged
 from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.tables.integrity import Damage
-from hummock.store.tables.projects import project_number
+from hummock.store.tables.lookups import project_number
 from hummock.store.tables.record_codec import Fields, decode_array, encode
 
 _NUMBER = struct.Struct(">Q")

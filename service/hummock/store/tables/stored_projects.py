@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hummock.core.errors import Unavailable
 from hummock.store.tables.engine import Engine, Transaction
-from hummock.store.tables.projects import project_number, project_record
+from hummock.store.tables.lookups import project_number, project_record
 from hummock.store.tables.reads import TableProject
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.term_dictionary import TermNumbers

@@ -22,7 +22,7 @@ from hummock.store.lmdb.files import DATA_FILE, code_of
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Engine, Table, Transaction
 from hummock.store.tables.integrity import unsealed
-from hummock.store.tables.projects import DIRECTORY_KEY, active_space
+from hummock.store.tables.lookups import DIRECTORY_KEY, active_space
 from hummock.store.tables.sessions import clock_key
 
 _ROOM_FOR_TABLES = 64

@@ -12,7 +12,7 @@ from hummock.store.limits import StoreLimits
 from hummock.store.settled_clock import SettledClock
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
-from hummock.store.tables.projects import project_number
+from hummock.store.tables.lookups import project_number
 
 
 class RequestReads:

@@ -22,7 +22,7 @@ from hummock.ports.claims import ALL_PROJECTS, Claim, Claims, Work
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import StoredRows
-from hummock.store.tables.projects import DIRECTORY_KEY, project_record
+from hummock.store.tables.lookups import DIRECTORY_KEY, project_record
 from hummock.store.views import forward_lists
 from hummock.store.views.forward_lists import TermDictionary, with_learned
 from hummock.store.views.row_codec import reanalysed

@@ -17,7 +17,7 @@ from hummock.store.errors import MemoryDamaged
 from hummock.store.tables import integrity, keys, op_log, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import LearningWriting
-from hummock.store.tables.reads import doc_of, find_by_text
+from hummock.store.tables.lookups import doc_of, find_by_text
 from hummock.store.tables.record_codec import read_settings, write_settings
 from hummock.store.tables.review import ReviewUnit
 from hummock.store.tables.sessions import SessionUnit

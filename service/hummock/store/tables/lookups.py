@@ -1,0 +1,94 @@
+"""Lookups by name: a project, a memory by its id or its text, the record of the whole store."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import msgspec
+
+from hummock.core.memory import Memory
+from hummock.ports.writes import TextKey
+from hummock.store.errors import EntryDamaged
+from hummock.store.tables import integrity, keys, record_codec
+from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.views.stored import ProjectGone
+from hummock.text.likeness import identity
+
+DIRECTORY_KEY = b"directory"
+
+_MOST_OF_ONE_TEXT = 64
+"""Upper bound on memories compared to find a repeat: these differ only in time, or an earlier version had treated them
+as equal. A repeat of a later one is stored again."""
+
+
+def project_number(txn: Transaction, engine: Engine, project: str) -> int | None:
+    """The number of a project, or None."""
+    value = txn.get(keys.project_name_key(project), db=engine.tables.project)
+    return None if value is None else keys.unpack_project(value)
+
+
+def project_record(txn: Transaction, engine: Engine, number: int) -> record_codec.ProjectRecord:
+    """The record of a project. Raises: ProjectGone: it was removed."""
+    value = txn.get(keys.project_number_key(number), db=engine.tables.project)
+    if value is None:
+        raise ProjectGone
+    return record_codec.decode_project(value)
+
+
+def active_space(record: record_codec.DirectoryRecord) -> record_codec.SpaceRecord:
+    """The embedding space of all vectors."""
+    return next(space for space in record.spaces if space.number == record.active_space)
+
+
+def doc_of(
+    txn: Transaction,
+    tables: Tables,
+    number: int,
+    memory_id: str,
+    is_lost: integrity.Lost = integrity.number_may_be_lost,
+) -> int | None:
+    """The document with a memory's id, or None. Raises: EntryDamaged: the id is damaged or lost."""
+    key = keys.name_key(number, memory_id)
+    stored = txn.get(key, db=tables.by_id)
+    if stored is not None:
+        return int.from_bytes(integrity.number(f"the id of memory {memory_id}", key, stored), "little")
+    if is_lost(txn, tables.by_id, key):
+        raise EntryDamaged(f"the id of memory {memory_id}")
+    return None
+
+
+def find_by_text(txn: Transaction, tables: Tables, number: int, key: TextKey) -> str | None:
+    """The id of the oldest intact memory with this text key, or None."""
+    by_identity = keys.text_bytes(key)
+    for text in (by_identity, *keys.earlier_text_bytes(key)):
+        some = islice(keys.entries(txn, tables.by_text, keys.text_prefix(number, text)), _MOST_OF_ONE_TEXT)
+        for found, _ in some:
+            doc_key = keys.doc_key(number, keys.doc_of_text_key(found))
+            memory = _with_text(txn, tables, doc_key, text)
+            if memory is None or key.create_time not in (None, memory.create_time):
+                continue
+            if text == by_identity or _identity(txn, tables, doc_key, memory) == key.identity:
+                return memory.id
+    return None
+
+
+def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) -> Memory | None:
+    """A memory without its payload; None if it is damaged, which includes having another text."""
+    value = txn.get(doc_key, b"", db=tables.memory)
+    if not integrity.matches(txn.get(doc_key, db=tables.checksum), integrity.MEMORY, doc_key, value):
+        return None
+    try:
+        record = record_codec.decode_memory(value)
+    except msgspec.MsgspecError:
+        return None
+    return record.memory if record.text == text else None
+
+
+def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) -> bytes:
+    """The identity of a stored memory; empty if its payload cannot be decoded."""
+    payload = txn.get(doc_key, b"", db=tables.payload)
+    try:
+        whole = msgspec.structs.replace(memory, payload=record_codec.decode_payload(payload))
+    except msgspec.MsgspecError:
+        return b""
+    return identity(whole, memory.index)
