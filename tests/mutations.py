@@ -44,15 +44,15 @@ MUTATIONS = (
     Mutation(
         "the project in the key of cached recalls",
         "recall/cache.py",
-        [("key = (*astuple(asked)[:-1], generation", 'key = (*astuple(replace(asked, project=""))[:-1], generation')],
+        [("key = (*astuple(asked)[:-1], project", 'key = (*astuple(replace(asked, project=""))[:-1], project')],
     ),
     Mutation(
         "the project in the key of cached views",
         "store/views/view_cache.py",
         [
             (
-                'None when it is not."""\n        entry = self._entries.get(project)',
-                'None when it is not."""\n        entry = next(iter(self._entries.values()), None)',
+                "entry = self._entries.get(project)\n        if entry is None:\n            return None\n",
+                "entry = next(iter(self._entries.values()), None)\n        if not entry:\n            return None\n",
             )
         ],
     ),
@@ -98,8 +98,8 @@ MUTATIONS = (
         "store/tables/keys.py",
         [
             (
-                'begin with."""\n    return _PROJECT.pack(project)\n\n\ndef project_name_key',
-                'begin with."""\n    return b""\n\n\ndef project_name_key',
+                "return _PROJECT.pack(project)\n\n\ndef project_name_key",
+                'return b""\n\n\ndef project_name_key',
             )
         ],
     ),

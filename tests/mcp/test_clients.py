@@ -94,6 +94,7 @@ def test_a_target_that_is_none_is_refused_at_once() -> None:
 def test_without_the_extra_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name == "mcp" or name.startswith(("mcp.", "hummock_tools.mcp."))]:
         monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("hummock_tools.mcp.serving", raising=False)  # an earlier test may have loaded it
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
     done = CliRunner().invoke(app, ["mcp", "--project", "a"])
     assert (done.exit_code, done.stdout) == (1, "")
