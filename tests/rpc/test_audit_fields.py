@@ -55,6 +55,9 @@ class Removing:
         self.removed.append(name)
         return DeletedProject(memory_count=1, session_count=2, message_count=3)
 
+    def stored(self, name: str) -> None:
+        return None
+
     def require(self, name: str, *, allow_stale: bool = False) -> None:
         return None
 
