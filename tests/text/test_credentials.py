@@ -76,7 +76,16 @@ JWT = f"eyJ{'a1-' * 9}.eyJ{'b2_' * 9}.{'c3' * 9}"
 
 
 @pytest.mark.parametrize(
-    "before", ["", "eyJ-", "eyJ" + "-_" * 40 + " ", "eyJ-." * 9000, "tide\n" * 3276, "eyJ-" * 4096 + " "]
+    "before",
+    [
+        "",
+        "eyJ-",
+        "eyJ" + "-_" * 40 + " ",
+        "eyJ-." * 9000,
+        "eyJ" + "a1" * 1500 + "-",
+        "tide\n" * 3276,
+        "eyJ-" * 4096 + " ",
+    ],
 )
 def test_a_token_is_found_behind_what_only_begins_like_one(before: str) -> None:
     """Also across the pieces in which long texts are read; Chinese that follows without a space stays."""

@@ -13,26 +13,27 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hummock.core.memory import SecretPolicy
-from hummock.text.normalise import REACH, matches, substituted
+from hummock.text.normalise import REACH, matches, matches_from, replaced, substituted
 
 
 class Detector(NamedTuple):
     """One kind of secret. The first group of `pattern` is redacted; without groups the whole match.
 
     `triggers` are texts one of which every match holds; those of `pattern` that ignores case are in lower case.
-    A match has at most `reach` characters.
+    A match has at most `reach` characters; with `begin`, it begins with that and may have any number.
     """
 
     kind: str
     triggers: tuple[str, ...]
     pattern: re.Pattern[str]
     reach: int = REACH
+    begin: str = ""
 
 
-def _key(kind: str, triggers: str, pattern: str, reach: int = REACH) -> Detector:
+def _key(kind: str, triggers: str, pattern: str, begin: str = "") -> Detector:
     # ASCII only: keys have no other characters, and Chinese text may follow a key without a space.
     bounded = re.compile(rf"(?a)(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
-    return Detector(kind, tuple(triggers.split(" ")), bounded, reach)
+    return Detector(kind, tuple(triggers.split(" ")), bounded, begin=begin)
 
 
 _PEM = re.compile(
@@ -77,8 +78,8 @@ KEYS: Final = (
     _key("mail key", "key-", r"key-[0-9a-f]{32}"),
     _key("phone key", "SK", r"SK[0-9a-f]{32}"),
     _key("encryption key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    # What begins like one and is none is passed over whole: it is not tried again from each `eyJ` within.
-    _key("jwt", "eyJ", rf"(eyJ{_64}{{8,2048}}+\.eyJ{_64}{{8,8192}}+\.{_64}{{10,2048}})|eyJ{_64}{{8,}}+", 1 << 14),
+    # The set is written out: here it is four times as fast as `\w`, and a text may have thousands of starts.
+    _key("jwt", "eyJ", rf"eyJ{_64}{{8,2048}}+\.eyJ{_64}{{8,8192}}+\.{_64}{{10,2048}}", "eyJ"),
 )
 """Keys that are recognised by their form in any place."""
 
@@ -152,9 +153,13 @@ def as_stored(text: str, policy: SecretPolicy) -> str:
 
 def _without(text: str, detector: Detector, found: Counter[str]) -> str:
     group = min(detector.pattern.groups, 1)
-    return substituted(
-        detector.pattern, lambda match: _taken_out(match, group, detector.kind, found), text, detector.reach
-    )
+
+    def without(match: re.Match[str]) -> str:
+        return _taken_out(match, group, detector.kind, found)
+
+    if detector.begin:
+        return replaced(matches_from(detector.begin, detector.pattern, text), without, text)
+    return substituted(detector.pattern, without, text, detector.reach)
 
 
 def _in_place(match: re.Match[str], group: int, kind: str, found: Counter[str]) -> str:
@@ -162,10 +167,8 @@ def _in_place(match: re.Match[str], group: int, kind: str, found: Counter[str]) 
 
 
 def _taken_out(match: re.Match[str], group: int, kind: str, found: Counter[str]) -> str:
-    start, end = match.span(group)
-    if start < 0:
-        return match[0]
     found[kind] += 1
+    start, end = match.span(group)
     return f"{match.string[match.start() : start]}[redacted: {kind}]{match.string[end : match.end()]}"
 
 

@@ -13,7 +13,7 @@ import hashlib
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -91,8 +91,26 @@ def substituted(
     """What `sub` gives, for the same patterns."""
     if len(text) <= PIECE:
         return pattern.sub(replacement, text)
+    return replaced(matches(pattern, text, reach), replacement, text)
+
+
+def matches_from(begin: str, pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of `finditer`, for a pattern whose matches all begin with `begin`; they may span any length.
+
+    Each start is tried in a call of its own, so that other threads can run in between.
+    """
+    at = text.find(begin)
+    while at >= 0:
+        found = pattern.match(text, at)
+        if found is not None:
+            yield found
+        at = text.find(begin, at + 1 if found is None else found.end())
+
+
+def replaced(found_in_order: Iterable[re.Match[str]], replacement: Callable[[re.Match[str]], str], text: str) -> str:
+    """The text with a replacement for each of these matches."""
     parts, end = [], 0
-    for found in matches(pattern, text, reach):
+    for found in found_in_order:
         parts += [text[end : found.start()], replacement(found)]
         end = found.end()
     return "".join([*parts, text[end:]])
