@@ -90,9 +90,9 @@ def scanned(rows: Any, chunks: Sequence[int], query: npt.ArrayLike, minimum: flo
     ("rows", "chunks", "query", "minimum", "k", "expected"),
     [
         (np.empty((0, 4)), [], np.ones(4), 0, 5, ([], [])),
-        # As its best chunk.
+        # Each memory counts with its best chunk.
         ([[0, 1], [1, 0], [0, 1], [0.5, 0.5]], [3, 1], [1, 0], -1.0, 2, ([0, 1], [1.0, 0.5])),
-        # Of equal scores the smaller documents.
+        # Ties go to the smaller document.
         (np.ones((6, 1)), [2, 2, 2], [1], 0.0, 2, ([0, 1], [1.0, 1.0])),
         # Only what is below the minimum is dropped.
         ([[0.5]], [1], [1], 0.5, 1, ([0], [0.5])),

@@ -56,9 +56,9 @@ WHERE = used("硬木头在哪", "硬木头多重")
         (used("那块铁桦木头", "铁桦木头！"), OTHER_TURNS, ("铁桦木头",)),
         # What an entry says itself is no news.
         (used("潮汐木芯 tidewood 与 driftoak", "潮汐木芯 keeps driftoak"), OTHER_TURNS, ("driftoak",)),
-        # The same words said again and again count once.
+        # Repeated words count once.
         (used(*(f"{space}铁桦 " for space in ("", " ", "  ") * 50)), 20, ()),
-        # Of a long text the beginning counts.
+        # Only the beginning of a long text counts.
         (used(*(f"硬木头{space * MOST_CHARACTERS}鸢尾花" for space in (" ", "，"))), OTHER_TURNS, ("硬木头",)),
     ],
 )

@@ -228,7 +228,7 @@ def test_what_is_kept_of_a_project_serves_no_other(monkeypatch: pytest.MonkeyPat
     assert [one.memory_id for one in find("q", "潮汐和火山", theirs, FUSE)] == ["b"]
     assert [one.memory_id for one in find("p", "潮汐和火山", (*ours, *theirs), FUSE)] == ["a", "b"]
     assert find("p", "潮汐和火山", (), FUSE) == []
-    # Of more projects than are cached each still finds its own.
+    # With more projects than the cache holds, each still finds its own entries.
     monkeypatch.setattr("hummock.learning.references.MAX_PROJECTS", 1)
     find = ProjectReferences()
     for _ in range(2):

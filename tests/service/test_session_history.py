@@ -157,7 +157,7 @@ def test_turns_that_are_left_out_take_no_places(service: Stubs, project: str) ->
     reply = ask(service, project, "repayment", preset=recall.PRESET_CHAT, session_id="s", candidates=5, top_k=5)
     assert len(reply.hits) == 5
     (group,) = reply.receipt.groups
-    # Of origin USER_INPUT: those of the model are not of the preset.
+    # Origin USER_INPUT only: the preset leaves out answers of the model.
     assert (group.in_window, group.searched) == (10, 5)
 
 

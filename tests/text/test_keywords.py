@@ -168,7 +168,7 @@ def test_every_term_of_a_phrase_is_distinctive(text: str) -> None:
     """S3-01."""
     told = set(query_terms(text)[::2])
     for phrase in phrases(text, told.__contains__):
-        # Of a name of code its parts need not be.
+        # Only the first term: the parts of a name in code need not be distinctive.
         assert query_terms(phrase)[0] in told
 
 

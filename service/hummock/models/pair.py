@@ -165,7 +165,7 @@ class PairModel:
         whole = _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
         if gloss is not None:
             return replace_struct(whole, bridge=self._bridge(first, second, gloss.coverage))
-        # Of another query the first model is asked as well, and what it says is all there is to find Chinese texts by.
+        # For other queries the first model is asked too: only its vector finds Chinese texts.
         return whole if of_first or first_weight <= 0 else replace_struct(whole, bridge=self._by_first_alone(first))
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:

@@ -38,7 +38,7 @@ def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
         case LearningRecord(question=question, answer=answer):
             return _lines(index.title, question), _lines(answer, payload.content)
         case DomainKnowledge(domain=domain, aliases=aliases, summary=summary):
-            # As with code below: of documents that begin alike the title begins with the path.
+            # Titles of documents that begin alike start with the path; it is left out here, as for code below.
             return _lines(_DOCUMENT.sub("", index.title or domain), *aliases), _lines(summary, payload.content)
         case CodeFragment(symbol=symbol):
             # Its path is found by words, so that a file that is moved says the same; a title that the code has itself,

@@ -90,7 +90,7 @@ def _entry(
     identity: str, headings: tuple[str, ...], lines: Sequence[str], path: str, known_paths: Set[str], *, is_shared: bool
 ) -> DomainEntry:
     content = "\n".join(lines).strip()
-    # Of documents that begin alike, such as a README in each folder, the path tells which one it is.
+    # The path tells apart documents that begin alike, such as a README in each folder.
     place = (path, *headings) if is_shared and len(headings) == 1 else headings
     title = " > ".join(place)
     return DomainEntry(

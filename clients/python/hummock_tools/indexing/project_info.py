@@ -84,7 +84,7 @@ class Manifests:
             return
         found = [_Dependency(ecosystem=kind.ecosystem, name=_normal(kind.ecosystem, one)) for one in names]
         self._dependencies |= dict.fromkeys(found)
-        # Of a JVM's build file what it is built with says more than that it is for a JVM.
+        # A JVM build file: the build tool says more than the platform.
         if kind.ecosystem is not _Ecosystem.JVM or not _technologies(found):
             self._languages[kind.language] = None
         self._read.append(file.path)
