@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
+from hummock.core.deadline import InferenceTimes
 from hummock.models import (
     RERANKERS,
     TINY_RERANKER,
@@ -29,7 +30,6 @@ from hummock.models import (
 )
 from hummock.models.bert_graph import build_cross_encoder
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
-from hummock.models.encoder import InferenceTimes
 from hummock.models.errors import ModelFileAltered, ModelGraphUnsupported, ModelUnknown, ScoreNotFinite
 from hummock.models.files import sha256_of
 from hummock.models.reranker import CHARACTERS_A_TOKEN, LENGTHS, CrossEncoder, pair_times

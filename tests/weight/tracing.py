@@ -27,6 +27,21 @@ SERVICE, KERNELS = (f"{Path(str(package.__file__)).parent}/" for package in (hum
 PURE = ("core/", "kernels/", "ports/", "text/", "wiring/")
 """Files of values, text and kernels: they run, and control does not pass through them to another stage."""
 
+BYTES = frozenset(
+    f"store/{file}.py"
+    for file in (
+        "tables/keys",
+        "tables/record_codec",
+        "tables/term_dictionary",
+        "views/columns",
+        "views/forward_lists",
+        "views/growing",
+        "views/postings",
+        "views/row_codec",
+    )
+)
+"""Files of bytes and terms, which read and write columns, postings and records: as `PURE`."""
+
 SNAPSHOT = "store/snapshot.py"
 
 ROUNDS = 5
@@ -41,7 +56,7 @@ class Weight:
     """Counts of one call.
 
     Attributes:
-        passed: Files, without `PURE`, that call a function of another file.
+        passed: Files, without `PURE` and `BYTES`, that call a function of another file.
         run: Files of which a function runs.
         calls: Python calls of our own functions; a generator's resumption is one, a comprehension none.
         store_entries: Calls from outside `store/` into it, but for the reads of a snapshot that was opened before.
@@ -66,7 +81,7 @@ class Trace:
     def passed(self) -> set[str]:
         """Files through which control passes to another one."""
         callers = {caller for file, _, caller, _ in self.calls if caller != file}
-        return {file for file in callers if file and not file.startswith(PURE)}
+        return {file for file in callers if file and not file.startswith(PURE) and file not in BYTES}
 
     def entries(self) -> list[str]:
         """Each call into the store, with its caller."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Generic, TypeVar
 
@@ -138,3 +139,43 @@ class _Made(Future[Result], Generic[Said, Result]):
             self.set_result(self._make(awaited.result()))
         except BaseException as raised:
             self.set_exception(raised)
+
+
+class InferenceTimes:
+    """An estimate for each bucket of lengths. Safe to call from several threads."""
+
+    def __init__(self, lengths: Sequence[int], fading: float) -> None:
+        """Nothing is known yet.
+
+        Args:
+            lengths: Most tokens in each bucket, ascending; longer ones count as the last.
+            fading: Share by which an expectation shrinks each time that it keeps something from being run.
+        """
+        self._lengths = tuple(lengths)
+        self._fading = fading
+        self._estimates = tuple(Estimate() for _ in self._lengths)
+
+    def add(self, token_count: int, elapsed_s: float) -> None:
+        """Counts what an inference over that many tokens took."""
+        self._estimates[self._bucket(token_count)].add(elapsed_s)
+
+    def expected_s(self, token_count: int) -> float:
+        """What an inference over that many tokens takes at most, but for a few.
+
+        Of a bucket without times, what the next shorter one with times says, in proportion to the length; 0 where
+        nothing was measured.
+        """
+        bucket = self._bucket(token_count)
+        for shorter in range(bucket, -1, -1):
+            if expected_s := self._estimates[shorter].expected_s:
+                return expected_s * self._lengths[bucket] / self._lengths[shorter]
+        return 0.0
+
+    def fade(self, token_count: int | None = None) -> None:
+        """Expects a little less of what has so many tokens or fewer; of everything if None."""
+        end = len(self._estimates) if token_count is None else self._bucket(token_count) + 1
+        for estimate in self._estimates[:end]:
+            estimate.fade(self._fading)
+
+    def _bucket(self, token_count: int) -> int:
+        return min(bisect_left(self._lengths, token_count), len(self._lengths) - 1)

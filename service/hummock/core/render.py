@@ -164,6 +164,7 @@ class RenderQuery:
         utc_offset_minutes: Offset of the reader's clock; 0 means the time zone of the recall, or else the project's.
         read_tool: Name of the tool that reads a memory, one of `READ_TOOLS`.
         commit: None for a preview, which is not counted.
+        must_exist: Whether an unknown project is an error; else its text is empty.
     """
 
     project: str
@@ -185,6 +186,7 @@ class RenderQuery:
     read_tool: str = READ_TOOLS[0]
     session: HistoryQuery | None = None
     commit: RenderCommit | None = None
+    must_exist: bool = False
 
     def __post_init__(self) -> None:
         if (self.recall is None) == (not self.memory_ids):

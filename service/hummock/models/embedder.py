@@ -13,12 +13,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
-from hummock.core.deadline import NO_DEADLINE, Deadline
+from hummock.core.deadline import NO_DEADLINE, Deadline, InferenceTimes
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.models.basis import load_basis
 from hummock.models.calibrate import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription
-from hummock.models.encoder import InferenceTimes
 from hummock.models.fusion import Say
 from hummock.models.pair import PairModel, load_bridge_map, marked_bases
 from hummock.models.single import SingleModel

@@ -1,11 +1,10 @@
 """A tokenizer and an ONNX session: text in, hidden states out, one text an inference; long texts in pieces.
 
-Also what embedders and cross-encoders share: how such files are opened, and how long an inference takes by its length.
+Also what embedders and cross-encoders share: how such files are opened.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
-from hummock.core.deadline import Estimate
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, Pooling
 from hummock.models.errors import ModelGraphUnsupported
 
@@ -192,46 +190,6 @@ def check_graph(name: str, session: onnxruntime.InferenceSession, wanted: Sequen
             f"model {name}: the graph has inputs {sorted(inputs)} and outputs {sorted(outputs)}; "
             f"needed are input_ids and the outputs {list(wanted)}"
         )
-
-
-class InferenceTimes:
-    """An estimate for each bucket of lengths. Safe to call from several threads."""
-
-    def __init__(self, lengths: Sequence[int], fading: float) -> None:
-        """Nothing is known yet.
-
-        Args:
-            lengths: Most tokens in each bucket, ascending; longer ones count as the last.
-            fading: Share by which an expectation shrinks each time that it keeps something from being run.
-        """
-        self._lengths = tuple(lengths)
-        self._fading = fading
-        self._estimates = tuple(Estimate() for _ in self._lengths)
-
-    def add(self, token_count: int, elapsed_s: float) -> None:
-        """Counts what an inference over that many tokens took."""
-        self._estimates[self._bucket(token_count)].add(elapsed_s)
-
-    def expected_s(self, token_count: int) -> float:
-        """What an inference over that many tokens takes at most, but for a few.
-
-        Of a bucket without times, what the next shorter one with times says, in proportion to the length; 0 where
-        nothing was measured.
-        """
-        bucket = self._bucket(token_count)
-        for shorter in range(bucket, -1, -1):
-            if expected_s := self._estimates[shorter].expected_s:
-                return expected_s * self._lengths[bucket] / self._lengths[shorter]
-        return 0.0
-
-    def fade(self, token_count: int | None = None) -> None:
-        """Expects a little less of what has so many tokens or fewer; of everything if None."""
-        end = len(self._estimates) if token_count is None else self._bucket(token_count) + 1
-        for estimate in self._estimates[:end]:
-            estimate.fade(self._fading)
-
-    def _bucket(self, token_count: int) -> int:
-        return min(bisect_left(self._lengths, token_count), len(self._lengths) - 1)
 
 
 def places(encoding: Encoding) -> tuple[list[tuple[int, int]], list[int | None]]:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Encoding
 
+from hummock.core.deadline import InferenceTimes
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, RerankerDescription
-from hummock.models.encoder import InferenceTimes, check_graph, declared_inputs, open_session, open_tokenizer
+from hummock.models.encoder import check_graph, declared_inputs, open_session, open_tokenizer
 from hummock.models.errors import ModelGraphUnsupported, ScoreNotFinite
 from hummock.models.files import verify
 from hummock.ports.models import Clock, Pair

@@ -46,7 +46,7 @@ def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
         text: The question.
     """
     found = fused.candidates
-    if not plan.neighbours or not len(fused) or not found.session.any() or (found.found_by & _BY_NAME).any():
+    if not plan.neighbours or not found.session.any() or (found.found_by & _BY_NAME).any():
         return fused
     factor = _factors(fused, plan, text)
     if factor is None:

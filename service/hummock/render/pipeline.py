@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import structs
 
-from hummock.core.errors import HummockError, InvalidRequest
+from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound
 from hummock.core.memory import MemoryKind
 from hummock.core.project import Project
 from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery
@@ -70,8 +70,8 @@ class Render:
     def __call__(self, query: RenderQuery) -> Rendered:
         """Answer with the section that fits the budget; an unknown project gives an empty text.
 
-        Raises: SessionNotFound; errors of the recall, whose field paths begin with `recall`. With a
-            commit: RequestIdReused, StorageFull.
+        Raises: ProjectNotFound, if it must exist; SessionNotFound; errors of the recall, whose field paths begin with
+            `recall`. With a commit: RequestIdReused, StorageFull.
         """
         return self.prepare(query)()
 
@@ -84,6 +84,8 @@ class Render:
         return self._store.read(query.project, partial(self._prepared, query), allow_stale=allow_stale)
 
     def _prepared(self, query: RenderQuery, snapshot: Snapshot) -> Callable[[], Rendered]:
+        if query.must_exist and not snapshot.seq:
+            raise ProjectNotFound(query.project)
         settings = snapshot.settings
         query = with_history(query, self._store.sessions, settings.history)
         recalled = None if query.recall is None else self._recalled(query.recall, query.form, snapshot)

@@ -71,14 +71,11 @@ class ContextServicer(RecallServicer):
     def Render(self, request: pb.RenderRequest, call: CallContext) -> pb.RenderResponse:
         """Writes a prompt section."""
         query = render_query(request, call.deadline.until_s)
-        project_read(request, partial(self._require, allow_stale=request.recall.allow_stale))
         return render_response(query.project, self._use_cases.render(query))
 
     def RenderTurn(self, request: pb.RenderTurnRequest, call: CallContext) -> SecondHalf[pb.RenderTurnResponse]:
         """Writes a turn's prompt; what counts it waits for the disk."""
         query = turn_query(request, call.deadline.until_s)
-        if not request.render.allow_missing:
-            self._require(query.project)
         count = self._use_cases.render.prepare(query)
         return lambda: turn_response(query.project, count())
 

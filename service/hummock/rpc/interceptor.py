@@ -199,7 +199,10 @@ class CallRecord:
         self._projects = projects_of(request)
         if self._audit_fields is not None:
             self._audit_fields.request(request, self._projects)
-        self._policy.check(self._caller, self._projects)
+        if self._policy.is_of_all:
+            self._caller.require_all(self._policy.verb)
+        else:
+            self._caller.require(self._policy.verb, self._projects)
         lower_claims(request, self._caller)
         is_first = self._admitted_s is None
         self._admitted_s = self._interceptor.monotonic()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -133,13 +133,6 @@ class MethodPolicy:
     lane: Lane
     then: Lane | None
     is_of_all: bool
-
-    def check(self, caller: Caller, projects: Sequence[str]) -> None:
-        """Check the caller's right to the projects that the request names. Raises: ScopeMissing."""
-        if self.is_of_all:
-            caller.require_all(self.verb)
-        else:
-            caller.require(self.verb, projects)
 
 
 def name_of(method: MethodDescriptor) -> str:

@@ -87,6 +87,7 @@ def render_query(
         read_tool=_READ_TOOL[request.read_tool],
         session=_parse_session(request.session) if request.HasField("session") else None,
         commit=commit,
+        must_exist=not request.allow_missing,
     )
 
 

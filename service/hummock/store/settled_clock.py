@@ -28,6 +28,7 @@ class SettledClock:
     def __init__(self, clock: Clock, newest: float | None = None) -> None:
         """Wrap a clock; `newest` is the time of the last write in Unix seconds, None if unknown."""
         self._clock = clock
+        self.now, self.monotonic = clock.now, clock.monotonic
         self._lock = Lock()
         wall, monotonic = clock.now(), clock.monotonic()
         self._settled = wall - monotonic
@@ -36,14 +37,6 @@ class SettledClock:
         if newest is not None and wall - newest > _UNUSED_S:
             self._settled = newest - monotonic
             self._note_leap(monotonic, wall - monotonic)
-
-    def now(self) -> float:
-        """Unix seconds."""
-        return self._clock.now()
-
-    def monotonic(self) -> float:
-        """Seconds from an arbitrary start; never goes back."""
-        return self._clock.monotonic()
 
     def settled(self) -> float:
         """Unix seconds: `now` without untrusted leaps."""
