@@ -31,9 +31,9 @@ def sentence(number: int) -> str:
     return f"memory{number} 记忆 {number}: the lamp on pier {number} was lit"
 
 
-def batches(space: str, dim: int) -> Iterator[context.LearnStreamRequest]:
-    """Without an end. The vectors are given, so that the test waits for the disk and not for the model."""
-    for first in count(0, BATCH):
+def batches(space: str, dim: int, start: int = 0) -> Iterator[context.LearnStreamRequest]:
+    """Memories from `start` on, without an end; with vectors, so that the test waits for the disk and not the model."""
+    for first in count(start, BATCH):
         memories = []
         for number in range(first, first + BATCH):
             values = pack(f"<{dim}f", *(1.0 if place == number % dim else 0.01 for place in range(dim)))
