@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -14,12 +15,14 @@ from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
 from hummock_client import requests
+from hummock_client.streaming import import_messages
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import explain_pb2
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import memory_service_pb2 as memory
 from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_client.v1 import recall_pb2 as recall
+from hummock_client.v1.transfer_pb2 import TransferRecord
 from tests.rpc.edge import Refusal, refusal_of
 from tests.service.running import Stubs
 
@@ -153,6 +156,30 @@ def reads(service: Stubs, project: str) -> list[Callable[[], object]]:
         lambda: list(service.project.ExportProject(project=project)),
         *(partial(_first, watch) for watch in watches),
     ]
+
+
+def export(service: Stubs, project: str, *, with_vectors: bool = False) -> list[TransferRecord]:
+    messages = service.project.ExportProject(project=project, with_vectors=with_vectors, timeout=60)
+    return [record for message in messages for record in message.records]
+
+
+def take_in(service: Stubs, project: str, records: Iterable[TransferRecord]) -> list[project_pb.ImportProjectResponse]:
+    return list(service.project.ImportProject(import_messages(project, enumerate(records, start=1)), timeout=60))
+
+
+@contextmanager
+def watching(service: Stubs, project: str, **asked: Any) -> Iterator[Iterator[memory.WatchMemoriesResponse]]:
+    """The messages of a watch after its start."""
+    call = service.memory.WatchMemories(project=project, allow_missing=True, **asked, timeout=60)
+    try:
+        assert next(call).WhichOneof("news") == "start"
+        yield call
+    finally:
+        call.cancel()
+
+
+def told(news: memory.WatchMemoriesResponse) -> list[tuple[int, str]]:
+    return [(event.change, event.id) for event in news.events.events]
 
 
 def _first(watch: Callable[[], Any]) -> object:

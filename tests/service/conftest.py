@@ -43,3 +43,10 @@ _PROJECTS = count()
 def project() -> str:
     """A project that no other test has."""
     return f"project-{next(_PROJECTS)}"
+
+
+@pytest.fixture
+def talking(service: Stubs, project: str) -> str:
+    """A project with a session, which is called s."""
+    service.session.CreateSession(project=project, id="s")
+    return project

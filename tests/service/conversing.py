@@ -94,11 +94,5 @@ def every_call(service: Stubs, project: str, session_id: str) -> list[Callable[[
         lambda: recent(service, project, session_id),
         lambda: next(service.session.WatchMessages(project=project, session_id=session_id)),
         lambda: learn_turn(service, project, session_id, "x", "y"),
-        lambda: service.context.Render(
-            project=project,
-            recall=recall_pb2.RecallRequest(query_text="x"),
-            form=context.RENDER_FORM_MESSAGES,
-            current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content="x"),
-            session=context.SessionHistory(session_id=session_id),
-        ),
+        lambda: render_turn(service, project, "x", session_id=session_id),
     ]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from hummock_client.v1 import memory_pb2 as pb
+
+Value = TypeVar("Value")
+
+
+def each(value: Value, names: str) -> dict[str, Value]:
+    """The rows of a table that have one value: names, with spaces between."""
+    return dict.fromkeys(names.split(), value)
 
 
 def note(text: str, *, origin: pb.Origin.ValueType = pb.ORIGIN_MANUAL, id: str = "", **more: Any) -> pb.Memory:
@@ -25,6 +32,8 @@ def domain(name: str, summary: str, *, aliases: tuple[str, ...] = (), key_files:
     return pb.Memory(kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE, domain_knowledge=detail)
 
 
-def fragment(path: str, symbol: str, content: str, *, language: str = "python") -> pb.Memory:
-    detail = pb.CodeFragment(path=path, symbol=symbol, language=language)
-    return pb.Memory(kind=pb.MEMORY_KIND_CODE_FRAGMENT, content=content, code_fragment=detail)
+def fragment(
+    path: str, symbol: str, content: str, *, language: str = "python", line: int = 0, **more: Any
+) -> pb.Memory:
+    detail = pb.CodeFragment(path=path, symbol=symbol, language=language, start_line=line)
+    return pb.Memory(kind=pb.MEMORY_KIND_CODE_FRAGMENT, content=content, code_fragment=detail, **more)

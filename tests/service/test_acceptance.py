@@ -1,22 +1,27 @@
-"""The six acceptance tests of the chat document, by the turn of docs/turn.md, over a service that is killed between."""
+"""The acceptance tests of the chat document by the turn of docs/turn.md, and watches of sessions (S4-12)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
 
 from hummock_client import Client, note, vector
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import stamp
-from tests.service.running import in_process
+from tests.service.calls import failure, stamp
+from tests.service.conversing import append, create, learn_turn, texts
+from tests.service.running import Stubs, connected, in_process
 from tests.service.turns import Model, documented_answer
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -153,20 +158,11 @@ def test_t6_cosine_filter_dedupe_and_ranking_are_those_of_the_document(app: App)
     def remembered(name: str, text: str, cosine: float, days_ago: float, origin: pb.Origin.ValueType) -> None:
         # At this angle to the query, which is the first axis.
         components = [cosine, math.sqrt(1 - cosine**2), *([0.0] * (dim - 2))]
-        app.client.learn(
-            PROJECT,
-            [
-                pb.Memory(
-                    id=name,
-                    kind=pb.MEMORY_KIND_NOTE,
-                    origin=origin,
-                    content=text,
-                    vector=vector(components, space),
-                    create_time=stamp(AS_OF - timedelta(days=days_ago)),
-                    session_id="s" if origin == pb.ORIGIN_USER_INPUT else "",
-                )
-            ],
-        )
+        fields: dict[str, Any] = {"id": name, "origin": origin, "content": text, "vector": vector(components, space)}
+        session_id = "s" if origin == pb.ORIGIN_USER_INPUT else ""
+        told = pb.Memory(kind=pb.MEMORY_KIND_NOTE, session_id=session_id, **fields)
+        told.create_time.CopyFrom(stamp(AS_OF - timedelta(days=days_ago)))
+        app.client.learn(PROJECT, [told])
 
     remembered("near but old", "alpha", 0.95, 14, pb.ORIGIN_MANUAL)
     remembered("fresh", "beta", 0.80, 0, pb.ORIGIN_MANUAL)
@@ -216,3 +212,99 @@ def test_the_order_of_a_turn_is_append_recall_history_model_learn(app: App) -> N
     assert seen == [(["first question"], 0), (["first question", "answer", "second question"], 2)]
     origins = [one.origin for one in app.client.list_memories(PROJECT)]
     assert origins == [pb.ORIGIN_USER_INPUT, pb.ORIGIN_AI_OUTPUT] * 2
+
+
+@contextmanager
+def following(service: Stubs, project: str, session_id: str, **fields: Any) -> Iterator[Iterator[list[str]]]:
+    """The texts of each reply; hung up at exit."""
+    stream = service.session.WatchMessages(project=project, session_id=session_id, **fields, timeout=30)
+    try:
+        yield (texts(reply.messages) for reply in stream)
+    finally:
+        stream.cancel()
+
+
+def test_the_newest_messages_come_first_and_then_each_that_is_appended(service: Stubs, talking: str) -> None:
+    """S4-12, S4-33."""
+    for text in ("一", "two", "three"):
+        append(service, talking, "s", text)
+    with following(service, talking, "s", newest=2) as replies:
+        assert next(replies) == ["two", "three"]
+        append(service, talking, "s", "四")
+        assert next(replies) == ["四"]
+        learn_turn(service, talking, "s", "还款", "answer")
+        assert next(replies) == ["还款", "answer"]
+
+
+def test_a_session_without_messages_says_so_at_once(service: Stubs, talking: str) -> None:
+    with following(service, talking, "s") as replies:
+        assert next(replies) == []
+        append(service, talking, "s", "first")
+        assert next(replies) == ["first"]
+
+
+def test_a_watch_goes_on_behind_a_position(service: Stubs, talking: str) -> None:
+    for number in range(30):
+        append(service, talking, "s", str(number))
+    with following(service, talking, "s", after_position=27) as replies:
+        assert next(replies) == ["27", "28", "29"]
+    with following(service, talking, "s", after_position=0) as replies:
+        assert next(replies) == [str(number) for number in range(30)]
+    with following(service, talking, "s", after_position=30) as replies:
+        assert next(replies) == []
+        append(service, talking, "s", "30")
+        assert next(replies) == ["30"]
+
+
+def test_a_watch_sees_no_other_session_and_no_other_project(service: Stubs, project: str) -> None:
+    other = f"{project}-other"
+    for where, name in ((project, "s"), (project, "t"), (other, "s")):
+        create(service, where, name)
+    with following(service, project, "s") as replies:
+        assert next(replies) == []
+        append(service, project, "t", "of another session")
+        append(service, other, "s", "of another project")
+        append(service, project, "s", "mine")
+        assert next(replies) == ["mine"]
+
+
+def test_a_watch_ends_when_its_session_is_deleted(service: Stubs, talking: str) -> None:
+    with following(service, talking, "s") as replies:
+        assert next(replies) == []
+        service.session.DeleteSession(project=talking, id="s")
+        assert failure(next, replies).code is grpc.StatusCode.NOT_FOUND
+
+
+def test_messages_of_several_writers_come_each_once_and_in_order(service: Stubs, talking: str) -> None:
+    """S4-39."""
+    with following(service, talking, "s") as replies, ThreadPoolExecutor(4) as writers:
+        list(writers.map(lambda number: append(service, talking, "s", str(number)), range(24)))
+        seen = list(islice((text for reply in replies for text in reply), 24))
+    listed = service.session.ListMessages(project=talking, session_id="s", page_size=100)
+    assert seen == texts(listed.messages)
+    assert sorted(seen, key=int) == [str(number) for number in range(24)]
+
+
+def test_a_watch_goes_on_after_the_service_was_killed(tmp_path: Path, models_dir: Path, model: str) -> None:
+    with in_process(tmp_path, models_dir, model) as first:
+        with connected(first.target) as service, watching_new(service) as replies:
+            assert next(replies) == []
+            append(service, "p", "s", "before")
+            assert next(replies) == ["before"]
+            append(service, "p", "s", "missed")
+        first.kill()
+    with (
+        in_process(tmp_path, models_dir, model) as second,
+        connected(second.target) as service,
+        following(service, "p", "s", after_position=1) as replies,
+    ):
+        assert next(replies) == ["missed"]
+        append(service, "p", "s", "after")
+        assert next(replies) == ["after"]
+
+
+@contextmanager
+def watching_new(service: Stubs) -> Iterator[Iterator[list[str]]]:
+    create(service, "p", "s")
+    with following(service, "p", "s") as replies:
+        yield replies

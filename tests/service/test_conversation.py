@@ -14,6 +14,7 @@ from tests.service.inputs import fragment, note
 from tests.service.running import Stubs
 
 AS_OF = datetime(2023, 5, 17, 10, 30, tzinfo=UTC)
+USER = pb.ORIGIN_USER_INPUT
 PLAIN = {"relevance_weight": 1.0, "near_twin_bar": 2.0}
 
 
@@ -103,13 +104,8 @@ def test_the_answer_beside_a_question_gains_from_it(service: Stubs, project: str
 def test_an_echo_of_the_query_lends_nothing_to_the_turn_before_it(service: Stubs, project: str) -> None:
     """1.1-2, S4-34."""
     query = "which colour has the new bicycle"
-    learn(
-        service,
-        project,
-        note("let us talk about something else", session_id="s"),
-        note(query, session_id="s", origin=pb.ORIGIN_USER_INPUT),
-        note("the new bicycle is dark green", session_id="t"),
-    )
+    before, green = "let us talk about something else", note("the new bicycle is dark green", session_id="t")
+    learn(service, project, note(before, session_id="s"), note(query, session_id="s", origin=USER), green)
     answer = ask(service, project, query, **PLAIN)
     assert contents(answer)[0] == "the new bicycle is dark green"
     assert answer.receipt.groups[0].echo == 1
@@ -132,21 +128,14 @@ def test_neighbours_of_a_hit_come_with_it(service: Stubs, project: str) -> None:
 def test_fragments_come_with_those_around_them_in_their_file(service: Stubs, project: str) -> None:
     pieces = {"open_ledger": 1, "close_ledger": 40, "print_ledger": 90}
     for symbol, line in pieces.items():
-        piece = fragment("src/ledger.py", symbol, f"def {symbol}(): ...")
-        piece.code_fragment.start_line = line
-        learn(service, project, piece)
+        learn(service, project, fragment("src/ledger.py", symbol, f"def {symbol}(): ...", line=line))
     hit = ask(service, project, "close_ledger", context_window=3, top_k=1).hits[0]
     assert (names(hit.before), names(hit.after)) == (["def open_ledger(): ..."], ["def print_ledger(): ..."])
 
 
 def test_neighbours_have_the_view_of_the_hit_and_keep_out_what_is_excluded(service: Stubs, project: str) -> None:
-    learn(
-        service,
-        project,
-        note("one", session_id="s", id="one"),
-        note("the violin is old", session_id="s"),
-        note("three", session_id="s", id="three"),
-    )
+    said = {"one": "one", "": "the violin is old", "three": "three"}
+    learn(service, project, *(note(text, session_id="s", id=name) for name, text in said.items()))
     where = pb.MemoryFilter(excluded_ids=["three"])
     hit = ask(service, project, "violin", context_window=2, top_k=1, filter=where, view=pb.MEMORY_VIEW_INDEX).hits[0]
     assert [memory.id for memory in hit.before] == ["one"]
@@ -174,14 +163,9 @@ def test_neighbours_that_a_reply_has_no_room_for_are_left_out_and_the_answer_say
 def test_the_sentence_just_asked_does_not_come_as_a_neighbour(service: Stubs, project: str) -> None:
     """1.1-2, S4-48, S4-27."""
     query = "Where is the violin　now"
-    learn(
-        service,
-        project,
-        note("the violin is old", session_id="s"),
-        note(query, session_id="s", origin=pb.ORIGIN_USER_INPUT),
-        note(query, session_id="s", origin=pb.ORIGIN_AI_OUTPUT),
-        note("let me look", session_id="s"),
-    )
+    said = [note(query, session_id="s", origin=origin) for origin in (USER, pb.ORIGIN_AI_OUTPUT)]
+    others = note("the violin is old", session_id="s"), note("let me look", session_id="s")
+    learn(service, project, others[0], *said, others[1])
     hits = ask(service, project, "where is the violin now", context_window=5).hits
     shown = {text for hit in hits for text in names([hit.memory, *hit.before, *hit.after])}
     assert shown == {"the violin is old", "let me look"}

@@ -42,17 +42,13 @@ def test_a_hit_is_explained_by_its_rank_and_its_numbers(service: Stubs, project:
     learn(service, project, note(HARBOUR, id="m"), note("bread is baked in the morning", id="other"))
     explained = explain(service, project, "how deep is the harbour", "m")
     (hit, *_) = service.context.Recall(project=project, query_text="how deep is the harbour").hits
-    assert (explained.outcome, explained.group, explained.rank) == (
-        pb.EXPLAIN_OUTCOME_RECALLED,
-        recall.HIT_GROUP_MAIN,
-        1,
-    )
+    ranked = explained.outcome, explained.group, explained.rank
+    assert ranked == (pb.EXPLAIN_OUTCOME_RECALLED, recall.HIT_GROUP_MAIN, 1)
     assert not explained.changes
     assert not explained.HasField("changed_recall")
     numbers = explained.numbers
     assert (numbers.vector_rank, numbers.keyword_rank, numbers.place, numbers.searched) == (1, 1, 1, 2)
-    assert list(numbers.matched_terms) == list(hit.matched_terms)
-    assert numbers.score == pytest.approx(hit.score)
+    assert (list(numbers.matched_terms), numbers.score) == (list(hit.matched_terms), pytest.approx(hit.score))
     assert numbers.cosine == pytest.approx(hit.cosine)
     assert numbers.late_interaction_score == pytest.approx(hit.late_interaction_score)
 
@@ -94,8 +90,7 @@ def test_a_condition_of_the_filter_is_named_and_loosened(
 ) -> None:
     learn(service, project, note(HARBOUR, id="m", tags=["sea"], session_id="s", speaker="Yu", create_time=LONG_AGO))
     explained = explain(service, project, HARBOUR, "m", filter=memory_pb2.MemoryFilter(**condition))
-    assert explained.stage == pb.LOSS_STAGE_FILTER
-    assert list(explained.failed_conditions) == [failed]
+    assert (explained.stage, list(explained.failed_conditions)) == (pb.LOSS_STAGE_FILTER, [failed])
     assert failed in explained.sentence
     assert_brought_back(service, explained, "m", f"filter.{failed}")
 
@@ -125,8 +120,8 @@ def test_a_query_of_two_letters_under_code_is_told_to_say_more(service: Stubs, p
 
 @pytest.mark.parametrize(("closed", "memory_id"), [("code_top_k", "code"), ("domain_top_k", "domain")])
 def test_a_kind_that_no_group_takes_gets_its_group(service: Stubs, project: str, closed: str, memory_id: str) -> None:
-    code, loan = fragment("src/harbour.py", "depth", "def depth(): ..."), domain("harbour", HARBOUR)
-    code.id, loan.id = "code", "domain"
+    code, loan = fragment("src/harbour.py", "depth", "def depth(): ...", id="code"), domain("harbour", HARBOUR)
+    loan.id = "domain"
     learn(service, project, code, loan)
     explained = explain(service, project, "harbour depth", memory_id, preset=recall.PRESET_CODE, **{closed: 0})
     assert (explained.stage, explained.group) == (pb.LOSS_STAGE_GROUP, recall.HIT_GROUP_UNSPECIFIED)
@@ -137,8 +132,7 @@ def test_a_memory_outside_the_pool_is_told_its_ranks(service: Stubs, project: st
     learn(service, project, *(note(f"the harbour number {number} is deep", id=f"n{number}") for number in range(30)))
     learn(service, project, note("bread is baked in the morning", id="m"))
     explained = explain(service, project, "the harbour is deep", "m", candidates=5, top_k=3)
-    assert explained.stage == pb.LOSS_STAGE_CANDIDATES
-    assert (explained.threshold, explained.numbers.pool) == (5, 5)
+    assert (explained.stage, explained.threshold, explained.numbers.pool) == (pb.LOSS_STAGE_CANDIDATES, 5, 5)
     assert explained.value == min(explained.numbers.vector_rank, explained.numbers.keyword_rank or 99) > 5
     assert "tuning.top_k" in changes(explained)
     assert_brought_back(service, explained, "m", *changes(explained))
@@ -166,8 +160,7 @@ def test_a_minimum_is_lowered_below_the_similarity(service: Stubs, project: str)
     learn(service, project, note("bread is baked in the morning", id="m"), note(HARBOUR))
     explained = explain(service, project, "港口", "m", min_similarity=0.9)
     assert explained.stage == pb.LOSS_STAGE_MIN_SIMILARITY
-    assert explained.value == pytest.approx(explained.numbers.similarity)
-    assert explained.threshold == pytest.approx(0.9)
+    assert (explained.value, explained.threshold) == (pytest.approx(explained.numbers.similarity), pytest.approx(0.9))
     assert explained.value - 0.02 < float(changes(explained)["tuning.min_similarity"]) <= explained.value
     assert_brought_back(service, explained, "m", "tuning.min_similarity")
 
@@ -185,10 +178,7 @@ def test_newer_copies_are_named_and_excluded(service: Stubs, project: str) -> No
 
 def test_a_place_behind_the_last_hit_asks_for_more_hits(service: Stubs, project: str) -> None:
     learn(service, project, *(note(f"the harbour number {number} is deep", id=f"n{number}") for number in range(9)))
-    request = recall.RecallRequest(
-        project=project, query_text="harbour", tuning=recall.RecallTuning(relevance_weight=1.0, top_k=9)
-    )
-    last = recalled(service, request)[-1]
+    last = recalled(service, recall_request(project, "harbour", relevance_weight=1.0, top_k=9))[-1]
     explained = explain(service, project, "harbour", last, relevance_weight=1.0, top_k=3)
     assert (explained.stage, explained.value, explained.threshold) == (pb.LOSS_STAGE_RANK, 9, 3)
     assert changes(explained) == {"tuning.top_k": "9"}
@@ -198,13 +188,10 @@ def test_a_place_behind_the_last_hit_asks_for_more_hits(service: Stubs, project:
 
 @pytest.mark.usefixtures("real_models")
 def test_each_group_has_its_own_room(service: Stubs, project: str) -> None:
-    pieces = [fragment(f"src/{n}.py", f"depth_{n}", f"def depth_{n}(): return {n}") for n in range(4)]
-    for number, piece in enumerate(pieces):
-        piece.id = f"c{number}"
-    learn(service, project, *pieces)
+    code = {f"depth_{n}": f"def depth_{n}(): return {n}" for n in range(4)}
+    learn(service, project, *(fragment(f"src/{one}.py", one, text, id=one) for one, text in code.items()))
     asked: dict[str, Any] = {"preset": recall.PRESET_CODE, "relevance_weight": 1.0, "near_twin_bar": 2.0}
-    request = recall_request(project, "how deep is it", **asked)
-    last = recalled(service, request)[-1]
+    last = recalled(service, recall_request(project, "how deep is it", **asked))[-1]
     explained = explain(service, project, "how deep is it", last, code_top_k=1, **asked)
     assert (explained.stage, explained.group) == (pb.LOSS_STAGE_RANK, recall.HIT_GROUP_CODE)
     assert_brought_back(service, explained, last, "tuning.code_top_k")
@@ -214,12 +201,10 @@ def test_a_near_twin_names_the_hit_that_says_the_same(service: Stubs, project: s
     """S2-07, 1.1-7."""
     learn(service, project, note("the harbour is deep", id="deep_v1"), note("the harbour, is deep", id="deep_v2"))
     learn(service, project, note("bread is baked in the morning", id="c"))
-    request = recall.RecallRequest(
-        project=project, query_text="how deep is the harbour", tuning=recall.RecallTuning(near_twin_bar=0.8, top_k=2)
-    )
-    first, *_ = recalled(service, request)
+    asked = {"near_twin_bar": 0.8, "top_k": 2}
+    first, *_ = recalled(service, recall_request(project, "how deep is the harbour", **asked))
     twin = {"deep_v1": "deep_v2", "deep_v2": "deep_v1"}[first]
-    explained = explain(service, project, "how deep is the harbour", twin, near_twin_bar=0.8, top_k=2)
+    explained = explain(service, project, "how deep is the harbour", twin, **asked)
     assert (explained.stage, explained.other_id) == (pb.LOSS_STAGE_NEAR_TWIN, first)
     assert explained.value >= explained.threshold
     assert "tuning.near_twin_bar" in changes(explained)
@@ -231,8 +216,7 @@ def test_what_resembles_a_better_hit_is_told_so(service: Stubs, project: str) ->
     learn(service, project, note("the harbour is deep", id="a"), note("the harbour, is deep", id="b"))
     learn(service, project, note("bread is baked in the morning", id="c"))
     asked: dict[str, Any] = {"near_twin_bar": 2.0, "relevance_weight": 0.1, "top_k": 2}
-    request = recall_request(project, "how deep is the harbour", **asked)
-    first, *_ = recalled(service, request)
+    first, *_ = recalled(service, recall_request(project, "how deep is the harbour", **asked))
     similar = {"a": "b", "b": "a"}[first]
     explained = explain(service, project, "how deep is the harbour", similar, **asked)
     assert (explained.stage, explained.other_id) == (pb.LOSS_STAGE_DIVERSITY, first)
@@ -253,12 +237,8 @@ def test_age_that_costs_a_place_is_told(service: Stubs, project: str) -> None:
 def test_what_the_vector_path_cannot_rank_is_explained_too(service: Stubs, project: str) -> None:
     """1.1-13."""
     learn(service, project, *(note(f"潮汐第{number}号", id=f"n{number}") for number in range(5)))
-    asked: dict[str, Any] = {
-        "paths": [recall.RECALL_PATH_KEYWORD],
-        "keyword_mode": recall.KEYWORD_MODE_SUBSTRING,
-        "top_k": 2,
-    }
-    explained = explain(service, project, "潮", "n0", candidates=2, **asked)
+    by_words = {"paths": [recall.RECALL_PATH_KEYWORD], "keyword_mode": recall.KEYWORD_MODE_SUBSTRING}
+    explained = explain(service, project, "潮", "n0", candidates=2, top_k=2, **by_words)
     assert explained.stage == pb.LOSS_STAGE_CANDIDATES
     assert (explained.numbers.keyword_rank, explained.numbers.vector_rank) == (5, 0)
     assert_brought_back(service, explained, "n0", *changes(explained))
@@ -278,24 +258,17 @@ def test_what_is_wrong_with_the_recall_is_named_where_it_stands(service: Stubs, 
         assert error.code is grpc.StatusCode.INVALID_ARGUMENT
         return list(error.violations)
 
-    blank = recall.RecallRequest(project=project, query_text=" ")
-    too_many = recall.RecallRequest(project=project, query_text="x", tuning=recall.RecallTuning(top_k=201))
+    blank, too_many = recall_request(project, " "), recall_request(project, "x", top_k=201)
     assert broken_fields(pb.ExplainRequest(recall=blank, memory_id="m")) == ["recall.query_text"]
     assert broken_fields(pb.ExplainRequest(recall=too_many, memory_id="m")) == ["recall.tuning.top_k"]
     assert broken_fields(pb.ExplainRequest(memory_id="m")) == ["recall"]
-    assert broken_fields(pb.ExplainRequest(recall=recall.RecallRequest(project=project, query_text="x"))) == [
-        "memory_id"
-    ]
+    assert broken_fields(pb.ExplainRequest(recall=recall_request(project, "x"))) == ["memory_id"]
 
 
 def test_behind_a_thousand_others_a_narrower_filter_reaches_it(service: Stubs, project: str) -> None:
     model = service.admin.GetStatus().model
-    towards, away = (
-        memory_pb2.Embedding(
-            values=struct.pack(f"<{model.dim}f", sign, *[0.1] * (model.dim - 1)), emb_space=model.emb_space
-        )
-        for sign in (1.0, -1.0)
-    )
+    values = (struct.pack(f"<{model.dim}f", sign, *[0.1] * (model.dim - 1)) for sign in (1.0, -1.0))
+    towards, away = (memory_pb2.Embedding(values=each, emb_space=model.emb_space) for each in values)
     crowd = [note(f"number {number}", vector=towards, create_time=LONG_AGO) for number in range(1010)]
     learn(service, project, *crowd[:505])
     learn(service, project, *crowd[505:])
@@ -308,9 +281,8 @@ def test_behind_a_thousand_others_a_narrower_filter_reaches_it(service: Stubs, p
 def test_room_for_more_hits_than_candidates_is_no_larger_than_it_must_be(service: Stubs, project: str) -> None:
     learn(service, project, *(note(f"the harbour number {number} is deep", id=f"n{number}") for number in range(40)))
     asked: dict[str, Any] = {"relevance_weight": 1.0, "near_twin_bar": 2.0, "candidates": 3, "top_k": 2}
-    ids = [f"n{number}" for number in range(40)]
     lost = 0
-    for memory_id in ids:
+    for memory_id in (f"n{number}" for number in range(40)):
         explained = explain(service, project, "how deep is the harbour", memory_id, **asked)
         if explained.changes:
             lost += 1

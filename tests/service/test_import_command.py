@@ -45,13 +45,8 @@ def test_a_project_goes_to_a_file_and_back_byte_by_byte(
     service: Stubs, project: str, tmp_path: Path, vectors: tuple[str, ...]
 ) -> None:
     """S1-07."""
-    learn(
-        service,
-        project,
-        note("潮汐木的心材，退潮时发光\u2028\x85next", id="世界.图鉴", emotion_label="joy"),
-        domain("还款", "还款模块"),
-        fragment("a.py", "f", "def f():\r\n\tpass"),
-    )
+    odd = note("潮汐木的心材，退潮时发光\u2028\x85next", id="世界.图鉴", emotion_label="joy")
+    learn(service, project, odd, domain("还款", "还款模块"), fragment("a.py", "f", "def f():\r\n\tpass"))
     file = tmp_path / "loan.jsonl"
     exported = hummock(service, "export", project, *vectors)
     assert exported.exit_code == 0
@@ -63,9 +58,10 @@ def test_a_project_goes_to_a_file_and_back_byte_by_byte(
 
 
 HEADER = {"header": {"version": 2}}
-ONE = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "content": "one"}}}
-TWO = {"memory": {"memory": {"id": "b", "kind": "MEMORY_KIND_NOTE", "content": "two"}}}
-THREE = {"memory": {"memory": {"id": "c", "kind": "MEMORY_KIND_NOTE", "content": "three"}}}
+ONE, TWO, THREE = (
+    {"memory": {"memory": {"id": name, "kind": "MEMORY_KIND_NOTE", "content": text}}}
+    for name, text in {"a": "one", "b": "two", "c": "three"}.items()
+)
 END = {"end": {"memoryCount": 2, "recordCount": 3}}
 NOT_WHOLE: dict[str, tuple[list[Any], str]] = {
     "an empty file": ([], "is empty"),
@@ -114,10 +110,9 @@ def test_an_export_that_is_cut_anywhere_is_not_whole_and_keeps_what_was_read(ser
 def test_wrong_lines_are_said_with_their_number_and_the_rest_is_stored(service: Stubs, project: str) -> None:
     good = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "好"}}}}
     bad = {"memory": {"memory": {"id": "b", "kind": "MEMORY_KIND_NOTE", "payload": {"content": " "}}}}
-    data = (
-        lines(HEADER, good, bad) + b"{oops\n" + lines({"memory": {"memory": {**good["memory"]["memory"], "id": "c"}}})
-    )
-    data += lines({"end": {"memoryCount": 3, "recordCount": 5}})
+    last = {"memory": {"memory": {**good["memory"]["memory"], "id": "c"}}}
+    end = {"end": {"memoryCount": 3, "recordCount": 5}}
+    data = lines(HEADER, good, bad) + b"{oops\n" + lines(last, end)
     result = hummock(service, "import", project, "-", stdin=data)
     assert result.exit_code == 1
     assert "stdin, line 3: memory.memory.content:" in result.stderr
@@ -168,8 +163,7 @@ def test_memories_of_mem0_are_taken_in_from_the_list_that_it_returns(service: St
     answer = {"count": 2, "results": [{"id": "1", "memory": "喜欢早会", "user_id": "u"}, {"id": "2"}]}
     data = json.dumps(answer, indent=2, ensure_ascii=False).encode()
     outcome = taken_in(service, project, "-", "--format", "mem0", stdin=data)
-    assert outcome["created"] == 1
-    assert outcome["failures"] == [{"line": 9, "record": 2, "reason": "memory is missing"}]
+    assert (outcome["created"], outcome["failures"]) == (1, [{"line": 9, "record": 2, "reason": "memory is missing"}])
     (kept,) = memories(service, project).values()
     assert (kept.origin, dict(kept.metadata)) == (pb.ORIGIN_SUMMARY, {"user_id": "u"})
 
@@ -194,8 +188,7 @@ def test_every_record_of_a_backup_of_mem0_is_stored_or_counted(service: Stubs, p
     await_vectors(service, project)
     await_vectors(service, f"{project}-packed")
     kept = memories(service, project)
-    assert kept == memories(service, f"{project}-packed")
-    assert set(kept) == {"0", "2", "4", "5", "6"}
+    assert (kept, set(kept)) == (memories(service, f"{project}-packed"), {"0", "2", "4", "5", "6"})
     assert (list(kept["0"].tags), dict(kept["0"].metadata)) == (["work"], {"user_id": "ada"})
     assert kept["0"].create_time.ToJsonString() == kept["0"].update_time.ToJsonString() == "2024-01-02T03:04:05Z"
 
@@ -258,13 +251,8 @@ def test_an_export_of_the_first_version_is_taken_in_whole(service: Stubs, projec
     assert told["record"].learning_record.question == "还款方式有哪些？"
     assert (told["code"].code_fragment.start_line, told["code"].source_hash) == (3, "abc")
     wood = told["世界.图鉴.物品.潮汐木芯"]
-    assert (wood.title, wood.summary, list(wood.tags), wood.content, wood.trust) == (
-        "潮汐木芯",
-        "发光的木芯",
-        ["图鉴", "物品"],
-        "潮汐木的心材，退潮时发光",
-        0.3,
-    )
+    assert (wood.title, wood.summary, wood.content) == ("潮汐木芯", "发光的木芯", "潮汐木的心材，退潮时发光")
+    assert (list(wood.tags), wood.trust) == (["图鉴", "物品"], 0.3)
     settings = service.project.GetProjectSettings(project=project).settings
     assert (settings.chat.top_k, settings.history.max_messages, settings.history.max_characters) == (7, 12, 900)
     assert (settings.quotas.domains, settings.budget_tokens.context, settings.codex.min_similarity) == (2, 1234, 0.5)

@@ -25,7 +25,6 @@ COOLING_DOWN = learning.INJECTION_STATUS_COOLING_DOWN
 NOTHING = "完全无关的话 xyzzy"
 """Words that no entry is like."""
 
-
 CODEX = (
     entry(CORE, "潮汐木芯", "沉在海底三百年的硬木，遇水不腐。"),
     entry(LAMP, "长明灯", "燃鲸油，风吹不灭。"),
@@ -50,25 +49,15 @@ def tune(service: Stubs, project: str, **numbers: Any) -> service_pb.UpdateLearn
 
 
 def render(service: Stubs, project: str, turn: int, text: str = NOTHING, **more: Any) -> context.RenderTurnResponse:
-    return service.context.RenderTurn(
-        scope=more.pop("scope", ""),
-        turn=turn,
-        request_id=more.pop("request_id", ""),
-        render=context.RenderRequest(
-            project=project,
-            recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
-            form=more.pop("form", context.RENDER_FORM_MEMORIES),
-            **more,
-        ),
-    )
+    named = {name: more.pop(name, "") for name in ("scope", "request_id")}
+    asked = recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX)
+    rendering = {"project": project, "recall": asked, "form": context.RENDER_FORM_MEMORIES, **more}
+    return service.context.RenderTurn(turn=turn, render=context.RenderRequest(**rendering), **named)
 
 
 def preview(service: Stubs, project: str, text: str = NOTHING) -> context.RenderResponse:
-    return service.context.Render(
-        project=project,
-        recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
-        form=context.RENDER_FORM_MEMORIES,
-    )
+    asked = recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX)
+    return service.context.Render(project=project, recall=asked, form=context.RENDER_FORM_MEMORIES)
 
 
 def state(service: Stubs, project: str, scope: str = "", **more: Any) -> service_pb.GetLearningStateResponse:
@@ -86,12 +75,10 @@ def shown(answer: context.RenderResponse | context.RenderTurnResponse) -> list[s
 
 def usage(service: Stubs, project: str, scope: str = "") -> dict[str, tuple[int, int | None]]:
     """Usage in GetLearningState by id: the frequency and the turn in which it was last sent."""
+    used = {one.memory_id: one.injection.usage for one in state(service, project, scope).entries}
     return {
-        one.memory_id: (
-            one.injection.usage.frequency,
-            one.injection.usage.last_sent_turn if one.injection.usage.HasField("last_sent_turn") else None,
-        )
-        for one in state(service, project, scope).entries
+        name: (one.frequency, one.last_sent_turn if one.HasField("last_sent_turn") else None)
+        for name, one in used.items()
     }
 
 
@@ -140,17 +127,14 @@ def test_what_is_used_most_is_in_every_turn(service: Stubs, codex: str) -> None:
 def test_middle_use_comes_back_after_more_than_three_turns(service: Stubs, codex: str) -> None:
     """S3-21, S3-44."""
     refer(service, codex, 4, until=10)
-    assert [shown(render(service, codex, turn)) for turn in (11, 12, 13)] == [[], [], []]
-    assert shown(render(service, codex, 14)) == [CORE]
-    assert shown(render(service, codex, 15)) == []
+    assert [shown(render(service, codex, turn)) for turn in range(11, 16)] == [[], [], [], [CORE], []]
 
 
 def test_low_use_comes_back_after_more_than_ten_turns(service: Stubs, codex: str) -> None:
     """S3-21, S3-44."""
     refer(service, codex, 3, until=10)
     cooling = rows(render(service, codex, 20))[CORE]
-    assert cooling.status == COOLING_DOWN
-    assert cooling.probability == pytest.approx(10 / 11)
+    assert (cooling.status, cooling.probability) == (COOLING_DOWN, pytest.approx(10 / 11))
     assert cooling.reason == "referenced 3 times; last sent 10 turns ago, again after more than 10"
     assert shown(render(service, codex, 21)) == [CORE]
 
@@ -193,17 +177,10 @@ def test_scopes_count_apart(service: Stubs, codex: str) -> None:
     assert shown(render(service, codex, 1, scope="第二局")) == []
 
 
-def test_a_preview_counts_nothing(service: Stubs, codex: str) -> None:
+def test_a_preview_and_a_recall_count_nothing(service: Stubs, codex: str) -> None:
     """1.1-9."""
     before = state(service, codex)
-    answered = preview(service, codex, "潮汐木芯")
-    assert shown(answered) == [CORE]
-    assert state(service, codex) == before
-
-
-def test_a_recall_counts_nothing(service: Stubs, codex: str) -> None:
-    """1.1-9."""
-    before = state(service, codex)
+    assert shown(preview(service, codex, "潮汐木芯")) == [CORE]
     service.context.Recall(project=codex, query_text="潮汐木芯")
     assert state(service, codex) == before
 
@@ -228,8 +205,7 @@ def test_a_commit_id_with_another_body_is_refused(service: Stubs, codex: str) ->
 def test_a_turn_without_words_is_refused(service: Stubs, codex: str) -> None:
     bare = context.RenderRequest(project=codex, memories=context.MemorySelection(ids=[CORE]))
     refused = failure(service.context.RenderTurn, render=bare, turn=1)
-    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert "render.recall" in refused.message
+    assert (refused.code, "render.recall" in refused.message) == (grpc.StatusCode.INVALID_ARGUMENT, True)
 
 
 def test_a_new_project_injects_every_entry(service: Stubs, project: str) -> None:
@@ -311,26 +287,17 @@ def test_other_memories_are_rendered_between_forced_entries_and_those_by_use(ser
     learn(service, codex, note("潮汐木芯要用长明灯照着看。", id="a-note"))
     tune(service, codex, high_above=0, mid_above=0)
     render(service, codex, 1, "Grey Harbour")
-    request = context.RenderRequest(
-        project=codex,
-        recall=recall.RecallRequest(query_text="潮汐木芯", preset=recall.PRESET_AGENT),
-        form=context.RENDER_FORM_MEMORIES,
-    )
+    asked = recall.RecallRequest(query_text="潮汐木芯", preset=recall.PRESET_AGENT)
+    request = context.RenderRequest(project=codex, recall=asked, form=context.RENDER_FORM_MEMORIES)
     assert shown(service.context.RenderTurn(render=request, turn=2)) == [CORE, "a-note", HARBOUR]
 
 
 def test_a_turn_is_rendered_as_messages_too(service: Stubs, codex: str) -> None:
     """S3-23."""
     said = "潮汐木芯在哪里？"
-    rendered = render(
-        service,
-        codex,
-        1,
-        said,
-        form=context.RENDER_FORM_MESSAGES,
-        current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content=said),
-        request_id="5f0c0a5e-0000-4000-8000-000000000003",
-    )
+    asked = {"form": context.RENDER_FORM_MESSAGES, "request_id": "5f0c0a5e-0000-4000-8000-000000000003"}
+    current = context.PromptMessage(role=context.PROMPT_ROLE_USER, content=said)
+    rendered = render(service, codex, 1, said, current=current, **asked)
     assert rendered.rendering.messages[-1].content == said
     assert "沉在海底三百年" in rendered.rendering.messages[0].content
 

@@ -92,6 +92,5 @@ def test_a_foreign_id_is_as_unknown_as_any_to_whatever_takes_ids(service: Stubs,
     assert (list(deleted.missing_ids), deleted.deleted_count) == (ids, 0)
     question = recall.RecallRequest(project=project, query_text="not yours")
     explained = [service.context.Explain(recall=question, memory_id=one) for one in ids]
-    assert explained[0] == explained[1]
-    assert explained[0].outcome == explain.EXPLAIN_OUTCOME_NOT_FOUND
+    assert (explained[0], explained[0].outcome) == (explained[1], explain.EXPLAIN_OUTCOME_NOT_FOUND)
     assert contents(ask(service, f"{project}-other", "not yours")) == ["not yours"]

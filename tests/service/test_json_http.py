@@ -54,9 +54,8 @@ def post(
 
 
 def test_what_is_learnt_by_it_is_recalled_by_it_and_by_grpc(port: int, service: Stubs, project: str) -> None:
-    status, learnt = post(
-        port, "ContextService/Learn", {"project": project, "memories": [{"id": "a", "content": "先本后息"}]}
-    )
+    told = {"project": project, "memories": [{"id": "a", "content": "先本后息"}]}
+    status, learnt = post(port, "ContextService/Learn", told)
     assert (status, learnt["results"][0]["id"]) == (200, "a")
     status, found = post(port, "ContextService/Recall", {"project": project, "queryText": "先本后息的还款方式"})
     assert status == 200
@@ -110,13 +109,8 @@ def test_pages_of_others_have_no_answer(port: int, project: str) -> None:
         assert post(port, "ContextService/Recall", body, Host=host, Origin=f"http://localhost:{port}")[0] == 200
     for host in (f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", f"127.0.0.1.evil.example:{port}", ""):
         assert post(port, "ContextService/Recall", body, Host=host)[0] in (400, 403)
-    for origin in (
-        "https://evil.example",
-        "null",
-        f"https://localhost:{port}",
-        "http://localhost",
-        f"http://evil:{port}",
-    ):
+    others = f"https://localhost:{port}", f"http://evil:{port}"
+    for origin in ("https://evil.example", "null", "http://localhost", *others):
         assert post(port, "ContextService/Recall", body, Origin=origin)[0] == 403
 
 

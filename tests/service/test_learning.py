@@ -83,8 +83,7 @@ def test_content_seq_stays_while_nothing_changes(service: Stubs, project: str) -
     before = ask(service, project, "one")
     learn(service, project, note("one", id="a"))
     after = ask(service, project, "one")
-    assert after.content_seq == before.content_seq
-    assert after.seq == before.seq + 1
+    assert (after.content_seq, after.seq) == (before.content_seq, before.seq + 1)
 
 
 @pytest.mark.timed
@@ -124,8 +123,7 @@ def test_an_edit_is_embedded_again_and_keeps_its_age(service: Stubs, project: st
     learnt = learn(service, project, note("the meeting is on monday", id="m"))
     before = get(service, project, "m")
     updated = edit(service, project, pb.Memory(id="m", content="the lighthouse needs paint"), "content")
-    assert updated.seq == learnt.seq + 1
-    assert updated.memory.create_time == before.create_time
+    assert (updated.seq, updated.memory.create_time) == (learnt.seq + 1, before.create_time)
     assert updated.memory.title == "the lighthouse needs paint"
     hits = ask(service, project, "paint for the lighthouse").hits
     assert [hit.memory.id for hit in hits] == ["m"]

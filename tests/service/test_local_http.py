@@ -59,7 +59,7 @@ def serving(app: Any) -> Iterator[int]:
 
 def connected(port: int) -> socket.socket:
     """A connection to it."""
-    return socket.create_connection(("127.0.0.1", port), timeout=10)
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST / HT", b"HEAD", b"HEAD ", b"AGAIN", b"BEHIND"])
@@ -69,7 +69,7 @@ def test_a_request_that_does_not_go_on_is_closed(monkeypatch: pytest.MonkeyPatch
     kept = head(port, 2, Connection=b"keep-alive") + b"{}"
     texts = {b"HEAD": head(port, 100), b"HEAD ": head(port, 100) + b'{"a', b"AGAIN": kept}
     texts[b"BEHIND"] = kept + head(port, 100) + b"ab"
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with connected(port) as connection:
         connection.sendall(texts.get(sent, sent))
         if sent == b"AGAIN":
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
@@ -82,7 +82,7 @@ def test_one_more_connection_takes_the_place_of_one_that_keeps_silent(
 ) -> None:
     monkeypatch.setattr(local_http, "MOST_CONNECTIONS", 4)
     with ExitStack() as stack:
-        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(9)]
+        silent = [stack.enter_context(connected(port)) for _ in range(9)]
         assert post(port, "AdminService/GetStatus", {})[0] == 200
         assert all(is_closed(connection) for connection in silent[:5])
 
@@ -190,15 +190,12 @@ def test_the_token_is_looked_at_before_the_body(service: Stubs, tmp_path: Path) 
         served.start(parse_address(service.target))
         for token in (None, b"Bearer x", b"Bearer \xff", b"Basic x"):
             headers = {} if token is None else {"Authorization": token}
-            with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+            with connected(served.port) as connection:
                 connection.sendall(head(served.port, 8_000_000, **headers))
                 assert b" 401 " in connection.recv(65536).partition(b"\r\n")[0]
         status, error = post(served.port, "AdminService/GetStatus", {})
-        assert (status, error["code"], error["details"][0]["debug"]["reason"]) == (
-            401,
-            "unauthenticated",
-            "TOKEN_INVALID",
-        )
+        refused = status, error["code"], error["details"][0]["debug"]["reason"]
+        assert refused == (401, "unauthenticated", "TOKEN_INVALID")
         assert post(served.port, "AdminService/GetStatus", {}, Authorization=f"Bearer {text}")[0] == 200
 
 

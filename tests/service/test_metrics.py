@@ -25,11 +25,10 @@ from hummock_client import Client
 from hummock_client.errors import HummockCallError
 from hummock_client.v1 import admin_service_pb2 as admin
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, failure, learn, stages
+from tests.service.calls import ask, failure, learn, stages, watching
 from tests.service.inputs import note
 from tests.service.running import Stubs, connected, in_process
 from tests.service.test_access import token_of
-from tests.service.test_watch import watching
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
 

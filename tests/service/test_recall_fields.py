@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import grpc
 import pytest
@@ -45,13 +46,8 @@ def names(hits: list[recall.Hit]) -> list[str]:
 
 def test_the_counters_say_how_near_the_candidates_are_and_whose_and_hold_no_text(service: Stubs, project: str) -> None:
     """S4-55."""
-    learn(
-        service,
-        project,
-        note("the harbour is deep"),
-        note("港口很深"),
-        note("bread is baked at night", origin=pb.ORIGIN_AI_OUTPUT),
-    )
+    bread = note("bread is baked at night", origin=pb.ORIGIN_AI_OUTPUT)
+    learn(service, project, note("the harbour is deep"), note("港口很深"), bread)
     answer = ask(service, project, "how deep is the harbour", top_k=3)
     (group,) = answer.receipt.groups
     cosines = [hit.cosine for hit in answer.hits]
@@ -92,8 +88,7 @@ def test_what_the_callers_intent_leaves_open_is_read_from_the_query(service: Stu
     """S0-03, 1.1-15."""
     repayment(service, project)
     answer = ask(service, project, "增加先本后息的还款方式", intent=recall.Intent(action="ADD_FEATURE"))
-    assert answer.intent.action == "ADD_FEATURE"
-    assert answer.intent.domains == ["还款"]
+    assert (answer.intent.action, answer.intent.domains) == ("ADD_FEATURE", ["还款"])
     assert answer.intent.keywords == ask(service, project, "增加先本后息的还款方式").intent.keywords != []
 
 
@@ -140,14 +135,11 @@ def test_a_vector_that_no_path_compares_has_no_weight(service: Stubs, project: s
     given = pb.Embedding(values=struct.pack(f"<{model.dim}f", *[1.0] * model.dim), emb_space=model.emb_space)
     answer = ask(service, project, "还款", query_vector=given, paths=[DOMAIN])
     assert names(list(answer.hits)) == ["还款"]
-    assert answer.receipt.vector_weight == 0
-    assert answer.hits[0].cosine == 0
+    assert (answer.receipt.vector_weight, answer.hits[0].cosine) == (0, 0)
 
 
 @pytest.mark.parametrize("path", [VECTOR, KEYWORD, DOMAIN])
-def test_only_the_paths_asked_for_find_anything(
-    service: Stubs, project: str, path: recall.RecallPath.ValueType
-) -> None:
+def test_only_the_paths_asked_for_find_anything(service: Stubs, project: str, path: Any) -> None:
     """1.1-10."""
     repayment(service, project)
     learn(service, project, record("还款方式有哪些类型？", "先本后息"))
@@ -163,8 +155,7 @@ def test_a_query_vector_takes_the_place_of_the_text(service: Stubs, project: str
     learn(service, project, note("one", vector=vectors[0]), note("two", vector=vectors[1]))
     for place, text in enumerate(("one", "two")):
         hit = ask(service, project, "zzz", query_vector=vectors[place], paths=[VECTOR]).hits[0]
-        assert hit.memory.content == text
-        assert hit.cosine == pytest.approx(1, abs=1e-3)
+        assert (hit.memory.content, hit.cosine) == (text, pytest.approx(1, abs=1e-3))
 
 
 def test_a_vector_that_names_no_space_is_of_the_service_s_own(service: Stubs, project: str) -> None:
@@ -195,15 +186,11 @@ def test_a_wrong_vector_is_named_where_it_stands(
     render = context.RenderRequest(project=project, recall=request, allow_missing=True)
     asked = failure(service.context.Recall, request)
     rendered = failure(service.context.Render, render)
-    codes = {
-        "INVALID_REQUEST": grpc.StatusCode.INVALID_ARGUMENT,
-        "EMB_SPACE_MISMATCH": grpc.StatusCode.FAILED_PRECONDITION,
-    }
+    is_wrong = reason == "INVALID_REQUEST"
+    code = grpc.StatusCode.INVALID_ARGUMENT if is_wrong else grpc.StatusCode.FAILED_PRECONDITION
     for error, place in ((asked, field), (rendered, f"recall.{field}")):
-        assert error.code is codes[reason]
-        assert error.reason == reason
-        assert list(error.violations) == [place]
-        assert error.metadata["field"] == place
+        assert error.code is code
+        assert (error.reason, list(error.violations), error.metadata["field"]) == (reason, [place], place)
         assert error.message.startswith(f"{place}: ")
 
 
@@ -246,12 +233,8 @@ def test_the_index_view_leaves_out_the_body(service: Stubs, project: str) -> Non
 def test_a_search_of_nothing_still_says_what_it_did(service: Stubs, project: str) -> None:
     """S1-03: the scope and the filter have no kind in common."""
     learn(service, project, note("the harbour is deep"))
-    request = context.SearchRequest(
-        project=project,
-        query_text="harbour",
-        scope=context.SEARCH_SCOPE_CODE,
-        filter=pb.MemoryFilter(kinds=[pb.MEMORY_KIND_NOTE]),
-    )
+    scope, where = context.SEARCH_SCOPE_CODE, pb.MemoryFilter(kinds=[pb.MEMORY_KIND_NOTE])
+    request = context.SearchRequest(project=project, query_text="harbour", scope=scope, filter=where)
     found = service.context.Search(request)
     assert not found.results
     assert found.receipt.emb_space
@@ -262,7 +245,5 @@ def test_a_search_of_nothing_still_says_what_it_did(service: Stubs, project: str
 
 
 def test_a_fragment_whose_last_line_is_not_known_is_stored_and_rendered(service: Stubs, project: str) -> None:
-    code = fragment("a.py", "f", "def f(): ...")
-    code.code_fragment.start_line = 5
-    learn(service, project, code)
+    learn(service, project, fragment("a.py", "f", "def f(): ...", line=5))
     assert "a.py:5\n" in render(service, project, "def f", form=context.RENDER_FORM_WATERFALL).text

@@ -10,13 +10,12 @@ import pytest
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import memory_service_pb2 as memory
-from tests.service.calls import ask, change_settings, chat, learn, memory_ids
+from tests.service.calls import ask, change_settings, chat, learn, memory_ids, told, watching
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs, in_thread, settings
 from tests.service.test_settings import TIDES, say, values
 from tests.service.test_stable_prefix import Conversation, fill, question
 from tests.service.test_verdicts import FERRY, HELPFUL, WRONG, counts, give, given, hits, judge
-from tests.service.test_watch import told, watching
 
 pytestmark = pytest.mark.timed
 
@@ -108,8 +107,7 @@ def test_the_same_state_gives_the_same_prefix(restarted: Restarted) -> None:
     service, before = restarted
     middle, last = before["converse"]
     again = Conversation(service, "prefix", last=middle).turn(question(6))
-    assert again.text == last.text
-    assert (again.prefix.sha256, again.prefix.token) == (last.prefix.sha256, last.prefix.token)
+    assert (again.text, again.prefix.sha256, again.prefix.token) == (last.text, last.prefix.sha256, last.prefix.token)
 
 
 def test_what_is_too_much_is_forgotten_and_told(restarted: Restarted) -> None:

@@ -14,7 +14,7 @@ from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
 from tests.poisoning.corpus import ATTACKS, BENIGN, WISHES
 from tests.service.calls import ask, change_settings, edit, hummock, learn, pages, render
-from tests.service.conversing import create, learn_turn, recent
+from tests.service.conversing import learn_turn, recent
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -142,15 +142,14 @@ def test_a_project_may_switch_it_off(service: Stubs, project: str) -> None:
     assert hits(service, project) == ["bad"]
 
 
-def test_an_answer_is_held_and_its_message_kept(service: Stubs, project: str) -> None:
-    create(service, project, "s")
-    response = learn_turn(service, project, "s", "when does the pier open?", ORDER)
+def test_an_answer_is_held_and_its_message_kept(service: Stubs, talking: str) -> None:
+    response = learn_turn(service, talking, "s", "when does the pier open?", ORDER)
     assert response.user.status == context.TURN_SIDE_STATUS_CREATED
     assert (response.assistant.status, list(response.assistant.held_for)) == (context.TURN_SIDE_STATUS_HELD, FAMILIES)
-    assert [message.content for message in recent(service, project, "s").messages][-1] == ORDER
-    assert response.assistant.memory_id not in hits(service, project)
-    approve(service, project, response.assistant.memory_id)
-    assert response.assistant.memory_id in hits(service, project)
+    assert [message.content for message in recent(service, talking, "s").messages][-1] == ORDER
+    assert response.assistant.memory_id not in hits(service, talking)
+    approve(service, talking, response.assistant.memory_id)
+    assert response.assistant.memory_id in hits(service, talking)
 
 
 def test_an_edit_does_not_slip_an_order_in(service: Stubs, project: str) -> None:

@@ -1,4 +1,4 @@
-"""Secrets that are sent to be stored, over a real socket: none is kept in any field, unless the project says so."""
+"""Secrets that are sent to be stored, over a real socket (X6): none is kept, unless the project says so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.testing import Result
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, settings_pb2
 from tests.service.calls import change_settings, edit, hummock, learn
-from tests.service.conversing import append, create, learn_turn, recent, update
+from tests.service.conversing import append, create, learn_turn, recent, texts, update
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -24,56 +24,38 @@ GONE = "[redacted: password]"
 
 
 def test_no_field_of_a_memory_keeps_a_secret(service: Stubs, project: str) -> None:
-    """X6."""
     sent = note(f"the key is {KEY}", id="n", title=f"key {KEY}", summary=f"of {KEY}")
     sent.raw = f"<b>{KEY}</b>"
     sent.metadata["password"] = "hunter2"
     learn(service, project, sent)
     stored = service.memory.GetMemory(project=project, id="n", view=memory_pb2.MEMORY_VIEW_RAW).memory
     assert KEY not in str(stored)
-    assert stored.content == f"the key is {MARK}"
-    assert stored.raw == f"<b>{MARK}</b>"
+    assert (stored.content, stored.raw) == (f"the key is {MARK}", f"<b>{MARK}</b>")
     assert dict(stored.metadata) == {"password": "[redacted: password]"}
 
 
-def test_no_message_keeps_a_secret(service: Stubs, project: str) -> None:
-    """X6."""
-    create(service, project, "s")
-    append(service, project, "s", f"mein Schlüssel: {KEY}")
-    assert [message.content for message in recent(service, project, "s").messages] == [f"mein Schlüssel: {MARK}"]
-
-
-def test_neither_side_of_a_turn_keeps_a_secret(service: Stubs, project: str) -> None:
-    """X6."""
-    create(service, project, "s")
-    service.context.LearnTurn(
-        project=project,
-        session_id="s",
-        user=context.TurnSide(text=f"密钥 {KEY}"),
-        assistant=context.TurnSide(text=f"I keep {KEY} in mind, as you asked."),
-    )
-    assert KEY not in str(recent(service, project, "s"))
-    assert KEY not in str(service.memory.ListMemories(project=project))
+def test_no_message_and_neither_side_of_a_turn_keeps_a_secret(service: Stubs, talking: str) -> None:
+    append(service, talking, "s", f"mein Schlüssel: {KEY}")
+    assert texts(recent(service, talking, "s").messages) == [f"mein Schlüssel: {MARK}"]
+    learn_turn(service, talking, "s", f"密钥 {KEY}", f"I keep {KEY} in mind, as you asked.")
+    assert KEY not in str(recent(service, talking, "s"))
+    assert KEY not in str(service.memory.ListMemories(project=talking))
 
 
 def test_texts_that_differ_in_a_secret_alone_are_one_memory(service: Stubs, project: str) -> None:
-    """X6: what is compared is what is stored."""
+    """What is compared is what is stored."""
     learn(service, project, note(f"deploy with {KEY}", id="n"))
     (second,) = learn(service, project, note("deploy with AKIAZZZZZZZZZZZZZZZZ")).results
     assert (second.status, second.duplicate_of) == (context.LEARN_STATUS_DUPLICATE, "n")
 
 
-POLICIES = {
-    "off": settings_pb2.SECRET_POLICY_OFF,
-    "warn": settings_pb2.SECRET_POLICY_WARN,
-    "redact": settings_pb2.SECRET_POLICY_REDACT,
-}
+POLICIES = ("off", "warn", "redact")
 WIFI = "our wifi password is: hunter2!"
 AS_GIVEN = pytest.mark.parametrize("policy", ["off", "warn"])
 
 
 def choose(service: Stubs, project: str, policy: str) -> None:
-    change_settings(service, project, "secrets", secrets={"policy": POLICIES[policy]})
+    change_settings(service, project, "secrets", secrets={"policy": f"SECRET_POLICY_{policy.upper()}"})
 
 
 def stored(service: Stubs, project: str, memory_id: str) -> str:
@@ -95,7 +77,6 @@ def found(result: context.LearnResult | context.TurnSideResult) -> list[tuple[st
 def test_a_project_says_what_becomes_of_secrets(
     service: Stubs, project: str, policy: str, kept: str, said: list[tuple[str, int, bool]]
 ) -> None:
-    """X6."""
     choose(service, project, policy)
     plain, telling = learn(
         service, project, note("the tide turns", id="t"), note(f"use {KEY}, {WIFI}", id="n", title=f"of {KEY}")
@@ -107,7 +88,6 @@ def test_a_project_says_what_becomes_of_secrets(
 
 
 def test_without_a_setting_secrets_are_redacted_and_counted(service: Stubs, project: str) -> None:
-    """X6."""
     (result,) = learn(service, project, note(f"use {KEY}", id="n")).results
     assert found(result) == [("cloud key", 1, True)]
     assert stored(service, project, "n") == f"use {MARK}"
@@ -117,7 +97,6 @@ def test_without_a_setting_secrets_are_redacted_and_counted(service: Stubs, proj
 
 
 def test_what_was_lost_is_kept_when_it_is_learnt_again(service: Stubs, project: str) -> None:
-    """X6."""
     learn(service, project, note(WIFI, id="n"))
     assert "hunter2" not in stored(service, project, "n")
     choose(service, project, "warn")
@@ -131,7 +110,6 @@ def test_what_was_lost_is_kept_when_it_is_learnt_again(service: Stubs, project: 
 
 
 def test_a_repeated_learn_says_what_it_said(service: Stubs, project: str) -> None:
-    """X6."""
     request = context.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=[note(f"use {KEY}", id="n")])
     first = service.context.Learn(request)
     choose(service, project, "off")
@@ -141,33 +119,26 @@ def test_a_repeated_learn_says_what_it_said(service: Stubs, project: str) -> Non
 
 @AS_GIVEN
 def test_conversations_are_stored_as_given_where_the_project_says_so(service: Stubs, project: str, policy: str) -> None:
-    """X6."""
     choose(service, project, policy)
     create(service, project, "s", title=f"of {KEY}")
     append(service, project, "s", f"use {KEY}")
     turn = learn_turn(service, project, "s", f"and {KEY}?", f"I keep {KEY} in mind, as you asked.")
     said = [] if policy == "off" else [("cloud key", 1, False)]
     assert (found(turn.user), found(turn.assistant)) == (said, said)
-    assert [message.content for message in recent(service, project, "s").messages] == [
-        f"use {KEY}",
-        f"and {KEY}?",
-        f"I keep {KEY} in mind, as you asked.",
-    ]
+    kept = [f"use {KEY}", f"and {KEY}?", f"I keep {KEY} in mind, as you asked."]
+    assert texts(recent(service, project, "s").messages) == kept
     assert stored(service, project, turn.user.memory_id) == f"and {KEY}?"
     renamed = update(service, project, "s", ["title"], title=f"again {KEY}")
     assert renamed.session.title == f"again {KEY}"
 
 
-def test_a_turn_says_what_was_redacted_of_each_side(service: Stubs, project: str) -> None:
-    """X6."""
-    create(service, project, "s")
-    turn = learn_turn(service, project, "s", "where is the harbour?", f"the harbour opens with {KEY}")
+def test_a_turn_says_what_was_redacted_of_each_side(service: Stubs, talking: str) -> None:
+    turn = learn_turn(service, talking, "s", "where is the harbour?", f"the harbour opens with {KEY}")
     assert (found(turn.user), found(turn.assistant)) == ([], [("cloud key", 1, True)])
 
 
-@pytest.mark.parametrize("policy", [*POLICIES])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_feedback_follows_the_policy(service: Stubs, project: str, policy: str) -> None:
-    """X6."""
     learn(service, project, note("the tide turns", id="n"))
     choose(service, project, policy)
     service.context.Feedback(project=project, query_text="tide", note=f"wrong: {KEY}")
@@ -176,7 +147,6 @@ def test_feedback_follows_the_policy(service: Stubs, project: str, policy: str) 
 
 
 def test_an_edit_follows_the_policy(service: Stubs, project: str) -> None:
-    """X6."""
     choose(service, project, "warn")
     learn(service, project, note(WIFI, id="n"))
     edit(service, project, memory_pb2.Memory(id="n", title="wifi"), "title")
@@ -187,7 +157,7 @@ def test_an_edit_follows_the_policy(service: Stubs, project: str) -> None:
 
 
 def test_the_policy_moves_with_its_project(service: Stubs, project: str) -> None:
-    """X6, S1-07."""
+    """S1-07."""
     choose(service, project, "warn")
     learn(service, project, note(WIFI, id="n"))
     create(service, project, "s", title="wifi")
@@ -196,7 +166,7 @@ def test_the_policy_moves_with_its_project(service: Stubs, project: str) -> None
     moved, kept = f"{project}-moved", f"{project}-kept"
     run(service, "import", moved, "-", stdin=exported)
     assert stored(service, moved, "n") == WIFI
-    assert [message.content for message in recent(service, moved, "s").messages] == [WIFI]
+    assert texts(recent(service, moved, "s").messages) == [WIFI]
     # As an export of a project that redacts, in which older texts are.
     first, *others = exported.splitlines(keepends=True)
     header = json.loads(first)
@@ -213,7 +183,6 @@ def run(service: Stubs, *arguments: str, stdin: bytes | None = None) -> Result:
 
 
 def test_the_commands_say_sums_and_how_to_keep(service: Stubs, project: str, tmp_path: Path) -> None:
-    """X6."""
     said = run(service, "learn", "-p", project, WIFI, f"use {KEY} or {KEY[:-1]}Q").stderr.splitlines()
     assert said[0] == "redacted 3 secrets: 2 cloud key, 1 password"
     assert f"settings set {project} secrets.policy=warn" in said[1]
@@ -228,7 +197,6 @@ def test_the_commands_say_sums_and_how_to_keep(service: Stubs, project: str, tmp
 
 
 def test_an_index_run_says_sums(service: Stubs, project: str, tmp_path: Path) -> None:
-    """X6."""
     pytest.importorskip("tree_sitter")
     (tmp_path / "deploy.py").write_text(f'def deploy():\n    run("{KEY}")\n')
     (tmp_path / "login.py").write_text(f'def login():\n    password = "hunter2!"\n    run("{KEY}")\n')

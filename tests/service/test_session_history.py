@@ -1,33 +1,32 @@
-"""Render takes the history from a session, whose last turns are not recalled: whoever asks has them in the history."""
+"""Render takes the history from a session, whose last turns are not recalled: whoever asks has them (S4-55)."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import grpc
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import explain_pb2 as explain
+from hummock_client.v1 import explain_pb2
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, contents, failure, learn
+from tests.service.calls import ask, contents, explain, failure, learn, recall_request
 from tests.service.conversing import append, create, learn_turn, render_turn, texts
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
 
-def test_a_turn_is_persona_memories_history_and_the_users_message(service: Stubs, project: str) -> None:
+def test_a_turn_is_persona_memories_history_and_the_users_message(service: Stubs, talking: str) -> None:
     """S4-01, S4-32, S4-35, S4-36."""
-    create(service, project, "s")
-    learn(service, project, note("My cat is called 团子"))
-    append(service, project, "s", "hello")
-    append(service, project, "s", "hi there", role=context.PROMPT_ROLE_ASSISTANT)
-    sent = append(service, project, "s", "what is my cat called")
-    reply = render_turn(service, project, "what is my cat called", message_id=sent.id, session_id="s")
+    learn(service, talking, note("My cat is called 团子"))
+    append(service, talking, "s", "hello")
+    append(service, talking, "s", "hi there", role=context.PROMPT_ROLE_ASSISTANT)
+    sent = append(service, talking, "s", "what is my cat called")
+    reply = render_turn(service, talking, "what is my cat called", message_id=sent.id, session_id="s")
     persona, memories, *said = reply.messages
-    assert persona.content == "You are kind."
+    assert (persona.content, memories.role) == ("You are kind.", context.PROMPT_ROLE_SYSTEM)
     assert "团子" in memories.content
-    assert memories.role == context.PROMPT_ROLE_SYSTEM
     assert [(one.role, one.content) for one in said] == [
         (context.PROMPT_ROLE_USER, "hello"),
         (context.PROMPT_ROLE_ASSISTANT, "hi there"),
@@ -35,33 +34,30 @@ def test_a_turn_is_persona_memories_history_and_the_users_message(service: Stubs
     ]
 
 
-def test_the_current_message_is_sent_once_whether_it_was_appended_or_not(service: Stubs, project: str) -> None:
+def test_the_current_message_is_sent_once_whether_it_was_appended_or_not(service: Stubs, talking: str) -> None:
     """S4-34, 1.1-8."""
-    create(service, project, "s")
-    append(service, project, "s", "earlier")
-    assert history(render_turn(service, project, "now", message_id="m", session_id="s")) == ["earlier"]
-    append(service, project, "s", "now", id="m")
-    reply = render_turn(service, project, "now", message_id="m", session_id="s")
+    append(service, talking, "s", "earlier")
+    assert history(render_turn(service, talking, "now", message_id="m", session_id="s")) == ["earlier"]
+    append(service, talking, "s", "now", id="m")
+    reply = render_turn(service, talking, "now", message_id="m", session_id="s")
     assert texts(reply.messages) == ["You are kind.", "earlier", "now"]
 
 
-def test_an_answer_is_made_again_from_what_was_said_before_it(service: Stubs, project: str) -> None:
-    create(service, project, "s")
-    append(service, project, "s", "first")
-    append(service, project, "s", "again please", id="m")
-    append(service, project, "s", "a bad answer", role=context.PROMPT_ROLE_ASSISTANT)
-    assert history(render_turn(service, project, "again please", message_id="m", session_id="s")) == ["first"]
+def test_an_answer_is_made_again_from_what_was_said_before_it(service: Stubs, talking: str) -> None:
+    append(service, talking, "s", "first")
+    append(service, talking, "s", "again please", id="m")
+    append(service, talking, "s", "a bad answer", role=context.PROMPT_ROLE_ASSISTANT)
+    assert history(render_turn(service, talking, "again please", message_id="m", session_id="s")) == ["first"]
 
 
-def test_the_history_is_cut_by_messages_and_then_by_characters(service: Stubs, project: str) -> None:
+def test_the_history_is_cut_by_messages_and_then_by_characters(service: Stubs, talking: str) -> None:
     """S4-45."""
-    create(service, project, "s")
     for number in range(25):
-        append(service, project, "s", f"{number:02}")
-    append(service, project, "s", "now", id="m")
+        append(service, talking, "s", f"{number:02}")
+    append(service, talking, "s", "now", id="m")
 
     def shown(**limits: int) -> list[str]:
-        return history(render_turn(service, project, "now", message_id="m", session_id="s", **limits))
+        return history(render_turn(service, talking, "now", message_id="m", session_id="s", **limits))
 
     assert shown() == [f"{number:02}" for number in range(5, 25)]
     assert shown(max_messages=3) == ["22", "23", "24"]
@@ -70,18 +66,16 @@ def test_the_history_is_cut_by_messages_and_then_by_characters(service: Stubs, p
     assert shown(max_messages=0) == []
 
 
-def test_by_default_the_history_has_16000_characters(service: Stubs, project: str) -> None:
+def test_by_default_the_history_has_16000_characters(service: Stubs, talking: str) -> None:
     """S4-45."""
-    create(service, project, "s")
     for name in "abc":
-        append(service, project, "s", name * 8_000)
-    assert history(render_turn(service, project, "now", session_id="s")) == ["b" * 8_000, "c" * 8_000]
+        append(service, talking, "s", name * 8_000)
+    assert history(render_turn(service, talking, "now", session_id="s")) == ["b" * 8_000, "c" * 8_000]
 
 
-def test_a_history_and_a_session_exclude_each_other(service: Stubs, project: str) -> None:
-    create(service, project, "s")
+def test_a_history_and_a_session_exclude_each_other(service: Stubs, talking: str) -> None:
     request = context.RenderRequest(
-        project=project,
+        project=talking,
         memories=context.MemorySelection(ids=["x"]),
         form=context.RENDER_FORM_MESSAGES,
         current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content="x"),
@@ -115,8 +109,7 @@ def recalled(service: Stubs, project: str, **options: Any) -> set[str]:
     return set(contents(ask(service, project, "repayment 还款", top_k=200, **options)))
 
 
-def by_chat(service: Stubs, project: str, **options: Any) -> set[str]:
-    return recalled(service, project, preset=recall.PRESET_CHAT, **options)
+by_chat = partial(recalled, preset=recall.PRESET_CHAT)
 
 
 def questions(*numbers: int) -> set[str]:
@@ -124,7 +117,6 @@ def questions(*numbers: int) -> set[str]:
 
 
 def test_the_last_turns_of_a_named_session_are_left_out(service: Stubs, project: str) -> None:
-    """S4-55."""
     converse(service, project, "s", 4)
     assert by_chat(service, project, session_id="s", window_turns=2) == questions(1, 2)
     both_sides = recalled(service, project, session_id="s", window_turns=3)
@@ -132,7 +124,6 @@ def test_the_last_turns_of_a_named_session_are_left_out(service: Stubs, project:
 
 
 def test_a_chat_leaves_out_ten_turns_and_other_presets_none(service: Stubs, project: str) -> None:
-    """S4-55."""
     converse(service, project, "s", 12)
     assert by_chat(service, project, session_id="s") == questions(1, 2)
     assert by_chat(service, project, session_id="s", window_turns=0) == questions(*range(1, 13))
@@ -141,7 +132,6 @@ def test_a_chat_leaves_out_ten_turns_and_other_presets_none(service: Stubs, proj
 
 
 def test_other_sessions_and_other_origins_are_recalled(service: Stubs, project: str) -> None:
-    """S4-55."""
     converse(service, project, "s", 2)
     converse(service, project, "t", 1)
     learn(service, project, note("repayment note", session_id="s"))
@@ -161,17 +151,13 @@ def test_turns_that_are_left_out_take_no_places(service: Stubs, project: str) ->
     assert (group.in_window, group.searched) == (10, 5)
 
 
-def test_explain_names_the_window_and_the_turns_that_would_do(service: Stubs, project: str) -> None:
-    """S4-55."""
-    create(service, project, "s")
-    asked = learn_turn(service, project, "s", "my cat is called 团子", "lovely")
+def test_explain_names_the_window_and_the_turns_that_would_do(service: Stubs, talking: str) -> None:
+    asked = learn_turn(service, talking, "s", "my cat is called 团子", "lovely")
     for number in range(3):
-        learn_turn(service, project, "s", f"something else {number}", "yes")
-    request = recall.RecallRequest(
-        project=project, query_text="what is my cat called", preset=recall.PRESET_CHAT, session_id="s"
-    )
-    reply = service.context.Explain(recall=request, memory_id=asked.user.memory_id)
-    assert (reply.stage, reply.value, reply.threshold) == (explain.LOSS_STAGE_WINDOW, 4, 10)
+        learn_turn(service, talking, "s", f"something else {number}", "yes")
+    question = {"preset": recall.PRESET_CHAT, "session_id": "s"}
+    reply = explain(service, talking, "what is my cat called", asked.user.memory_id, **question)
+    assert (reply.stage, reply.value, reply.threshold) == (explain_pb2.LOSS_STAGE_WINDOW, 4, 10)
     assert [(change.field, change.value) for change in reply.changes] == [("tuning.window_turns", "3")]
     assert reply.sentence.startswith("It is of turn 4 from the session's end; the last 10 turns are left out.")
     remedied = service.context.Recall(reply.changed_recall)
@@ -179,22 +165,18 @@ def test_explain_names_the_window_and_the_turns_that_would_do(service: Stubs, pr
 
 
 def test_a_rendering_leaves_out_the_turns_that_its_history_shows(service: Stubs, project: str) -> None:
-    """S4-55."""
     converse(service, project, "s", 4)
     sent = append(service, project, "s", "repayment 还款?")
     for shown, left in ((20, set()), (6, questions(1)), (5, questions(1, 2)), (0, questions(1, 2, 3, 4))):
         reply = render_turn(service, project, "repayment 还款?", message_id=sent.id, session_id="s", max_messages=shown)
         rendered = {one for one in questions(1, 2, 3, 4) if one in reply.text}
         assert rendered == left
-        history = [one.content for one in reply.messages if one.role != context.PROMPT_ROLE_SYSTEM]
-        assert rendered.isdisjoint(history)
+        assert rendered.isdisjoint(history(reply))
 
 
 def test_a_rendering_keeps_the_window_that_its_recall_names(service: Stubs, project: str) -> None:
     converse(service, project, "s", 3)
-    asked = recall.RecallRequest(
-        query_text="repayment 还款?", preset=recall.PRESET_CHAT, tuning=recall.RecallTuning(window_turns=1)
-    )
+    asked = recall_request("", "repayment 还款?", preset=recall.PRESET_CHAT, window_turns=1)
     reply = render_turn(service, project, "repayment 还款?", recall=asked, session_id="s")
     assert {one for one in questions(1, 2, 3) if one in reply.text} == questions(1, 2)
 

@@ -1,18 +1,20 @@
-"""Sessions and their messages, over a real socket."""
+"""Sessions, their messages, and turns that are learnt: both sides, in one write."""
 
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import Any
 
 import grpc
 import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import session_pb2 as session_messages
 from hummock_client.v1 import session_service_pb2 as pb
-from tests.service.calls import failure, learn, pages
-from tests.service.conversing import append, create, every_call, listed, recent, texts, update
+from tests.service.calls import ask, failure, learn, pages
+from tests.service.conversing import append, create, every_call, learn_sides, learn_turn, listed, recent, texts, update
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -51,20 +53,18 @@ def test_an_archived_session_is_never_the_active_one(service: Stubs, project: st
     assert active(service, project).id == "new"
 
 
-def test_the_first_user_message_names_the_session(service: Stubs, project: str) -> None:
+def test_the_first_user_message_names_the_session(service: Stubs, talking: str) -> None:
     """S4-07."""
-    create(service, project, "s")
-    append(service, project, "s", "You are kind.", role=context.PROMPT_ROLE_SYSTEM)
-    assert get(service, project, "s").title == ""
-    append(service, project, "s", "\n  帮我 add 先本后息的还款方式\n第二行")
-    append(service, project, "s", "another")
-    assert get(service, project, "s").title == "帮我 add 先本后息的还款方式"
+    append(service, talking, "s", "You are kind.", role=context.PROMPT_ROLE_SYSTEM)
+    assert get(service, talking, "s").title == ""
+    append(service, talking, "s", "\n  帮我 add 先本后息的还款方式\n第二行")
+    append(service, talking, "s", "another")
+    assert get(service, talking, "s").title == "帮我 add 先本后息的还款方式"
 
 
-def test_a_long_first_message_is_cut_for_the_title(service: Stubs, project: str) -> None:
-    create(service, project, "s")
-    append(service, project, "s", "长" * 100)
-    assert get(service, project, "s").title == "长" * 39 + "…"
+def test_a_long_first_message_is_cut_for_the_title(service: Stubs, talking: str) -> None:
+    append(service, talking, "s", "长" * 100)
+    assert get(service, talking, "s").title == "长" * 39 + "…"
 
 
 def test_a_title_that_was_given_stays(service: Stubs, project: str) -> None:
@@ -75,92 +75,78 @@ def test_a_title_that_was_given_stays(service: Stubs, project: str) -> None:
     assert get(service, project, "s").title == "renamed"
 
 
-def test_messages_come_back_whole_and_in_order(service: Stubs, project: str) -> None:
+def test_messages_come_back_whole_and_in_order(service: Stubs, talking: str) -> None:
     """S4-08, S4-13, S4-14."""
-    create(service, project, "s")
-    first = append(service, project, "s", "你好", id="u-1")
-    second = append(service, project, "s", "hello", role=context.PROMPT_ROLE_ASSISTANT, raw="[joy]hello")
-    user, assistant = recent(service, project, "s").messages
+    first = append(service, talking, "s", "你好", id="u-1")
+    second = append(service, talking, "s", "hello", role=context.PROMPT_ROLE_ASSISTANT, raw="[joy]hello")
+    user, assistant = recent(service, talking, "s").messages
     assert (first.id, first.position, second.position) == ("u-1", 1, 2)
-    assert (user.id, user.position, user.role, user.content, user.raw) == (
-        "u-1",
-        1,
-        context.PROMPT_ROLE_USER,
-        "你好",
-        "",
-    )
+    told = user.id, user.position, user.role, user.content, user.raw
+    assert told == ("u-1", 1, context.PROMPT_ROLE_USER, "你好", "")
     assert (assistant.id, assistant.content, assistant.raw) == (second.id, "hello", "[joy]hello")
     assert user.send_time.ToMicroseconds() <= assistant.send_time.ToMicroseconds()
-    kept = get(service, project, "s")
-    assert kept.message_count == 2
-    assert kept.update_time == assistant.send_time
+    kept = get(service, talking, "s")
+    assert (kept.message_count, kept.update_time) == (2, assistant.send_time)
 
 
-def test_a_message_that_is_there_is_not_appended_again(service: Stubs, project: str) -> None:
+def test_a_message_that_is_there_is_not_appended_again(service: Stubs, talking: str) -> None:
     """S4-14, 1.1-8."""
-    create(service, project, "s")
-    first = append(service, project, "s", "once", id="m")
-    again = append(service, project, "s", "once", id="m")
+    first = append(service, talking, "s", "once", id="m")
+    again = append(service, talking, "s", "once", id="m")
     assert (again.id, again.position) == (first.id, first.position)
-    assert texts(recent(service, project, "s").messages) == ["once"]
+    assert texts(recent(service, talking, "s").messages) == ["once"]
 
 
-def test_the_id_of_another_message_is_refused(service: Stubs, project: str) -> None:
-    create(service, project, "s")
-    append(service, project, "s", "one", id="m")
-    refused = failure(append, service, project, "s", "another", id="m")
+def test_the_id_of_another_message_is_refused(service: Stubs, talking: str) -> None:
+    append(service, talking, "s", "one", id="m")
+    refused = failure(append, service, talking, "s", "another", id="m")
     assert refused.code is grpc.StatusCode.ALREADY_EXISTS
-    create(service, project, "t")
-    assert append(service, project, "t", "another", id="m").position == 1
+    create(service, talking, "t")
+    assert append(service, talking, "t", "another", id="m").position == 1
 
 
-def test_a_repeated_append_answers_as_the_first_time(service: Stubs, project: str) -> None:
-    create(service, project, "s")
+def test_a_repeated_append_answers_as_the_first_time(service: Stubs, talking: str) -> None:
     request_id = str(uuid.uuid4())
-    first = append(service, project, "s", "one", request_id=request_id)
-    append(service, project, "s", "two")
-    assert append(service, project, "s", "one", request_id=request_id) == first
-    assert texts(recent(service, project, "s").messages) == ["one", "two"]
+    first = append(service, talking, "s", "one", request_id=request_id)
+    append(service, talking, "s", "two")
+    assert append(service, talking, "s", "one", request_id=request_id) == first
+    assert texts(recent(service, talking, "s").messages) == ["one", "two"]
 
 
-def test_pages_go_back_in_time(service: Stubs, project: str) -> None:
+def test_pages_go_back_in_time(service: Stubs, talking: str) -> None:
     """S4-13."""
-    create(service, project, "s")
     for number in range(7):
-        append(service, project, "s", str(number))
-    found = pages(recent, service=service, project=project, session_id="s", page_size=3)
+        append(service, talking, "s", str(number))
+    found = pages(recent, service=service, project=talking, session_id="s", page_size=3)
     assert [texts(page.messages) for page in found] == [["4", "5", "6"], ["1", "2", "3"], ["0"]]
 
 
-def test_characters_cut_the_oldest_messages(service: Stubs, project: str) -> None:
+def test_characters_cut_the_oldest_messages(service: Stubs, talking: str) -> None:
     """S4-45."""
-    create(service, project, "s")
     for text in ("老的一句", "abc", "新的"):
-        append(service, project, "s", text)
-    page = recent(service, project, "s", max_characters=6)
+        append(service, talking, "s", text)
+    page = recent(service, talking, "s", max_characters=6)
     assert texts(page.messages) == ["abc", "新的"]
-    older = recent(service, project, "s", max_characters=6, page_token=page.next_page_token)
+    older = recent(service, talking, "s", max_characters=6, page_token=page.next_page_token)
     assert texts(older.messages) == ["老的一句"]
     assert not older.next_page_token
 
 
-def test_the_newest_message_comes_whatever_its_length(service: Stubs, project: str) -> None:
+def test_the_newest_message_comes_whatever_its_length(service: Stubs, talking: str) -> None:
     """S4-45."""
-    create(service, project, "s")
-    append(service, project, "s", "before")
-    append(service, project, "s", "long" * 100)
-    assert texts(recent(service, project, "s", max_characters=10).messages) == ["long" * 100]
+    append(service, talking, "s", "before")
+    append(service, talking, "s", "long" * 100)
+    assert texts(recent(service, talking, "s", max_characters=10).messages) == ["long" * 100]
 
 
-def test_messages_too_large_for_one_reply_come_in_several(service: Stubs, project: str) -> None:
-    create(service, project, "s")
+def test_messages_too_large_for_one_reply_come_in_several(service: Stubs, talking: str) -> None:
     large = "大" * 80_000
     for number in range(20):
-        append(service, project, "s", f"{number}{large}", raw=large)
-    page = recent(service, project, "s", page_size=20)
+        append(service, talking, "s", f"{number}{large}", raw=large)
+    page = recent(service, talking, "s", page_size=20)
     assert 1 < len(page.messages) < 20
     assert page.messages[-1].content.startswith("19")
-    older = recent(service, project, "s", page_size=20, page_token=page.next_page_token)
+    older = recent(service, talking, "s", page_size=20, page_token=page.next_page_token)
     assert older.messages[-1].position == page.messages[0].position - 1
 
 
@@ -180,23 +166,21 @@ def test_what_does_not_exist_is_not_found_in_this_project_or_another(service: St
     assert texts(recent(service, project, "s").messages) == ["private"]
 
 
-def test_a_deleted_session_is_gone_and_its_memories_stay(service: Stubs, project: str) -> None:
-    create(service, project, "s")
+def test_a_deleted_session_is_gone_and_its_memories_stay(service: Stubs, talking: str) -> None:
     for number in range(3):
-        append(service, project, "s", str(number), id=f"m-{number}")
-    learn(service, project, note("kept", id="kept", session_id="s"))
-    assert service.session.DeleteSession(project=project, id="s").message_count == 3
-    assert {failure(call).code for call in every_call(service, project, "s")} == {grpc.StatusCode.NOT_FOUND}
-    assert listed(service, project) == []
-    assert service.memory.GetMemory(project=project, id="kept").memory.session_id == "s"
-    create(service, project, "s")
-    assert recent(service, project, "s").messages == []
-    assert append(service, project, "s", "anew", id="m-0").position == 1
+        append(service, talking, "s", str(number), id=f"m-{number}")
+    learn(service, talking, note("kept", id="kept", session_id="s"))
+    assert service.session.DeleteSession(project=talking, id="s").message_count == 3
+    assert {failure(call).code for call in every_call(service, talking, "s")} == {grpc.StatusCode.NOT_FOUND}
+    assert listed(service, talking) == []
+    assert service.memory.GetMemory(project=talking, id="kept").memory.session_id == "s"
+    create(service, talking, "s")
+    assert recent(service, talking, "s").messages == []
+    assert append(service, talking, "s", "anew", id="m-0").position == 1
 
 
-def test_a_session_whose_id_is_taken_is_refused(service: Stubs, project: str) -> None:
-    create(service, project, "s")
-    refused = failure(create, service, project, "s")
+def test_a_session_whose_id_is_taken_is_refused(service: Stubs, talking: str) -> None:
+    refused = failure(create, service, talking, "s")
     assert refused.code is grpc.StatusCode.ALREADY_EXISTS
     assert "exists already" in refused.message
 
@@ -219,10 +203,9 @@ def test_sessions_come_in_pages(service: Stubs, project: str) -> None:
     ],
 )
 def test_a_message_that_breaks_a_rule_is_refused(
-    service: Stubs, project: str, fields: dict[str, Any], field: str
+    service: Stubs, talking: str, fields: dict[str, Any], field: str
 ) -> None:
-    create(service, project, "s")
-    refused = failure(service.session.AppendMessage, project=project, session_id="s", **fields)
+    refused = failure(service.session.AppendMessage, project=talking, session_id="s", **fields)
     assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
     assert refused.message.startswith(f"{field}:")
 
@@ -233,3 +216,99 @@ def active(service: Stubs, project: str) -> session_messages.ChatSession:
 
 def get(service: Stubs, project: str, name: str) -> session_messages.ChatSession:
     return service.session.GetSession(project=project, id=name).session
+
+
+def memory(service: Stubs, project: str, memory_id: str) -> memory_pb2.Memory:
+    return service.memory.GetMemory(project=project, id=memory_id).memory
+
+
+def memory_count(service: Stubs, project: str) -> int:
+    return len(service.memory.ListMemories(project=project).memories)
+
+
+def test_both_sides_are_memories_with_what_is_known_of_them(service: Stubs, talking: str) -> None:
+    """S4-09, S4-16, S4-37, S4-38."""
+    append(service, talking, "s", "我养了一只叫团子的猫", id="u-1")
+    asked = context.TurnSide(text="我养了一只叫团子的猫", message_id="u-1", speaker="小林")
+    given = context.TurnSide(text="团子 sounds lovely!", raw="[joy]团子 sounds lovely!", emotion_label="joy")
+    reply = learn_sides(service, talking, "s", asked, given)
+    said, answered = recent(service, talking, "s").messages
+    user = memory(service, talking, reply.user.memory_id)
+    assistant = memory(service, talking, reply.assistant.memory_id)
+    assert (reply.user.position, reply.assistant.position) == (1, 2)
+    assert reply.user.status == reply.assistant.status == context.TURN_SIDE_STATUS_CREATED
+    assert (user.content, user.session_id, user.speaker, user.event_time) == (said.content, "s", "小林", said.send_time)
+    assert (user.origin, assistant.origin) == (memory_pb2.ORIGIN_USER_INPUT, memory_pb2.ORIGIN_AI_OUTPUT)
+    known = assistant.session_id, assistant.speaker, assistant.event_time
+    assert known == ("s", "assistant", answered.send_time)
+    assert (assistant.emotion_label, assistant.content, assistant.raw) == ("joy", "团子 sounds lovely!", "")
+    kept = service.memory.GetMemory(project=talking, id=assistant.id, view=memory_pb2.MEMORY_VIEW_RAW).memory
+    assert kept.raw == "[joy]团子 sounds lovely!"
+    assert answered.role == context.PROMPT_ROLE_ASSISTANT
+    assert (answered.content, answered.raw) == ("团子 sounds lovely!", "[joy]团子 sounds lovely!")
+
+
+def test_a_turn_is_recallable_when_it_is_answered(service: Stubs, talking: str) -> None:
+    reply = learn_turn(service, talking, "s", "repayment day is the tenth", "noted")
+    hits = ask(service, talking, "which day is repayment", min_seq=reply.seq).hits
+    assert hits[0].memory.id == reply.user.memory_id
+
+
+def test_the_users_message_is_appended_where_it_is_missing(service: Stubs, talking: str) -> None:
+    """S4-32."""
+    learn_turn(service, talking, "s", "问", "答")
+    assert texts(recent(service, talking, "s").messages) == ["问", "答"]
+
+
+def test_a_repeated_turn_is_one_turn(service: Stubs, talking: str) -> None:
+    request_id = str(uuid.uuid4())
+    first = learn_turn(service, talking, "s", "问", "答", request_id=request_id)
+    assert learn_turn(service, talking, "s", "问", "答", request_id=request_id) == first
+    assert texts(recent(service, talking, "s").messages) == ["问", "答"]
+    assert memory_count(service, talking) == 2
+
+
+def test_messages_that_were_learnt_are_not_learnt_again(service: Stubs, talking: str) -> None:
+    sides = context.TurnSide(text="问", message_id="u"), context.TurnSide(text="答", message_id="a")
+    first = learn_sides(service, talking, "s", *sides)
+    again = learn_sides(service, talking, "s", *sides)
+    assert again.user.status == again.assistant.status == context.TURN_SIDE_STATUS_UNCHANGED
+    assert (again.user.memory_id, again.assistant.memory_id) == (first.user.memory_id, first.assistant.memory_id)
+    assert texts(recent(service, talking, "s").messages) == ["问", "答"]
+    assert memory_count(service, talking) == 2
+
+
+def test_equal_turns_are_two_turns(service: Stubs, talking: str) -> None:
+    for _ in range(2):
+        learn_turn(service, talking, "s", "继续", "ok")
+    assert texts(recent(service, talking, "s").messages) == ["继续", "ok", "继续", "ok"]
+    assert memory_count(service, talking) == 4
+
+
+def test_a_turn_that_fails_leaves_nothing(service: Stubs, talking: str) -> None:
+    append(service, talking, "s", "said", id="a")
+    sides = context.TurnSide(text="问"), context.TurnSide(text="answered", message_id="a")
+    refused = failure(learn_sides, service, talking, "s", *sides)
+    assert refused.code is grpc.StatusCode.ALREADY_EXISTS
+    assert refused.message.startswith("assistant.message_id:")
+    assert texts(recent(service, talking, "s").messages) == ["said"]
+    assert memory_count(service, talking) == 0
+
+
+def test_a_blank_side_is_refused(service: Stubs, project: str) -> None:
+    refused = failure(service.context.Learn, project=project)
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "memories" in refused.message
+    create(service, project, "s")
+    refused = failure(learn_turn, service, project, "s", " \n", "answer")
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert refused.message == "user.text: is blank"
+
+
+def test_turns_of_a_stream_keep_their_order(service: Stubs, talking: str) -> None:
+    sides = ((context.TurnSide(text=f"问 {n}"), context.TurnSide(text=f"answer {n}")) for n in range(8))
+    turn = partial(context.LearnTurnRequest, project=talking, session_id="s")
+    batches = (context.LearnStreamRequest(learn_turn=turn(user=one, assistant=other)) for one, other in sides)
+    replies = list(service.context.LearnStream(batches))
+    assert [reply.learnt_turn.assistant.position for reply in replies] == list(range(2, 18, 2))
+    assert replies[-1].stored_count == 16

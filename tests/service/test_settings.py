@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from hummock_client.v1 import project_service_pb2 as projects
 from hummock_client.v1 import recall_pb2 as recall
 from hummock_client.v1 import settings_pb2
 from hummock_tools.indexing.sync import SyncReport, sync
-from tests.service.calls import ask, change_settings, chat, failure, learn
-from tests.service.conversing import append, create, render_turn, texts
+from tests.service.calls import ask, change_settings, chat, explain, failure, learn, render
+from tests.service.conversing import append, render_turn, texts
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -103,13 +104,12 @@ def test_a_setting_out_of_its_range_is_refused_by_its_name(service: Stubs, harbo
     """S4-46."""
     violations = refused(service, harbour, "chat.top_k", chat={"top_k": 0, "half_life_days": 0})
     assert set(violations) == {"settings.chat.top_k", "settings.chat.half_life_days"}
-    assert set(refused(service, harbour, "chat", chat={"min_similarity": float("nan")})) == {
-        "settings.chat.min_similarity"
-    }
-    assert set(refused(service, harbour, "chat", chat={"origins": [99]})) == {"settings.chat.origins[0]"}
-    assert set(refused(service, harbour, "budget_tokens", budget_tokens={"index": 0})) == {
-        "settings.budget_tokens.index"
-    }
+    for path, values_of, named in (
+        ("chat", {"min_similarity": float("nan")}, "chat.min_similarity"),
+        ("chat", {"origins": [99]}, "chat.origins[0]"),
+        ("budget_tokens", {"index": 0}, "budget_tokens.index"),
+    ):
+        assert set(refused(service, harbour, path, **{path: values_of})) == {f"settings.{named}"}
     assert not any(is_own for _, is_own in values(service, harbour).values())
 
 
@@ -155,14 +155,10 @@ def test_ai_output_is_recalled_once_it_is_switched_on(service: Stubs, project: s
 def test_a_budget_and_quotas_are_followed_by_a_rendering(service: Stubs, harbour: str) -> None:
     """S4-46, S0-33, S2-08, 1.1-5."""
     change_settings(service, harbour, "budget_tokens.waterfall", budget_tokens={"waterfall": 120})
-    request = context.RenderRequest(
-        project=harbour, recall=recall.RecallRequest(query_text="tide harbour"), form=context.RENDER_FORM_WATERFALL
-    )
-    rendered = service.context.Render(request)
-    assert rendered.budget_tokens == 120
-    assert rendered.token_count <= 120
-    request.budget_tokens = 200
-    assert service.context.Render(request).budget_tokens == 200
+    waterfall = partial(render, service, harbour, "tide harbour", form=context.RENDER_FORM_WATERFALL)
+    rendered = waterfall()
+    assert rendered.token_count <= rendered.budget_tokens == 120
+    assert waterfall(budget_tokens=200).budget_tokens == 200
 
 
 def test_a_search_follows_the_agents_settings_and_its_own_number(service: Stubs, harbour: str) -> None:
@@ -181,43 +177,32 @@ def test_an_explanation_follows_the_settings_and_names_them(service: Stubs, harb
     """S4-46."""
     change_settings(service, harbour, "chat.top_k", chat={"top_k": 1})
     hits = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT, top_k=5).hits
-    question = recall.RecallRequest(project=harbour, query_text="tide harbour", preset=recall.PRESET_CHAT)
-    explained = service.context.Explain(recall=question, memory_id=hits[2].memory.id)
-    assert list(explained.project_settings) == ["chat.top_k"]
-    assert explained.threshold == 1
+    explained = explain(service, harbour, "tide harbour", hits[2].memory.id, preset=recall.PRESET_CHAT)
+    assert (list(explained.project_settings), explained.threshold) == (["chat.top_k"], 1)
 
 
-def test_a_history_is_as_long_as_the_request_or_the_project_says(service: Stubs, project: str) -> None:
+def test_a_history_is_as_long_as_the_request_or_the_project_says(service: Stubs, talking: str) -> None:
     """S4-45, S4-46."""
-    create(service, project, "s")
     for number in range(6):
-        append(service, project, "s", f"message {number}")
+        append(service, talking, "s", f"message {number}")
 
     def shown(**limits: Any) -> int:
-        messages = render_turn(service, project, "now", session_id="s", **limits).messages
+        messages = render_turn(service, talking, "now", session_id="s", **limits).messages
         return sum(text.startswith("message") for text in texts(messages))
 
     assert shown() == 6
-    change_settings(service, project, "history", history={"max_messages": 2})
+    change_settings(service, talking, "history", history={"max_messages": 2})
     assert (shown(), shown(max_messages=4)) == (2, 4)
-    change_settings(service, project, "history", history={"max_characters": 20})
+    change_settings(service, talking, "history", history={"max_characters": 20})
     assert (shown(), shown(max_characters=100)) == (2, 6)
 
 
 def say(
-    service: Stubs,
-    project: str,
-    origin: pb.Origin.ValueType,
-    tech_stack: list[str] | None = None,
-    path: str | None = None,
+    service: Stubs, project: str, origin: pb.Origin.ValueType, tech_stack: list[str], path: str = ""
 ) -> projects.ProjectInfo:
-    named = {"tech_stack": tech_stack, "path": path}
-    return service.project.UpdateProject(
-        project=project,
-        info=projects.ProjectInfo(tech_stack=tech_stack, path=path or ""),
-        update_mask=FieldMask(paths=[name for name, value in named.items() if value is not None]),
-        origin=origin,
-    ).project.info
+    info = projects.ProjectInfo(tech_stack=tech_stack, path=path)
+    mask = FieldMask(paths=["tech_stack", *(["path"] if path else [])])
+    return service.project.UpdateProject(project=project, info=info, update_mask=mask, origin=origin).project.info
 
 
 def index(service: Stubs, project: str, root: Path) -> SyncReport:
@@ -247,12 +232,10 @@ def test_the_indexer_changes_what_it_said_itself_and_never_what_a_person_said(se
     assert list(say(service, project, indexer, ["Go"]).tech_stack) == ["Go"]
     info = say(service, project, indexer, ["Rust"], "/a")
     assert (list(info.tech_stack), info.tech_stack_origin, info.path_origin) == (["Rust"], indexer, indexer)
-    assert list(say(service, project, manual, ["Rust", "our own framework"]).tech_stack) == [
-        "Rust",
-        "our own framework",
-    ]
+    known = ["Rust", "our own framework"]
+    assert list(say(service, project, manual, known).tech_stack) == known
     info = say(service, project, indexer, ["Go"], "/b")
-    assert (list(info.tech_stack), info.tech_stack_origin, info.path) == (["Rust", "our own framework"], manual, "/b")
+    assert (list(info.tech_stack), info.tech_stack_origin, info.path) == (known, manual, "/b")
 
 
 def test_what_a_person_empties_is_the_indexers_again(service: Stubs, project: str) -> None:

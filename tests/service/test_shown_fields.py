@@ -25,6 +25,7 @@ from tests.render.hostile import assert_disarmed, assert_nobody_speaks
 from tests.rpc.edge import refusal_of
 from tests.service.calls import change_settings, failure, learn, render
 from tests.service.conversing import create
+from tests.service.inputs import each
 from tests.service.running import Stubs
 
 pytestmark = pytest.mark.storeless
@@ -51,48 +52,18 @@ class Verdict(Enum):
 SCREENED, UNSHOWN, SAID, NAMES = Verdict.SCREENED, Verdict.UNSHOWN, Verdict.SAID, Verdict.NAMES
 
 MEMORY = {
-    "id": SCREENED,
-    "title": SCREENED,
-    "summary": SCREENED,
-    "tags": SCREENED,
-    "content": SCREENED,
-    "raw": SCREENED,
-    "learning_record.question": SCREENED,
-    "learning_record.answer": SCREENED,
-    "learning_record.source_files": SCREENED,
-    "domain_knowledge.domain": SCREENED,
-    "domain_knowledge.aliases": SCREENED,
-    "domain_knowledge.summary": SCREENED,
-    "domain_knowledge.key_files": SCREENED,
-    "code_fragment.path": SCREENED,
-    "code_fragment.language": SCREENED,
-    "code_fragment.symbol": SCREENED,
-    "session_id": SCREENED,
-    "speaker": SCREENED,
-    "emotion_label": SCREENED,
-    "supersedes": UNSHOWN,
-    "source_hash": UNSHOWN,
-    "metadata.key": UNSHOWN,
-    "metadata.value": UNSHOWN,
-    "vector.emb_space": NAMES,
-    # Output only.
-    "text": NAMES,
-    "content_hash": NAMES,
-    "superseded_by": NAMES,
-    "writer": NAMES,
+    **each(SCREENED, "id title summary tags content raw session_id speaker emotion_label"),
+    **each(SCREENED, "learning_record.question learning_record.answer learning_record.source_files"),
+    **each(SCREENED, "domain_knowledge.domain domain_knowledge.aliases domain_knowledge.summary"),
+    **each(SCREENED, "domain_knowledge.key_files code_fragment.path code_fragment.language code_fragment.symbol"),
+    **each(UNSHOWN, "supersedes source_hash metadata.key metadata.value"),
+    # All but the first are output only.
+    **each(NAMES, "vector.emb_space text content_hash superseded_by writer"),
 }
 TURN = {
-    "session_id": SCREENED,
     "user.text": SAID,
-    "user.message_id": UNSHOWN,
-    "user.raw": UNSHOWN,
-    "user.emotion_label": UNSHOWN,
-    "user.speaker": UNSHOWN,
-    "assistant.text": SCREENED,
-    "assistant.message_id": UNSHOWN,
-    "assistant.raw": SCREENED,
-    "assistant.emotion_label": SCREENED,
-    "assistant.speaker": SCREENED,
+    **each(SCREENED, "session_id assistant.text assistant.raw assistant.emotion_label assistant.speaker"),
+    **each(UNSHOWN, "user.message_id user.raw user.emotion_label user.speaker assistant.message_id"),
     "used_memory_ids": NAMES,
 }
 _OF_ALL = {"project": NAMES, "request_id": NAMES}
@@ -112,11 +83,9 @@ VERDICTS: dict[str, dict[str, Verdict]] = {
     "UpdateSession": {"session.id": NAMES, "session.title": UNSHOWN, "update_mask.paths": NAMES},
     "AppendMessage": {"session_id": NAMES, "id": UNSHOWN, "content": SAID, "raw": UNSHOWN},
     "UpdateMessage": {
-        "session_id": NAMES,
-        "message.id": NAMES,
+        **each(NAMES, "session_id message.id update_mask.paths"),
         "message.content": SAID,
         "message.raw": UNSHOWN,
-        "update_mask.paths": NAMES,
     },
 }
 LEAVES_NO_TEXT = {
@@ -147,15 +116,13 @@ def test_every_text_that_a_request_can_leave_behind_has_a_verdict() -> None:
 
 def plain(path: str, **more: Any) -> memory_pb2.Memory:
     """A memory that may have this field."""
-    memory = memory_pb2.Memory(content="the lamp is lit", **more)
-    match path.partition(".")[0]:
-        case "learning_record":
-            memory.learning_record.MergeFrom(memory_pb2.LearningRecord(question="which lamp?", answer="the lamp"))
-        case "domain_knowledge":
-            memory.domain_knowledge.MergeFrom(memory_pb2.DomainKnowledge(domain="lamp", summary="of the lamp"))
-        case "code_fragment":
-            memory.code_fragment.MergeFrom(memory_pb2.CodeFragment(path="lamp.py"))
-    return memory
+    details: dict[str, Any] = {
+        "learning_record": memory_pb2.LearningRecord(question="which lamp?", answer="the lamp"),
+        "domain_knowledge": memory_pb2.DomainKnowledge(domain="lamp", summary="of the lamp"),
+        "code_fragment": memory_pb2.CodeFragment(path="lamp.py"),
+    }
+    kind = path.partition(".")[0]
+    return memory_pb2.Memory(content="the lamp is lit", **{kind: details[kind]} if kind in details else {}, **more)
 
 
 def hostile(path: str, **more: Any) -> memory_pb2.Memory:
@@ -228,9 +195,8 @@ def test_an_order_that_an_update_brings_is_refused_by_its_field(service: Stubs, 
     learn(service, project, plain(path, id="m", origin=memory_pb2.ORIGIN_AI_OUTPUT))
     brought = hostile(path, id="m")
     mask = FieldMask(paths=["detail" if "." in path else path])
-    assert list(failure(service.memory.UpdateMemory, project=project, memory=brought, update_mask=mask).violations) == [
-        f"memory.{path}"
-    ]
+    refused = failure(service.memory.UpdateMemory, project=project, memory=brought, update_mask=mask)
+    assert list(refused.violations) == [f"memory.{path}"]
 
 
 @pytest.mark.parametrize("path", [path for path, verdict in MEMORY.items() if verdict is UNSHOWN])
@@ -274,12 +240,8 @@ def switch_off_review(service: Stubs, project: str) -> None:
 def test_a_turn_is_screened_where_a_model_speaks(service: Stubs, project: str, path: str) -> None:
     session_id = ORDER if path == "session_id" else "s"
     create(service, project, session_id)
-    request = context.LearnTurnRequest(
-        project=project,
-        session_id=session_id,
-        user=context.TurnSide(text="which lamp is lit?"),
-        assistant=context.TurnSide(text="the lamp on the pier"),
-    )
+    sides = context.TurnSide(text="which lamp is lit?"), context.TurnSide(text="the lamp on the pier")
+    request = context.LearnTurnRequest(project=project, session_id=session_id, user=sides[0], assistant=sides[1])
     side, _, name = path.partition(".")
     if name:
         setattr(getattr(request, side), name, LINES if name in ("text", "raw") else ORDER)
@@ -300,15 +262,9 @@ def test_what_was_said_before_stands_by_itself(service: Stubs, project: str) -> 
         project=project, session_id="s", id=ORDER, role=context.PROMPT_ROLE_USER, content=LINES, raw=ORDER
     )
     learn(service, project, memory_pb2.Memory(content="the lamp is lit"))
-    rendered = render(
-        service,
-        project,
-        "which lamp is lit?",
-        form=context.RENDER_FORM_MESSAGES,
-        session=context.SessionHistory(session_id="s"),
-        prompt="You are a guide.",
-        current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content="which lamp is lit?"),
-    )
+    current = context.PromptMessage(role=context.PROMPT_ROLE_USER, content="which lamp is lit?")
+    shown = {"form": context.RENDER_FORM_MESSAGES, "session": context.SessionHistory(session_id="s")}
+    rendered = render(service, project, current.content, prompt="You are a guide.", current=current, **shown)
     assert MARK not in rendered.text
     holding = [message for message in rendered.messages if MARK in message.content]
     assert [(message.role, message.content) for message in holding] == [(context.PROMPT_ROLE_USER, LINES)]

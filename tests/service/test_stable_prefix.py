@@ -1,4 +1,4 @@
-"""A prompt whose beginning stays the same from turn to turn, over gRPC."""
+"""A prompt whose beginning stays the same from turn to turn, over gRPC (1.1-11)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,7 @@ from tests.service.running import Stubs
 
 pytestmark = pytest.mark.storeless
 
-THINGS = (
-    "installment",
-    "rounding",
-    "currency",
-    "ledger",
-    "invoice",
-    "refund",
-    "interest",
-    "calendar",
-    "contract",
-    "audit",
-)
+THINGS = "installment rounding currency ledger invoice refund interest calendar contract audit".split()  # noqa: SIM905 - reads as words
 ASPECTS = ("limit", "owner", "format", "deadline", "exception", "history")
 TURNS = 50
 WRITE_TURNS = range(4, 50, 5)
@@ -42,11 +31,8 @@ def text_of(thing: str, aspect: str) -> str:
 
 
 def fill(service: Stubs, project: str) -> None:
-    learn(
-        service,
-        project,
-        *(note(text_of(thing, aspect), id=f"{thing}.{aspect}") for thing in THINGS for aspect in ASPECTS),
-    )
+    known = [note(text_of(thing, aspect), id=f"{thing}.{aspect}") for thing in THINGS for aspect in ASPECTS]
+    learn(service, project, *known)
 
 
 def write(service: Stubs, project: str, turn: int) -> None:
@@ -97,11 +83,11 @@ def test_over_50_turns_and_10_writes_the_prefix_stays_and_holds_most_tokens(serv
     """1.1-11: the bytes of the prefix are the same in at least 95 % of turns and hold at least 60 % of all tokens."""
     fill(service, project)
     conversation = Conversation(service, project)
-    prefixes, prefix_tokens, all_tokens, writes = [], 0, 0, 0
+    prefixes, prefix_tokens, all_tokens = [], 0, 0
+    assert len(WRITE_TURNS) == 10
     for turn in range(TURNS):
         if turn in WRITE_TURNS:
             write(service, project, turn)
-            writes += 1
         rendered = conversation.turn(question(turn))
         assert rendered.text.startswith(rendered.prefix.text)
         assert rendered.token_count <= rendered.budget_tokens
@@ -110,25 +96,13 @@ def test_over_50_turns_and_10_writes_the_prefix_stays_and_holds_most_tokens(serv
         prefix_tokens += rendered.prefix.token_count
         all_tokens += rendered.token_count
     same = sum(one == other for one, other in pairwise(prefixes))
-    assert writes == 10
     assert same / (TURNS - 1) >= 0.95
     assert prefix_tokens / all_tokens >= 0.6
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        context.RENDER_FORM_CONTEXT,
-        context.RENDER_FORM_WATERFALL,
-        context.RENDER_FORM_INDEX,
-        context.RENDER_FORM_MEMORIES,
-    ],
-)
-def test_no_memory_is_said_twice_in_prefix_and_tail(
-    stocked: tuple[Stubs, str], form: context.RenderForm.ValueType
-) -> None:
-    """1.1-11."""
-    conversation = Conversation(*stocked, form=form)
+@pytest.mark.parametrize("form", ["CONTEXT", "WATERFALL", "INDEX", "MEMORIES"])
+def test_no_memory_is_said_twice_in_prefix_and_tail(stocked: tuple[Stubs, str], form: str) -> None:
+    conversation = Conversation(*stocked, form=context.RenderForm.Value(f"RENDER_FORM_{form}"))
     first = conversation.turn(question(0))
     for turn in (7, 11):
         rendered = conversation.turn(question(turn))
@@ -161,7 +135,6 @@ def test_a_deleted_memory_leaves_the_prefix_and_the_rest_of_it_stays(service: St
 
 
 def test_a_changed_memory_is_rendered_as_it_is_now(service: Stubs, project: str) -> None:
-    """1.1-11."""
     fill(service, project)
     conversation = Conversation(service, project)
     changed = conversation.turn(question(0)).memories[0].memory_id
@@ -172,7 +145,6 @@ def test_a_changed_memory_is_rendered_as_it_is_now(service: Stubs, project: str)
 
 
 def test_a_caller_that_rebases_gets_what_the_turns_have_recalled_most(stocked: tuple[Stubs, str]) -> None:
-    """1.1-11."""
     conversation = Conversation(*stocked)
     first = conversation.turn(question(0))
     for turn in (1, 2, 3):
@@ -186,15 +158,8 @@ def test_a_smaller_budget_takes_from_the_prefix_and_is_kept(stocked: tuple[Stubs
     """1.1-11, S2-08."""
     service, project = stocked
     first = Conversation(service, project).turn(question(0))
-    rendered = render(
-        service,
-        project,
-        question(9),
-        form=context.RENDER_FORM_WATERFALL,
-        placement=context.PLACEMENT_TAIL,
-        prefix_token=first.prefix.token,
-        budget_tokens=260,
-    )
+    tail = {"form": context.RENDER_FORM_WATERFALL, "placement": context.PLACEMENT_TAIL}
+    rendered = render(service, project, question(9), prefix_token=first.prefix.token, budget_tokens=260, **tail)
     assert rendered.token_count <= 260
     assert not rendered.over_budget
 
@@ -243,13 +208,7 @@ def test_records_in_the_prefix_have_no_relevance_of_a_single_turn(service: Stubs
 
 @pytest.mark.parametrize("token", [b"not a token", b"\x00" * 4])
 def test_a_token_that_is_none_is_refused(service: Stubs, project: str, token: bytes) -> None:
-    refused = failure(
-        service.context.Render,
-        project=project,
-        recall=recall.RecallRequest(query_text="x y z"),
-        placement=context.PLACEMENT_TAIL,
-        prefix_token=token,
-    )
+    refused = failure(render, service, project, "x y z", placement=context.PLACEMENT_TAIL, prefix_token=token)
     assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
     assert "prefix_token" in refused.message
 

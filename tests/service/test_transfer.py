@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
-from typer.testing import CliRunner
 
-from hummock.cli.main import app
 from hummock_client.streaming import import_messages
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as learning
@@ -22,7 +20,7 @@ from hummock_client.v1 import recall_pb2 as recall
 from hummock_client.v1 import settings_pb2 as settings
 from hummock_client.v1.transfer_pb2 import TransferRecord
 from tests.failures import field_of
-from tests.service.calls import ask, await_vectors, failure, learn, recall_request
+from tests.service.calls import ask, await_vectors, export, failure, hummock, learn, recall_request, render, take_in
 from tests.service.conversing import append, create, learn_turn, update
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
@@ -30,27 +28,13 @@ from tests.service.running import Stubs
 pytestmark = pytest.mark.timed
 
 
-def export(service: Stubs, project: str, *, with_vectors: bool = False) -> list[TransferRecord]:
-    return [
-        record
-        for message in service.project.ExportProject(project=project, with_vectors=with_vectors, timeout=60)
-        for record in message.records
-    ]
-
-
-def take_in(service: Stubs, project: str, records: Iterable[TransferRecord]) -> list[projects.ImportProjectResponse]:
-    return list(service.project.ImportProject(import_messages(project, enumerate(records, start=1)), timeout=60))
-
-
 def teach(service: Stubs, project: str) -> None:
-    fragment_id = fragment("src/Repay.kt", "Repay.repay", "fun repay() = schedule.next()")
-    fragment_id.id = "code"
     learn(
         service,
         project,
         record("还款方式有哪些？", "等额本息、等额本金、先息后本。", "RepaymentType.java", id="record"),
         domain("还款", "还款模块处理所有还款相关业务。", aliases=("repayment",)),
-        fragment_id,
+        fragment("src/Repay.kt", "Repay.repay", "fun repay() = schedule.next()", id="code"),
         note("the lighthouse needs paint", id="n", origin=pb.ORIGIN_USER_INPUT, session_id="s", emotion_label="joy"),
         note("潮汐木的心材，退潮时发光", id="世界.图鉴.物品.潮汐木芯", trust=0.3, supersedes=["old"]),
     )
@@ -106,10 +90,8 @@ def test_wrong_lines_are_named_and_the_rest_is_stored(service: Stubs, project: s
     bad = TransferRecord()
     bad.memory.memory.CopyFrom(pb.Memory(id="bad", kind=pb.MEMORY_KIND_NOTE))
     (reply,) = take_in(service, project, [bad, good, TransferRecord()])
-    assert [(failure.number, field_of(failure)) for failure in reply.failures] == [
-        (1, "memory.memory.content"),
-        (3, ""),
-    ]
+    named = [(failure.number, field_of(failure)) for failure in reply.failures]
+    assert named == [(1, "memory.memory.content"), (3, "")]
     assert reply.created_count == 1
 
 
@@ -125,15 +107,8 @@ def test_the_last_answer_says_whether_a_whole_export_has_come(service: Stubs, pr
     records = export_of_notes(service, project, 130)
     moved = f"{project}-moved"
     assert [reply.whole for reply in take_in(service, moved, records)] == [False, False, True]
-    for sent in (
-        records[:-1],
-        records[1:],
-        [*records, *records],
-        records[:1],
-        records[-1:],
-        [*records, records[0]],
-        [],
-    ):
+    header, end = records[:1], records[-1:]
+    for sent in (records[:-1], records[1:], [*records, *records], header, end, [*records, *header], []):
         assert not take_in(service, moved, sent)[-1].whole
     records[-1].end.ClearField("record_count")
     assert not take_in(service, moved, [*records[:5], *records[6:]])[-1].whole
@@ -164,26 +139,15 @@ def full(project: str, service: Stubs) -> None:
         pb.Memory(id=PIER, kind=pb.MEMORY_KIND_ENTRY, title="栈桥", content="木头做的长桥"),
         note(ORDER, id="held", origin=pb.ORIGIN_AI_OUTPUT),
     )
-    service.project.UpdateProject(
-        project=project,
-        info=projects.ProjectInfo(tech_stack=["MySQL"], path="/srv/loan"),
-        update_mask=FieldMask(paths=["tech_stack", "path"]),
-    )
+    info = projects.ProjectInfo(tech_stack=["MySQL"], path="/srv/loan")
+    service.project.UpdateProject(project=project, info=info, update_mask=FieldMask(paths=["tech_stack", "path"]))
     said = settings.ProjectSettings()
     said.chat.top_k, said.retention.max_memories, said.history.max_messages = 7, 1000, 12
     said.times.zone = "Asia/Shanghai"
     said.secrets.policy, said.review.policy = settings.SECRET_POLICY_WARN, settings.REVIEW_POLICY_HOLD
-    names = [
-        "chat.top_k",
-        "retention.max_memories",
-        "history.max_messages",
-        "secrets.policy",
-        "review.policy",
-        "times.zone",
-    ]
-    request = projects.UpdateProjectSettingsRequest(project=project, settings=said)
-    request.update_mask.paths.extend(names)
-    service.project.UpdateProjectSettings(request)
+    names = ["chat.top_k", "retention.max_memories", "history.max_messages", "secrets.policy", "review.policy"]
+    mask = FieldMask(paths=[*names, "times.zone"])
+    service.project.UpdateProjectSettings(project=project, settings=said, update_mask=mask)
     create(service, project, "s", title="第一次")
     append(service, project, "s", "hello")
     append(service, project, "s", "welcome", role=context.PROMPT_ROLE_ASSISTANT)
@@ -203,23 +167,14 @@ def lived(service: Stubs, project: str) -> None:
     for scope in ("", "s"):
         for turn, text in enumerate(("硬木头在哪里", "栈桥有多长？", "nothing"), start=1):
             asked = recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX)
-            render = context.RenderRequest(project=project, recall=asked, form=context.RENDER_FORM_MEMORIES)
-            service.context.RenderTurn(scope=scope, turn=turn, render=render)
-            service.learning.ObserveTurn(
-                project=project, scope=scope, turn=turn, user_text=text, assistant_text="好", used_memory_ids=[CORE]
-            )
-    verdicts = {
-        "one": context.JUDGEMENT_HELPFUL,
-        "two": context.JUDGEMENT_WRONG,
-        "record": context.JUDGEMENT_NOT_HELPFUL,
-    }
-    service.context.Feedback(
-        project=project,
-        query_text="what is in the cup",
-        verdicts=[context.FeedbackVerdict(memory_id=name, judgement=said) for name, said in verdicts.items()],
-        note="tea was wrong",
-        session_id="s",
-    )
+            rendering = context.RenderRequest(project=project, recall=asked, form=context.RENDER_FORM_MEMORIES)
+            service.context.RenderTurn(scope=scope, turn=turn, render=rendering)
+            seen = {"user_text": text, "assistant_text": "好", "used_memory_ids": [CORE]}
+            service.learning.ObserveTurn(project=project, scope=scope, turn=turn, **seen)
+    said = {"one": "HELPFUL", "two": "WRONG", "record": "NOT_HELPFUL"}
+    verdicts = [{"memory_id": name, "judgement": f"JUDGEMENT_{word}"} for name, word in said.items()]
+    given = {"query_text": "what is in the cup", "note": "tea was wrong", "session_id": "s"}
+    service.context.Feedback(project=project, verdicts=verdicts, **given)
     service.memory.DeleteMemories(project=project, ids=["gone"])
     service.learning.UpdateLearningSettings(project=project, enabled=False)
     service.learning.ObserveTurn(project=project, turn=9, user_text="missed")
@@ -259,25 +214,13 @@ def told(service: Stubs, project: str) -> Iterator[tuple[str, Message | Sequence
                 hit.age_days, hit.score = round(hit.age_days, 6), round(hit.score, 6)
             yield f"recall {text} {preset}", hits
     for form in (context.RENDER_FORM_CONTEXT, context.RENDER_FORM_INDEX, context.RENDER_FORM_MEMORIES):
-        yield (
-            f"prompt {form}",
-            [
-                pb.Memory(
-                    content=service.context.Render(
-                        project=project, recall=recall_request("", "cup of tea"), form=form
-                    ).text
-                )
-            ],
-        )
+        yield f"prompt {form}", [pb.Memory(content=render(service, project, "cup of tea", form=form).text)]
 
 
 def through_a_file(service: Stubs, project: str, *options: str) -> tuple[dict[str, Any], str]:
     """The outcome of an import into another name, and what the export has said."""
-    run: Callable[..., Any] = CliRunner().invoke
-    exported = run(app, ["export", project, *options, "--target", service.target])
-    taken = run(
-        app, ["import", f"{project}-moved", "-", "--json", "--target", service.target], input=exported.stdout_bytes
-    )
+    exported = hummock(service, "export", project, *options)
+    taken = hummock(service, "import", f"{project}-moved", "-", "--json", stdin=exported.stdout_bytes)
     assert (exported.exit_code, taken.exit_code) == (0, 0), taken.stderr
     outcome: dict[str, Any] = json.loads(taken.stdout)
     return outcome, exported.stderr

@@ -17,6 +17,7 @@ from hummock.rpc.policy import POLICIES
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2
 from tests.service.calls import edit, failure, learn
+from tests.service.inputs import each
 from tests.service.running import Stubs, calling_by_token
 
 pytestmark = [pytest.mark.timed, pytest.mark.storeless]
@@ -46,44 +47,14 @@ class Effect(Enum):
 
 LOWERS, KEEPS, REFUSED = Effect.LOWERS, Effect.KEEPS, Effect.REFUSED
 FIELDS = {
-    "id": REFUSED,
-    "kind": REFUSED,
-    "origin": REFUSED,
-    "title": LOWERS,
-    "summary": LOWERS,
-    "tags": LOWERS,
-    "content": LOWERS,
-    "raw": LOWERS,
-    "learning_record.question": LOWERS,
-    "learning_record.answer": LOWERS,
-    "learning_record.source_files": LOWERS,
-    "domain_knowledge.domain": LOWERS,
-    "domain_knowledge.aliases": LOWERS,
-    "domain_knowledge.summary": LOWERS,
-    "domain_knowledge.key_files": LOWERS,
-    "code_fragment.path": LOWERS,
-    "code_fragment.start_line": KEEPS,
-    "code_fragment.end_line": KEEPS,
-    "code_fragment.language": LOWERS,
-    "code_fragment.symbol": LOWERS,
-    "session_id": LOWERS,
-    "speaker": LOWERS,
-    "event_time": KEEPS,
-    "emotion_label": LOWERS,
-    "trust": LOWERS,
-    "supersedes": KEEPS,
-    "create_time": REFUSED,
-    "source_hash": KEEPS,
-    "vector": REFUSED,
-    "text": REFUSED,
-    "update_time": REFUSED,
-    "content_hash": REFUSED,
-    "token_count": REFUSED,
-    "chunk_count": REFUSED,
-    "superseded_by": REFUSED,
-    "metadata": KEEPS,
-    "expire_time": KEEPS,
-    "writer": REFUSED,
+    **each(LOWERS, "title summary tags content raw session_id speaker emotion_label trust"),
+    **each(LOWERS, "learning_record.question learning_record.answer learning_record.source_files"),
+    **each(LOWERS, "domain_knowledge.domain domain_knowledge.aliases domain_knowledge.summary"),
+    **each(LOWERS, "domain_knowledge.key_files code_fragment.path code_fragment.language code_fragment.symbol"),
+    **each(KEEPS, "code_fragment.start_line code_fragment.end_line event_time supersedes source_hash metadata"),
+    **each(KEEPS, "expire_time"),
+    **each(REFUSED, "id kind origin create_time vector text update_time content_hash token_count chunk_count"),
+    **each(REFUSED, "superseded_by writer"),
 }
 CHANGED = [path for path, effect in FIELDS.items() if effect is not REFUSED]
 
@@ -127,16 +98,14 @@ def callers(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
 
 def indexed(path: str = "content", **more: Any) -> memory_pb2.Memory:
     """A memory of the indexer's that has this field."""
-    memory = memory_pb2.Memory(id="m", origin=INDEXER, **more)
-    match path.partition(".")[0]:
-        case "learning_record":
-            memory.learning_record.MergeFrom(memory_pb2.LearningRecord(question="why?", answer="so"))
-        case "domain_knowledge":
-            memory.domain_knowledge.MergeFrom(memory_pb2.DomainKnowledge(domain="pier", summary="of the pier"))
-        case "code_fragment":
-            memory.code_fragment.MergeFrom(memory_pb2.CodeFragment(path="a.py", start_line=2, end_line=3))
-    memory.content = memory.content or "the lamp is lit"
-    return memory
+    details: dict[str, Any] = {
+        "learning_record": memory_pb2.LearningRecord(question="why?", answer="so"),
+        "domain_knowledge": memory_pb2.DomainKnowledge(domain="pier", summary="of the pier"),
+        "code_fragment": memory_pb2.CodeFragment(path="a.py", start_line=2, end_line=3),
+    }
+    kind = path.partition(".")[0]
+    given = {"content": "the lamp is lit", **{kind: details[kind] for kind in {kind} & details.keys()}, **more}
+    return memory_pb2.Memory(id="m", origin=INDEXER, **given)
 
 
 def with_another(memory: memory_pb2.Memory, path: str) -> memory_pb2.Memory:

@@ -1,4 +1,4 @@
-"""Verdicts of people on memories, from outside: they are logged, and move memories in recalls."""
+"""Verdicts of people on memories, from outside (S1-17): they are logged, and move memories in recalls."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ FERRY = {
 
 
 def judge(service: Stubs, project: str, judgement: context.Judgement.ValueType, *ids: str, **fields: Any) -> None:
-    verdicts = [context.FeedbackVerdict(memory_id=one, judgement=judgement) for one in ids]
-    service.context.Feedback(project=project, verdicts=verdicts, **fields)
+    give(service, project, dict.fromkeys(ids, judgement), **fields)
 
 
 def hits(service: Stubs, project: str, **fields: Any) -> dict[str, recall.Hit]:
@@ -53,24 +52,21 @@ def test_voices_that_call_the_first_wrong_put_it_behind_the_second(service: Stub
     assert after.content_seq == before + 6
     assert ask(service, island, QUERY).content_seq == after.content_seq
     wrong = hits(service, island)[first]
-    assert (wrong.helpful_count, wrong.wrong_count) == (0, 6)
-    assert wrong.verdict == pytest.approx(1 - 0.4 * 6 / 10)
+    assert (wrong.helpful_count, wrong.wrong_count, wrong.verdict) == (0, 6, pytest.approx(1 - 0.4 * 6 / 10))
     assert (after.hits[0].verdict, after.hits[0].wrong_count) == (1, 0)
 
 
 def test_one_verdict_moves_little_and_wrong_moves_more_than_helpful(service: Stubs, island: str) -> None:
-    """S1-17."""
     before = hits(service, island)
     judge(service, island, WRONG, "early", session_id="a")
     judge(service, island, HELPFUL, "late", session_id="a")
     after = hits(service, island)
-    assert after["early"].verdict == pytest.approx(0.92)
-    assert after["late"].verdict == pytest.approx(1.02)
+    assert (after["early"].verdict, after["late"].verdict) == (pytest.approx(0.92), pytest.approx(1.02))
     assert after["early"].score == pytest.approx(0.92 * before["early"].score, abs=1e-5)
 
 
 def test_a_voice_has_one_verdict_on_a_memory_its_last(service: Stubs, island: str) -> None:
-    """S1-17: however often a session, or without one who asks the same, clicks."""
+    """However often a session, or without one who asks the same, clicks."""
     for _ in range(5):
         judge(service, island, WRONG, "early", session_id="a", query_text=str(uuid.uuid4()))
         judge(service, island, WRONG, "early", query_text="When does it leave? ")
@@ -85,7 +81,7 @@ def test_a_voice_has_one_verdict_on_a_memory_its_last(service: Stubs, island: st
 
 
 def test_what_has_nothing_to_do_with_the_query_is_not_wrong(service: Stubs, island: str) -> None:
-    """S1-17: it takes back what the voice had said, and ranks nothing."""
+    """It takes back what the voice had said, and ranks nothing."""
     judge(service, island, NOT_HELPFUL, "early", session_id="a")
     assert hits(service, island)["early"].verdict == 1
     judge(service, island, WRONG, "early", session_id="a")
@@ -94,7 +90,6 @@ def test_what_has_nothing_to_do_with_the_query_is_not_wrong(service: Stubs, isla
 
 
 def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(service: Stubs, island: str) -> None:
-    """S1-17."""
     before = set(hits(service, island, min_similarity=0.3))
     for voice in range(40):
         judge(service, island, WRONG, "early", "late", session_id=f"w{voice}")
@@ -102,8 +97,7 @@ def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(servic
     found = hits(service, island, min_similarity=0.3)
     assert set(found) == before
     assert "bread" not in found
-    assert found["early"].wrong_count == 32
-    assert found["early"].verdict == pytest.approx(1 - 0.4 * 32 / 36)
+    assert (found["early"].wrong_count, found["early"].verdict) == (32, pytest.approx(1 - 0.4 * 32 / 36))
     bread = next(hit for hit in ask(service, island, "who bakes rye bread").hits if hit.memory.id == "bread")
     assert bread.helpful_count == 32
     assert bread.verdict <= 1.1
@@ -111,7 +105,6 @@ def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(servic
 
 
 def test_a_corrected_text_begins_anew_and_other_edits_do_not(service: Stubs, island: str) -> None:
-    """S1-17."""
     judge(service, island, WRONG, "early", session_id="a")
     edit(service, island, pb.Memory(id="early", title="the early ferry"), "title")
     assert hits(service, island)["early"].wrong_count == 1
@@ -122,7 +115,6 @@ def test_a_corrected_text_begins_anew_and_other_edits_do_not(service: Stubs, isl
 
 
 def test_a_memory_that_comes_again_under_its_id_has_no_verdicts(service: Stubs, island: str) -> None:
-    """S1-17."""
     judge(service, island, WRONG, "early", session_id="a")
     service.memory.DeleteMemories(project=island, ids=["early"])
     learn(service, island, note(FERRY["early"], id="early"))
@@ -130,13 +122,11 @@ def test_a_memory_that_comes_again_under_its_id_has_no_verdicts(service: Stubs, 
 
 
 def test_explain_says_how_many_called_it_wrong_and_what_takes_it_back(service: Stubs, island: str) -> None:
-    """S1-17."""
     for session in "abc":
         judge(service, island, WRONG, "early", session_id=session)
     judge(service, island, HELPFUL, "early", "late", session_id="d")
     said = explain(service, island, QUERY, "early")
-    assert (said.numbers.helpful_count, said.numbers.wrong_count) == (1, 3)
-    assert said.numbers.verdict == pytest.approx(0.8625)
+    assert (said.numbers.helpful_count, said.numbers.wrong_count, said.numbers.verdict) == (1, 3, pytest.approx(0.8625))
     assert "3 of 4 verdicts said that it is wrong: × .86." in said.sentence
     assert "once that is corrected" in said.sentence
     assert "1 of 1 verdicts said that it was helpful: × 1.02." in explain(service, island, QUERY, "late").sentence
@@ -156,20 +146,15 @@ def test_replaying_the_log_finds_the_same_verdicts(service: Stubs, island: str) 
     assert replayed.digest == replayed.replayed_digest
 
 
-HELPFUL, NOT_HELPFUL, WRONG = context.JUDGEMENT_HELPFUL, context.JUDGEMENT_NOT_HELPFUL, context.JUDGEMENT_WRONG
+Verdicts = dict[str, context.Judgement.ValueType]
 
 
-def give(
-    service: Stubs, project: str, verdicts: dict[str, context.Judgement.ValueType], **fields: Any
-) -> context.FeedbackResponse:
-    return service.context.Feedback(
-        project=project,
-        verdicts=[context.FeedbackVerdict(memory_id=name, judgement=judgement) for name, judgement in verdicts.items()],
-        **fields,
-    )
+def give(service: Stubs, project: str, verdicts: Verdicts, **fields: Any) -> context.FeedbackResponse:
+    said = [context.FeedbackVerdict(memory_id=name, judgement=judgement) for name, judgement in verdicts.items()]
+    return service.context.Feedback(project=project, verdicts=said, **fields)
 
 
-def refused(service: Stubs, project: str, verdicts: dict[str, context.Judgement.ValueType], **fields: Any) -> Refusal:
+def refused(service: Stubs, project: str, verdicts: Verdicts, **fields: Any) -> Refusal:
     return failure(give, service, project, verdicts, **fields)
 
 
@@ -190,15 +175,8 @@ def harbour(service: Stubs, project: str) -> str:
 
 
 def test_feedback_is_logged_as_it_was_said_and_counted(service: Stubs, harbour: str) -> None:
-    """S1-17."""
-    kept = give(
-        service,
-        harbour,
-        {"a": HELPFUL, "b": NOT_HELPFUL, "c": WRONG},
-        query_text="潮汐",
-        note="b 说的是别的港口",
-        session_id="s",
-    )
+    verdicts = {"a": HELPFUL, "b": NOT_HELPFUL, "c": WRONG}
+    kept = give(service, harbour, verdicts, query_text="潮汐", note="b 说的是别的港口", session_id="s")
     assert (kept.recorded_count, list(kept.unknown_ids)) == (3, [])
     give(service, harbour, {"a": HELPFUL})
     assert counts(service, harbour) == (2, 1, 1)
@@ -219,7 +197,6 @@ def test_ids_that_the_project_does_not_have_are_listed_and_not_kept(service: Stu
 
 
 def test_a_repeated_request_counts_once(service: Stubs, harbour: str) -> None:
-    """S1-17."""
     request_id = str(uuid.uuid4())
     first = give(service, harbour, {"a": HELPFUL, "never": WRONG}, request_id=request_id)
     assert give(service, harbour, {"a": HELPFUL, "never": WRONG}, request_id=request_id) == first
@@ -228,7 +205,6 @@ def test_a_repeated_request_counts_once(service: Stubs, harbour: str) -> None:
 
 
 def test_a_note_alone_is_kept(service: Stubs, harbour: str) -> None:
-    """S1-17."""
     give(service, harbour, {}, note="nothing was found")
     assert [one.note for one in given(service, harbour)] == ["nothing was found"]
 
@@ -249,21 +225,17 @@ def test_a_note_alone_is_kept(service: Stubs, harbour: str) -> None:
 def test_bad_feedback_is_refused_by_the_fields_name(
     service: Stubs, harbour: str, verdicts: dict[str, Any], fields: dict[str, Any], named: str
 ) -> None:
-    """S1-17."""
     refusal = refused(service, harbour, verdicts, **fields)
     assert (refusal.code, set(refusal.violations)) == (grpc.StatusCode.INVALID_ARGUMENT, {named})
 
 
 def test_a_memory_has_one_verdict(service: Stubs, harbour: str) -> None:
-    """S1-17."""
     twice = [context.FeedbackVerdict(memory_id="a", judgement=judgement) for judgement in (HELPFUL, WRONG)]
-    assert set(failure(service.context.Feedback, project=harbour, verdicts=twice).violations) == {
-        "verdicts[1].memory_id"
-    }
+    refusal = failure(service.context.Feedback, project=harbour, verdicts=twice)
+    assert set(refusal.violations) == {"verdicts[1].memory_id"}
 
 
 def test_feedback_on_an_unknown_project_is_not_found_and_makes_none(service: Stubs) -> None:
-    """S1-17."""
     assert refused(service, "nobody's", {"a": HELPFUL}).code is grpc.StatusCode.NOT_FOUND
     with pytest.raises(grpc.RpcError):
         counts(service, "nobody's")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hummock_client.v1 import learning_service_pb2 as learning
-from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, learn, recall_request
-from tests.service.inputs import domain, fragment, note
+from tests.service.inputs import domain, entry, fragment, note
 from tests.service.running import Stubs
 
 pytestmark = pytest.mark.storeless
@@ -44,8 +43,7 @@ def test_either_way_of_writing_chinese_finds_the_other_by_words(
 ) -> None:
     learn(service, project, note("猫喜欢晒太阳"), note(held, id="wanted"), note("每天早上跑步"))
     hit = ask(service, project, query, paths=paths).hits[0]
-    assert hit.memory.id == "wanted"
-    assert hit.memory.content == held
+    assert (hit.memory.id, hit.memory.content) == ("wanted", held)
     assert all(term in query for term in hit.matched_terms)
     assert recall.RECALL_PATH_KEYWORD in hit.paths
 
@@ -142,12 +140,8 @@ SIGNS = {
     **{"🦄": "launch is on Tuesday", "☕": "machine is broken", "🇩🇪": "office is closed", "👩‍👩‍👧": "plan costs 12"},
     **{"✅": "means approved", "❌": "means rejected", "🚀": "release is ready", "👍🏽": "from the board is enough"},
     **{"❤️": "button saves a song", "🔥": "alarm is tested on Monday", "1️⃣": "queue is for orders", "🇫🇷": "office moved"},
-    **{
-        "🏳️‍🌈": "group meets at noon",
-        "🏴󠁧󠁢󠁳󠁣󠁴󠁿": "office has a new address",
-        "±": "is the tolerance key",
-        "≠": "marks a mismatch",
-    },
+    **{"🏳️‍🌈": "group meets at noon", "🏴󠁧󠁢󠁳󠁣󠁴󠁿": "office has a new address"},
+    **{"±": "is the tolerance key", "≠": "marks a mismatch"},
     **{"©": "line is required", "→": "opens the next page", "€": "prices include tax", "§": "links to the law"},
 }
 SCRIPTS = (
@@ -163,24 +157,9 @@ SCRIPTS = (
     .split("|")
 )
 LANGUAGES = {
-    **{
-        "C#": "exporter",
-        "C++": "importer",
-        "F#": "planner",
-        "Go": "crawler",
-        "R": "parser",
-        "C": "linker",
-        "D": "renderer",
-    },
-    **{
-        "J#": "solver",
-        "Q#": "scheduler",
-        ".NET": "gateway",
-        "V": "compiler",
-        "Zig": "shell",
-        "PL/SQL": "ledger",
-        "A*": "router",
-    },
+    **{"C#": "exporter", "C++": "importer", "F#": "planner", "Go": "crawler", "R": "parser", "C": "linker"},
+    **{"D": "renderer", "J#": "solver", "Q#": "scheduler", ".NET": "gateway", "V": "compiler", "Zig": "shell"},
+    **{"PL/SQL": "ledger", "A*": "router"},
 }
 
 
@@ -196,10 +175,7 @@ def test_what_a_sign_means_is_told_by_the_memory_that_holds_it(
 
 def test_a_question_of_signs_alone_is_answered_by_words_alone(service: Stubs, project: str) -> None:
     learn(service, project, *(note(f"{sign} {text}") for sign, text in SIGNS.items()))
-    assert contents(ask(service, project, "🚀 ±")) in (
-        ["🚀 release is ready", "± is the tolerance key"],
-        ["± is the tolerance key", "🚀 release is ready"],
-    )
+    assert sorted(contents(ask(service, project, "🚀 ±"))) == ["± is the tolerance key", "🚀 release is ready"]
     assert contents(ask(service, project, "🐙")) == []
 
 
@@ -267,24 +243,18 @@ def teach(service: Stubs, project: str) -> None:
     learn(service, project, *(fragment(path, symbol, text, language="python") for path, (symbol, text) in CODE.items()))
 
 
-def symbol_of(hit: recall.Hit) -> str:
-    return hit.memory.code_fragment.symbol
-
-
 def test_a_chinese_question_finds_the_english_function(service: Stubs, project: str) -> None:
     teach(service, project)
     for question, symbol in (("缓存失效", "invalidate_cache"), ("失败以后怎么退避重试？", "retry_with_backoff")):
-        answer = ask(service, project, question, preset=recall.PRESET_AGENT)
-        assert symbol_of(answer.hits[0]) == symbol
+        hits = ask(service, project, question, preset=recall.PRESET_AGENT).hits
+        assert hits[0].memory.code_fragment.symbol == symbol
 
 
 def test_the_receipt_says_what_was_looked_for_and_by_which_glossary(service: Stubs, project: str) -> None:
     teach(service, project)
     receipt = ask(service, project, "缓存失效", preset=recall.PRESET_AGENT).receipt
-    assert [(each.term, list(each.words)) for each in receipt.gloss] == [
-        ("缓存", ["cache"]),
-        ("失效", ["expire", "invalidate"]),
-    ]
+    told = [(each.term, list(each.words)) for each in receipt.gloss]
+    assert told == [("缓存", ["cache"]), ("失效", ["expire", "invalidate"])]
     assert receipt.gloss_version.startswith("zh-en.v1:")
     english = ask(service, project, "invalidate the cache", preset=recall.PRESET_AGENT).receipt
     assert (list(english.gloss), english.gloss_version) == ([], "")
@@ -311,9 +281,7 @@ def test_an_alias_joins_the_glossary_of_its_project_and_leaves_it_with_its_domai
 def test_keywords_of_an_entry_join_it_too(service: Stubs, project: str) -> None:
     """S3-34."""
     teach(service, project)
-    entry = pb.Memory(id="core", kind=pb.MEMORY_KIND_ENTRY, content="grows by the sea")
-    entry.title = "Tidewood core"
-    learn(service, project, entry)
+    learn(service, project, entry("core", "Tidewood core", "grows by the sea"))
     assert "硬木头" not in terms(service, project, "硬木头怎么失效")
     keywords = learning.EntryKeywords(memory_id="core", keywords=["硬木头"])
     service.learning.UpdateLearningSettings(project=project, keywords=[keywords])

@@ -33,12 +33,8 @@ INTENT = {
     "action": "ADD_FEATURE",
     "keywords": ["先本后息", "还款方式", "计算逻辑"],
 }
-TYPES, CORE, MODULES, INTEREST_FIRST = (
-    "还款方式有哪些类型？",
-    "还款计算的核心逻辑是什么？",
-    "还款模块与其他模块的交互关系？",
-    "先息后本的实现方式？",
-)
+TYPES, CORE = "还款方式有哪些类型？", "还款计算的核心逻辑是什么？"
+MODULES, INTEREST_FIRST = "还款模块与其他模块的交互关系？", "先息后本的实现方式？"
 RERANKED = {TYPES: 95, CORE: 93, INTEREST_FIRST: 90, MODULES: 61}
 """Per cent; the fourth is not in the document, which goes on with an ellipsis."""
 
@@ -87,6 +83,10 @@ class Example:
         return message.content
 
 
+def read_in(service: Stubs, root: Path, project: str) -> SyncReport:
+    return sync(root, project, service.channel, on_progress=lambda progress: None, on_skip=lambda path, reason: None)
+
+
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[Example]:
     reranker = WorkedReranker()
@@ -97,7 +97,7 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
         llm = {"base_url": stub.base_url, "model": "stub"}
         chosen = settings(tmp_path_factory.mktemp("data"), models_dir, model, llm=llm, cross_encoder="auto")
         with in_thread(chosen) as service, sample_repository() as root:
-            sync(root, PROJECT, service.channel, on_progress=lambda progress: None, on_skip=lambda path, reason: None)
+            read_in(service, root, PROJECT)
             documents = [memory for memory in load_sample().memories if memory.kind in KINDS]
             learn(service, PROJECT, *map(sample_input, documents))
             await_vectors(service, PROJECT)
@@ -121,8 +121,7 @@ def questions(example: Example) -> list[str]:
 def test_step_1_a_language_model_says_what_the_user_wants(example: Example) -> None:
     """S0-01, S0-02, S0-03, S0-04, S0-26, 1.1-15."""
     intent = example.recalled.intent
-    assert list(intent.domains) == INTENT["domains"]
-    assert intent.action == INTENT["action"]
+    assert (list(intent.domains), intent.action) == (INTENT["domains"], INTENT["action"])
     assert list(intent.keywords) == INTENT["keywords"]
     assert "计算逻辑" not in SENTENCE
     assert SENTENCE in str(example.asked[0])
@@ -201,13 +200,7 @@ def repayment(service: Stubs) -> Stubs:
 
 def index(service: Stubs) -> SyncReport:
     with sample_repository() as root:
-        return sync(
-            root,
-            project=UNAIDED,
-            channel=service.channel,
-            on_progress=lambda progress: None,
-            on_skip=lambda path, reason: None,
-        )
+        return read_in(service, root, UNAIDED)
 
 
 @pytest.fixture(scope="module")
@@ -255,19 +248,15 @@ def test_the_java_files_of_the_domain_are_recalled(recalled: recall.RecallRespon
 def test_the_receipt_says_what_ran(recalled: recall.RecallResponse) -> None:
     """S0-12."""
     assert stages(recalled.receipt) == ["intent", "embed", "gather", "late_interaction", "fuse", "diversify", "load"]
-    assert {group.group for group in recalled.receipt.groups} == {
-        recall.HIT_GROUP_DOMAINS,
-        recall.HIT_GROUP_CODE,
-        recall.HIT_GROUP_MAIN,
-    }
+    groups = {recall.HitGroup.Name(group.group) for group in recalled.receipt.groups}
+    assert groups == {"HIT_GROUP_DOMAINS", "HIT_GROUP_CODE", "HIT_GROUP_MAIN"}
     assert not recalled.degraded
 
 
 def test_the_section_has_the_documents_shape(repayment: Stubs) -> None:
     """S0-20, S0-21, S0-22, S0-23, S0-24, S0-26, S0-30."""
-    rendered = repayment.context.Render(
-        project=UNAIDED, recall=recall.RecallRequest(query_text=SENTENCE, preset=recall.PRESET_CODE)
-    )
+    asked = recall.RecallRequest(query_text=SENTENCE, preset=recall.PRESET_CODE)
+    rendered = repayment.context.Render(project=UNAIDED, recall=asked)
     lines = rendered.text.splitlines()
     headings = [line for line in lines if line.startswith("## ")]
     assert headings[:3] == ["## 项目背景", "## 相关领域知识", "## 相关学习记录 (后台已学到的知识)"]
@@ -294,10 +283,8 @@ def test_an_english_question_finds_english_among_chinese(repayment: Stubs) -> No
 def test_search_lists_code_and_knowledge_together(repayment: Stubs) -> None:
     """S1-02, S1-08, S1-11, S1-14, S1-22."""
     found = repayment.context.Search(project=UNAIDED, query_text="还款方式 添加 流程", top_k=10)
-    assert {context.SearchScope.Name(result.scope) for result in found.results} == {
-        "SEARCH_SCOPE_CODE",
-        "SEARCH_SCOPE_KNOWLEDGE",
-    }
+    scopes = {context.SearchScope.Name(result.scope) for result in found.results}
+    assert scopes == {"SEARCH_SCOPE_CODE", "SEARCH_SCOPE_KNOWLEDGE"}
     scores = [result.score for result in found.results]
     assert scores == sorted(scores, reverse=True)
     assert found.text.startswith("1. [")

@@ -12,11 +12,10 @@ from typer.testing import CliRunner
 
 from hummock.cli.main import app
 from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
-from tests.service.calls import ask, change_settings, edit, explain, learn, memory_ids
+from tests.service.calls import ask, change_settings, edit, explain, export, learn, memory_ids, take_in
 from tests.service.conversing import create, learn_turn
 from tests.service.inputs import note
 from tests.service.running import Stubs, calling_by_token, connected, in_process
-from tests.service.test_transfer import export, take_in
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
 
@@ -129,8 +128,7 @@ def test_explain_says_that_the_writer_has_enough_and_what_helps(callers: Callers
     kept = ids(callers.recall(project, top_k=6))
     lost = next(one for one in best if one not in kept)
     explained = explain(callers.root, project, QUESTION, lost, top_k=6)
-    assert explained.stage == explain_pb2.LOSS_STAGE_WRITER_CAP
-    assert explained.threshold == CAP
+    assert (explained.stage, explained.threshold) == (explain_pb2.LOSS_STAGE_WRITER_CAP, CAP)
     assert "Its writer has 4 of the first 10 hits already" in explained.sentence
     assert [(one.field, one.value) for one in explained.changes] == [("tuning.writer_cap", "10")]
     again = callers.root.context.Recall(explained.changed_recall)

@@ -1,4 +1,4 @@
-"""A recall gives the same bytes, whatever else the service does or did."""
+"""Equal recalls: the same bytes whatever else the service does or did, and answers from the cache."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
-from tests.service.calls import ask, learn
+from tests.service.calls import ask, contents, failure, learn, recall_request, render, stages
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs, in_thread, settings
 
@@ -38,21 +39,12 @@ def made_at(memory: pb.Memory, number: int) -> pb.Memory:
 
 def memories() -> list[pb.Memory]:
     """Prose of both languages, code, domains and records; many that are alike, and ties."""
-    made = [
-        note(f"the ledger of book {number % 5} is closed by {number % 3} people", id=f"en{number}")
-        for number in range(12)
-    ]
+    made = [note(f"the ledger of book {n % 5} is closed by {n % 3} people", id=f"en{n}") for n in range(12)]
     made += [note(f"第{number}号合同先本后息，火车票{number % 4}张", id=f"zh{number}") for number in range(12)]
     made += [note("twin " * number, id=f"twin{number}") for number in range(1, 9)]
-    made += [
-        fragment(
-            f"src/f{number}.py", f"parse_date_{number}", f"def parse_date_{number}(text):\n    return text[{number}:]"
-        )
-        for number in range(8)
-    ]
-    made += [
-        record(f"how is plan {number} repaid?", f"plan {number}: 先本后息, principal first") for number in range(4)
-    ]
+    codes = [f"def parse_date_{number}(text):\n    return text[{number}:]" for number in range(8)]
+    made += [fragment(f"src/f{number}.py", f"parse_date_{number}", code) for number, code in enumerate(codes)]
+    made += [record(f"how is plan {n} repaid?", f"plan {n}: 先本后息, principal first") for n in range(4)]
     made += [domain("repayment 还款", "how loans are repaid", aliases=("先本后息",), key_files=("src/f2.py",))]
     for number, memory in enumerate(made):
         memory.id = memory.id or f"m{number}"
@@ -62,26 +54,14 @@ def memories() -> list[pb.Memory]:
 
 def turns() -> list[pb.Memory]:
     said = (pb.ORIGIN_USER_INPUT, pb.ORIGIN_AI_OUTPUT)
-    return [
-        made_at(
-            note(
-                f"turn {number}: the ledger, 账本 {number}?", id=f"t{number}", origin=said[number % 2], session_id="s"
-            ),
-            number,
-        )
-        for number in range(8)
-    ]
+    texts = [f"turn {number}: the ledger, 账本 {number}?" for number in range(8)]
+    made = [note(text, id=f"t{n}", origin=said[n % 2], session_id="s") for n, text in enumerate(texts)]
+    return [made_at(one, number) for number, one in enumerate(made)]
 
 
 def requests() -> list[recall.RecallRequest]:
     asked = [
-        recall.RecallRequest(
-            project=PROJECT,
-            query_text=text,
-            preset=preset,
-            context_window=number % 3,
-            tuning=recall.RecallTuning(top_k=7),
-        )
+        recall_request(PROJECT, text, preset=preset, context_window=number % 3, top_k=7)
         for number, text in enumerate(QUERIES)
         for preset in PRESETS
     ]
@@ -161,3 +141,66 @@ def test_the_order_does_not_depend_on_the_order_of_learning(service: Stubs, proj
             replies.append(service.context.Recall(request))
         one, other = ([(hit.memory.id, hit.score) for hit in reply.hits] for reply in replies)
         assert one == other, request.query_text
+
+
+TEXT = "when does the 火车 leave"
+
+
+def test_an_equal_recall_is_answered_from_the_cache(service: Stubs, project: str) -> None:
+    """S0-31, S0-32, S2-03."""
+    learn(service, project, note("the 火车 leaves at nine", id="a"))
+    fresh, cached = (ask(service, project, TEXT) for _ in range(2))
+    assert (fresh.receipt.cached, cached.receipt.cached) == (False, True)
+    assert stages(cached.receipt) == ["cache"]
+    assert [(hit.memory, hit.score) for hit in cached.hits] == [(hit.memory, hit.score) for hit in fresh.hits]
+    assert (cached.seq, cached.content_seq) == (fresh.seq, fresh.content_seq)
+
+
+def test_a_memory_learnt_within_five_minutes_of_an_equal_recall_is_found(service: Stubs, project: str) -> None:
+    """1.1-1, S4-50."""
+    learn(service, project, note("the 火车 leaves at nine"))
+    for number in range(5):
+        ask(service, project, TEXT)
+        learn(service, project, note(f"now the 火车 {number} leaves at {number}"))
+        answer = ask(service, project, TEXT)
+        assert not answer.receipt.cached
+        assert f"now the 火车 {number} leaves at {number}" in contents(answer)
+
+
+def test_a_deleted_memory_is_gone_from_the_next_equal_recall(service: Stubs, project: str) -> None:
+    """X2."""
+    learn(service, project, note("the 火车 leaves at nine", id="a"))
+    assert contents(ask(service, project, TEXT))
+    assert contents(ask(service, project, TEXT))
+    service.memory.DeleteMemories(project=project, ids=["a"])
+    assert contents(ask(service, project, TEXT)) == []
+
+
+def test_a_seq_that_is_not_reached_is_an_error_beside_a_kept_answer(service: Stubs, project: str) -> None:
+    seq = learn(service, project, note("the 火车 leaves at nine")).seq
+    ask(service, project, TEXT)
+    assert ask(service, project, TEXT, min_seq=seq).receipt.cached
+    refused = failure(ask, service, project, TEXT, min_seq=seq + 1)
+    assert (refused.code, refused.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "SEQ_NOT_REACHED")
+
+
+def test_render_and_search_share_the_cache(service: Stubs, project: str) -> None:
+    """S1-20: fewer repeated searches."""
+    learn(service, project, note("the 火车 leaves at nine"))
+    asked = ask(service, project, TEXT)
+    rendered = render(service, project, TEXT)
+    assert (asked.receipt.cached, rendered.receipt.cached) == (False, True)
+    assert "nine" in rendered.text
+    searches = [service.context.Search(project=project, query_text=TEXT) for _ in range(2)]
+    assert [search.receipt.cached for search in searches] == [False, True]
+    assert searches[0].text == searches[1].text
+
+
+def test_two_projects_never_share_an_answer(service: Stubs, project: str) -> None:
+    """X2, S0-06."""
+    other = f"{project}-other"
+    learn(service, project, note("the 火车 leaves at nine", id="a"))
+    learn(service, other, note("the 火车 leaves at ten", id="a"))
+    for _ in range(2):
+        assert contents(ask(service, project, TEXT)) == ["the 火车 leaves at nine"]
+        assert contents(ask(service, other, TEXT)) == ["the 火车 leaves at ten"]

@@ -1,6 +1,8 @@
-"""The keyword path by substrings, through the socket."""
+"""Parts of texts: the keyword path by substrings, and memories far longer than the window of the model."""
 
 from __future__ import annotations
+
+import random
 
 import pytest
 
@@ -42,8 +44,7 @@ def test_a_query_too_short_for_a_term_is_looked_for_as_it_is(service: Stubs, pro
     learn(service, project, note("每月十五号还款 RepaymentCalculator"), note("天气很好"))
     answer = ask(service, project, query, **BY_SUBSTRING)
     assert contents(answer) == ["每月十五号还款 RepaymentCalculator"]
-    assert list(answer.hits[0].matched_terms) == [query]
-    assert list(answer.hits[0].paths) == [recall.RECALL_PATH_KEYWORD]
+    assert (list(answer.hits[0].matched_terms), list(answer.hits[0].paths)) == ([query], [recall.RECALL_PATH_KEYWORD])
 
 
 def test_the_filter_holds_and_projects_stay_apart(service: Stubs, project: str) -> None:
@@ -62,3 +63,67 @@ def test_beside_the_vector_path_what_holds_the_string_is_a_keyword_hit(service: 
     assert scores["see RepaymentCalculator"] > 0
     assert scores["the calculator of repayments"] == 0
     assert contents(answer)[0] == "see RepaymentCalculator"
+
+
+PROJECT = "long-memories"
+LONG_BYTES = 200_000
+NEEDLES = {
+    "first": "The lighthouse keeper wrote that the northern lamp burns whale oil.",
+    "middle": "潮汐木芯只在满月的夜里从退潮的礁石上采下来。",
+    "last": "The cathedral's bell was cast by a goldsmith from Antwerp.",
+}
+WORDS = "ledger column invoice amount monthly balance entry total account period sum transfer batch".split()  # noqa: SIM905 - reads as words
+
+
+def long_text() -> str:
+    """Sentences about book-keeping, with one about something else at the beginning, in the middle and at the end."""
+    rng = random.Random(7)  # noqa: S311 - a seed, not a secret
+    sentences = []
+    size = 0
+    while size < LONG_BYTES:
+        sentences.append(" ".join(rng.choices(WORDS, k=14)) + ".")
+        size += len(sentences[-1]) + 1
+    sentences[0] = NEEDLES["first"]
+    sentences[len(sentences) // 2] = NEEDLES["middle"]
+    sentences[-1] = NEEDLES["last"]
+    return "\n".join(sentences)
+
+
+@pytest.fixture(scope="module")
+def filled(service: Stubs) -> pb.Memory:
+    """A project with one long memory between short ones; gives the long one."""
+    learn(service, PROJECT, note(long_text(), id="long"))
+    learn(service, PROJECT, *(note(f"short note {number} about gardening and tomatoes") for number in range(30)))
+    return ask(service, PROJECT, "ledger invoice").hits[0].memory
+
+
+def test_a_long_memory_is_one_memory_of_many_chunks(filled: pb.Memory) -> None:
+    """S4-55: chunking."""
+    assert filled.id == "long"
+    assert filled.chunk_count > 50
+
+
+@pytest.mark.parametrize(
+    ("where", "query"),
+    [
+        ("first", "lighthouse keeper whale oil lamp"),
+        ("middle", "潮汐木芯怎么采"),
+        ("last", "who cast the bell of the cathedral"),
+    ],
+)
+@pytest.mark.usefixtures("filled")
+def test_any_part_of_a_long_memory_finds_it_as_one_hit(service: Stubs, where: str, query: str) -> None:
+    """S4-55: a memory scores as its best chunk and is one hit."""
+    hits = ask(service, PROJECT, query).hits
+    assert hits[0].memory.id == "long"
+    assert NEEDLES[where] in hits[0].memory.content
+    assert [hit.memory.id for hit in hits].count("long") == 1
+
+
+@pytest.mark.usefixtures("filled", "real_models")
+def test_a_long_memory_is_as_similar_as_its_best_part(service: Stubs) -> None:
+    """S4-55, S4-25: the cosine is that of the nearest chunk, not of the mean of all."""
+    paths = [recall.RECALL_PATH_VECTOR]
+    hits = ask(service, PROJECT, NEEDLES["last"], paths=paths, top_k=1).hits
+    assert hits[0].memory.id == "long"
+    assert hits[0].cosine > 0.25
