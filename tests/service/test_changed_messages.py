@@ -380,7 +380,7 @@ def appends(message_id: str) -> Call:
 
 
 def watches_behind(revision: int) -> Call:
-    asked = {"session_id": "s", "after_revision": revision}
+    asked: dict[str, Any] = {"session_id": "s", "after_revision": revision}
     return lambda service, project: next(service.session.WatchMessages(project=project, **asked))
 
 

@@ -134,7 +134,8 @@ def test_low_use_comes_back_after_more_than_ten_turns(service: Stubs, codex: str
     """S3-21, S3-44."""
     refer(service, codex, 3, until=10)
     cooling = rows(render(service, codex, 20))[CORE]
-    assert (cooling.status, cooling.probability) == (COOLING_DOWN, pytest.approx(10 / 11))
+    assert cooling.status == COOLING_DOWN
+    assert cooling.probability == pytest.approx(10 / 11)
     assert cooling.reason == "referenced 3 times; last sent 10 turns ago, again after more than 10"
     assert shown(render(service, codex, 21)) == [CORE]
 

@@ -88,7 +88,8 @@ def test_what_the_callers_intent_leaves_open_is_read_from_the_query(service: Stu
     """S0-03, 1.1-15."""
     repayment(service, project)
     answer = ask(service, project, "增加先本后息的还款方式", intent=recall.Intent(action="ADD_FEATURE"))
-    assert (answer.intent.action, answer.intent.domains) == ("ADD_FEATURE", ["还款"])
+    assert answer.intent.action == "ADD_FEATURE"
+    assert answer.intent.domains == ["还款"]
     assert answer.intent.keywords == ask(service, project, "增加先本后息的还款方式").intent.keywords != []
 
 
@@ -155,7 +156,8 @@ def test_a_query_vector_takes_the_place_of_the_text(service: Stubs, project: str
     learn(service, project, note("one", vector=vectors[0]), note("two", vector=vectors[1]))
     for place, text in enumerate(("one", "two")):
         hit = ask(service, project, "zzz", query_vector=vectors[place], paths=[VECTOR]).hits[0]
-        assert (hit.memory.content, hit.cosine) == (text, pytest.approx(1, abs=1e-3))
+        assert hit.memory.content == text
+        assert hit.cosine == pytest.approx(1, abs=1e-3)
 
 
 def test_a_vector_that_names_no_space_is_of_the_service_s_own(service: Stubs, project: str) -> None:

@@ -157,7 +157,7 @@ def test_a_memory_of_another_project_is_missing_like_one_that_never_was(service:
     """S0-06: by id, to read, and in a prefix."""
     learn(service, project, note("鲸", id="secret"))
     learn(service, f"{project}-other", note("鲨", id="mine"))
-    chosen = {"memories": {"ids": ["secret", "never", "mine"]}, "read_ids": ["secret", "never"]}
+    chosen: dict[str, Any] = {"memories": {"ids": ["secret", "never", "mine"]}, "read_ids": ["secret", "never"]}
     rendered = service.context.Render(project=f"{project}-other", form=context.RENDER_FORM_INDEX, **chosen)
     assert list(rendered.missing_ids) == ["secret", "never"]
     assert "鲸" not in str(rendered)
@@ -224,7 +224,7 @@ def test_a_request_that_makes_no_sense_names_its_field(
 def test_a_lone_surrogate_is_refused_as_bytes_that_are_no_text(service: Stubs, project: str) -> None:
     """S0-36: over the wire it is invalid UTF-8."""
     good = asked(project, "x y z", context.RENDER_FORM_CONTEXT, prompt="PROMPT").SerializeToString()
-    call = service.channel.unary_unary("/hummock.v1.ContextService/Render", request_serializer=bytes)
+    call: Any = service.channel.unary_unary("/hummock.v1.ContextService/Render", request_serializer=bytes)
     refused = failure(call, good.replace(b"PROMPT", b"a\xed\xa0\x80bc"))
     assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
     assert refused.message.startswith("prompt: ")

@@ -169,11 +169,11 @@ def lived(service: Stubs, project: str) -> None:
             asked = recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX)
             rendering = context.RenderRequest(project=project, recall=asked, form=context.RENDER_FORM_MEMORIES)
             service.context.RenderTurn(scope=scope, turn=turn, render=rendering)
-            seen = {"user_text": text, "assistant_text": "好", "used_memory_ids": [CORE]}
+            seen: dict[str, Any] = {"user_text": text, "assistant_text": "好", "used_memory_ids": [CORE]}
             service.learning.ObserveTurn(project=project, scope=scope, turn=turn, **seen)
     said = {"one": "HELPFUL", "two": "WRONG", "record": "NOT_HELPFUL"}
     verdicts = [{"memory_id": name, "judgement": f"JUDGEMENT_{word}"} for name, word in said.items()]
-    given = {"query_text": "what is in the cup", "note": "tea was wrong", "session_id": "s"}
+    given: dict[str, Any] = {"query_text": "what is in the cup", "note": "tea was wrong", "session_id": "s"}
     service.context.Feedback(project=project, verdicts=verdicts, **given)
     service.memory.DeleteMemories(project=project, ids=["gone"])
     service.learning.UpdateLearningSettings(project=project, enabled=False)
