@@ -37,7 +37,7 @@ class Rows:
     last: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Draft:
     """A fragment before it has an id; `content` is None if it is just the rows' text."""
 
@@ -53,7 +53,10 @@ def fragments(file: SourceFile) -> list[Fragment]:
     lines = file.lines()
     language = language_of(file.suffix)
     symbols = None if language is None else outline("\n".join(lines).encode(), language)
-    drafts = _windows(lines) if symbols is None else _Cutter(lines).file(symbols)
+    if symbols is None:
+        drafts = [_Draft(f"L{rows.first + 1}", "", "", rows) for rows in _text_windows(lines)]
+    else:
+        drafts = _Cutter(lines).file(symbols)
     name = language.name if language is not None else _format(file.suffix)
     return list(_named(sorted(drafts, key=lambda draft: draft.rows), file.path, name, lines))
 
@@ -77,10 +80,6 @@ def _named(drafts: Sequence[_Draft], path: str, language: str, lines: Sequence[s
             end_line=draft.rows.last + 1,
             content=_text_of(lines, draft.rows) if draft.content is None else draft.content,
         )
-
-
-def _windows(lines: Sequence[str]) -> list[_Draft]:
-    return [_Draft(place=f"L{rows.first + 1}", symbol="", signature="", rows=rows) for rows in _text_windows(lines)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +118,17 @@ class _Cutter:
 
     def _leftovers(self, gaps: Sequence[Rows]) -> list[_Draft]:
         windows = [rows for gap in gaps for rows in _code_windows(self.lines, gap, MAX_FRAGMENT_CHARACTERS)]
-        return [
-            _Draft(place=_numbered(_LEFTOVER, turn), symbol="", signature="", rows=rows)
-            for turn, rows in enumerate(windows, start=1)
-        ]
+        return [_Draft(_numbered(_LEFTOVER, turn), "", "", rows) for turn, rows in enumerate(windows, start=1)]
 
     def _symbol(self, symbol: Symbol) -> list[_Draft]:
         rows = Rows(symbol.first_row, symbol.last_row)
         if characters(self.lines, rows) <= MAX_FRAGMENT_CHARACTERS or not symbol.members:
             windows = _code_windows(self.lines, rows, MAX_FRAGMENT_CHARACTERS)
             return [self._draft(symbol, turn, window) for turn, window in enumerate(windows, start=1)]
-        members = [member for member in symbol.members if self._is_long(member)]
+        spans = ((member, Rows(member.first_row, member.last_row)) for member in symbol.members)
+        members = [member for member, span in spans if characters(self.lines, span) > _SHORT_MEMBER_CHARACTERS]
         inner = [draft for member in members for draft in self._symbol(member)]
         return self._skeleton(symbol, members) + inner
-
-    def _is_long(self, member: Symbol) -> bool:
-        return characters(self.lines, Rows(member.first_row, member.last_row)) > _SHORT_MEMBER_CHARACTERS
 
     def _skeleton(self, symbol: Symbol, members: Sequence[Symbol]) -> list[_Draft]:
         """A large class without the bodies of its long members, in as many fragments as it needs."""
@@ -142,9 +136,8 @@ class _Cutter:
         row = symbol.first_row
         for member in members:
             kept += [(own, self.lines[own]) for own in range(row, member.first_row)]
-            indentation = self.lines[member.first_row]
-            indentation = indentation[: len(indentation) - len(indentation.lstrip())]
-            kept.append((member.first_row, f"{indentation}{member.signature}{_ELLIPSIS}"))
+            first = self.lines[member.first_row]
+            kept.append((member.first_row, f"{first[: _indentation(first)]}{member.signature}{_ELLIPSIS}"))
             row = member.last_row + 1
         kept += [(own, self.lines[own]) for own in range(row, symbol.last_row + 1)]
         texts = [text for _, text in kept]
@@ -159,12 +152,7 @@ class _Cutter:
         ]
 
     def _draft(self, symbol: Symbol, turn: int, rows: Rows) -> _Draft:
-        return _Draft(
-            place=_numbered(symbol.path or _LEFTOVER, turn),
-            symbol=symbol.path,
-            signature=symbol.signature,
-            rows=rows,
-        )
+        return _Draft(_numbered(symbol.path or _LEFTOVER, turn), symbol.path, symbol.signature, rows)
 
 
 def _numbered(place: str, turn: int) -> str:

@@ -43,10 +43,6 @@ def content_reason(path: str, data: bytes) -> SkipReason | None:
     text = data.decode("utf-8-sig")
     if data.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in data[:_HEAD_BYTES]:
         return SkipReason.PRIVATE
-    return _reason_to_leave_out(path, text, data)
-
-
-def _reason_to_leave_out(path: str, text: str, data: bytes) -> SkipReason | None:
     suffix = suffix_of(path)
     if _is_generated(path, suffix, text[:_HEAD_BYTES]):
         return SkipReason.GENERATED
@@ -231,11 +227,8 @@ def _tables(document: Json) -> Iterator[Json]:
 
 def _is_table(value: Mapping[str, Json] | Sequence[Json]) -> bool:
     entries = _entries(value)
-    if (
-        isinstance(value, list)
-        and len(entries) >= _FEWEST_WORDS
-        and all(isinstance(one, (str, int)) for one in entries)
-    ):
+    are_words = isinstance(value, list) and all(isinstance(one, (str, int)) for one in entries)
+    if are_words and len(entries) >= _FEWEST_WORDS:
         return True
     if len(entries) < _FEWEST_RECORDS:
         return False

@@ -6,10 +6,12 @@ import codecs
 import json
 import math
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from hummock_tools.indexing.skips import SkipReason
@@ -58,39 +60,8 @@ _RARE: Final = 1e-7
 _GLUED: Final = 1e-2
 """Factor for each ASCII letter that touches a letter of another script in one word."""
 
-_SIMPLIFIED = (
-    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现"
-    "当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由问很最重并"
-    "物手应战向头文体政美相见被利什二等产或新己制身果加西斯月话合回特代内信表化老给世位次度门任常先海通教儿原东声提立及比员解水名真论处走义各入几口"
-    "认条平系气题活尔更别打女变四神总何电数安少报才结反受目太量再感建务做接必场件计管期市直德资命山金指克许统区保至队形社便空决治展马科司五基眼书非"
-    "则听白却界达光放强即像难且权思王象完设式色路记南品住告类求据程北边死张该交规万取拉格望觉术领共确传师观清今切院让识候带导争运返款查询获单户列返库错误"
-    "默认值参数据表码类型息返回函测试试添删改存储配置请调初始连接缓"
-)
-_TRADITIONAL = (
-    "的一是不了在人有我他這個們中來上大為和國地到以說時要就出會可也你對生能而子那得於著下自之年過發後作裡用道行所然家種事成方多經麼去法學如都同現"
-    "當沒動面起看定天分還進好小部其些主樣理心她本前開但因只從想實日軍者意無力它與長把機十民第公此已工使情明性知全三又關點正業外將兩高間由問很最重並"
-    "物手應戰向頭文體政美相見被利什二等產或新己制身果加西月話合回特代內信表化老給世位次度門任常先海通教兒原東聲提立及比員解水名真論處走義各入幾口"
-    "認條平系氣題活更別打女變四神總何電數安少報才結反受目太量再感建務做接必場件計管期市直德資命山金指許統區保至隊形社便空決治展馬科司五基眼書非"
-    "則聽白卻界達光放強即像難且權思王象完設式色路記南品住告類求據程款查詢獲單戶列返庫錯誤預設值參數碼型息函測試刪改存儲請調初始連線檔案使用者"
-)
-_HANGUL = (
-    "이다는을의에가를고한지하사도로기자은그아나대어리있정시수인해서일것보상만부제전스주장라과들구면조고성원여동용게유공세비우연모경관었았음했된되할없안"
-    "학생국신화무명문단선진소방치결위물말내재번적오마계속발실생중간개입력출록목환데터베값변반값호함수클래스드메습니합오류처로그검색저설확인설정파일트습금합"
-)
-_KANJI = (
-    "日一国人年大十二本中長出三時行見月分後前生五間上東四今金九入学高円子外八六下来気小七山話女北午百書先名川千水半男西電校語土木聞食車何南万毎"
-    "白天母火右読友左休父雨会同事自社発者地業方新場員立開手力問代明動京目通言理体田主題意不作用度強公持野以思家世多正安院心界教文元重近考画海売知道集"
-    "別物使品計死特私始朝運終台広住無真有口少町料工建空急止送切転研足究楽起着店病質待試族銀早映親験英医仕去味写字答夜音注帰古歌買悪図週室歩風紙黒花春赤青"
-    "館屋色走秋夏習駅洋旅服夕借曜飲肉貸堂鳥飯勉冬昼茶弟牛魚兄犬妹姉漢返済処数値取得設定関接続初期化残高足返記録利息一覧注文引落既呼秒回込追加削除更検索"
-)
-_EAST_ASIAN_SIGNS = "，。、；：！？（）「」『』《》【】“”‘’…—－～・ー　％＋＝／"
-_CYRILLIC = "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё"
-_ACCENTED = "éäüöèáíóßàñçãêúåøâôæîûïìùòõëœÿ"
-_ALONE = "àéèóúáêÀÉÓÚÁ"
-"""Words of one letter."""
-
-_QUOTES = "«»„“”’–"
-_LATIN_SIGNS = "°§©®£€—‘…·¿¡±²³µ½×ºª¼ŠšŽž"
+_COMMON: Final = tomllib.loads(Path(__file__).with_name("characters.toml").read_text("utf-8"))
+"""Frequent characters by script."""
 
 
 def guess(data: bytes) -> str | None:
@@ -153,7 +124,7 @@ def _likelihoods(encoding: str, text: str, places: Iterable[int]) -> Iterator[fl
         if is_latin:
             # Letters with accents stand alone between others.
             score *= 0.05 if not before.isascii() and one.isalpha() else 1.0
-            score *= 0.01 if not touching and one.isalpha() and one not in _ALONE else 1.0
+            score *= 0.01 if not touching and one.isalpha() and one not in _COMMON["alone"] else 1.0
         elif is_cyrillic:
             score *= _GLUED**touching
             score *= 1e-3 if one.isupper() and before.islower() and not before.isascii() else 1.0
@@ -174,32 +145,32 @@ def _characters(encoding: str) -> Mapping[str, float]:
     match encoding:
         case "gb18030":
             common, rest = _plane("gb2312", 0xB0, 0xD7), _plane("gb2312", 0xD8, 0xF7)
-            return _shared((0.4, common), (0.01, rest), (0.5, _SIMPLIFIED))
+            return _shared((0.4, common), (0.01, rest), (0.5, _COMMON["simplified"]))
         case "big5":
             common, rest = _plane("big5", 0xA4, 0xC6), _plane("big5", 0xC9, 0xF9)
-            return _shared((0.4, common), (0.01, rest), (0.5, _TRADITIONAL))
+            return _shared((0.4, common), (0.01, rest), (0.5, _COMMON["traditional"]))
         case "cp949":
             syllables, hanja = _plane("euc_kr", 0xB0, 0xC8), _plane("euc_kr", 0xCA, 0xFD)
-            return _shared((0.4, syllables), (0.002, hanja), (0.55, _HANGUL))
+            return _shared((0.4, syllables), (0.002, hanja), (0.55, _COMMON["hangul"]))
         case "euc_jp" | "cp932":
             kana, common, rest = (_plane("euc_jp", *leads) for leads in ((0xA4, 0xA5), (0xB0, 0xCF), (0xD0, 0xF4)))
-            return _shared((0.15, common), (0.003, rest), (0.2, _KANJI), (0.6, kana))
+            return _shared((0.15, common), (0.003, rest), (0.2, _COMMON["kanji"]), (0.6, kana))
         case "cp1251" | "koi8_r":
-            ranked = {one: 0.9 * 0.1 * 0.93**rank for rank, one in enumerate(_CYRILLIC)}
+            ranked = {one: 0.9 * 0.1 * 0.93**rank for rank, one in enumerate(_COMMON["cyrillic"])}
             return ranked | {one.upper(): likely / 15 for one, likely in ranked.items()} | dict.fromkeys("«»№—–", 1e-3)
         case _:
-            ranked = {one: 0.9 * 0.2 * 0.82**rank for rank, one in enumerate(_ACCENTED)}
+            ranked = {one: 0.9 * 0.2 * 0.82**rank for rank, one in enumerate(_COMMON["accented"])}
             upper = {one.upper(): likely / 15 for one, likely in ranked.items()}
-            return dict.fromkeys(_LATIN_SIGNS, 2e-3) | dict.fromkeys(_QUOTES, 1e-2) | upper | ranked
+            return dict.fromkeys(_COMMON["latin_signs"], 2e-3) | dict.fromkeys(_COMMON["quotes"], 1e-2) | upper | ranked
 
 
 def _shared(*groups: tuple[float, Iterable[str]]) -> Mapping[str, float]:
     """Combine groups of characters by their shares; a character in several groups adds up."""
-    found = dict.fromkeys(_EAST_ASIAN_SIGNS, 0.08 / len(_EAST_ASIAN_SIGNS))
+    signs = _COMMON["east_asian_signs"]
+    found = dict.fromkeys(signs, 0.08 / len(signs))
     for share, characters in groups:
         distinct = set(characters)
-        for one in distinct:
-            found[one] = found.get(one, 0.0) + share / len(distinct)
+        found |= {one: found.get(one, 0.0) + share / len(distinct) for one in distinct}
     return found
 
 
@@ -259,9 +230,11 @@ def decoded(data: bytes) -> Decoded | SkipReason:
             return SkipReason.BINARY if text is None or _is_noise(text) else Decoded(data=text.encode())
     if b"\0" in data:
         return SkipReason.BINARY
-    if _is_utf8(data):
-        return Decoded(data=_declared(data) if _STATEFUL in data else data)
-    return _of_another_encoding(data)
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return _of_another_encoding(data)
+    return Decoded(data=_declared(data) if _STATEFUL in data else data)
 
 
 def _is_noise(text: str) -> bool:
@@ -269,21 +242,10 @@ def _is_noise(text: str) -> bool:
     return not text.isascii() and sum(one.isascii() for one in text) < max(2, len(text) / 32, min(len(text), 32) / 8)
 
 
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _declared(data: bytes) -> bytes:
     """The bytes as UTF-8, decoded by the encoding that they declare; unchanged if none fits."""
-    for name in _declarations(data):
-        text = _text(data, name)
-        if text is not None:
-            return text.encode()
-    return data
+    texts = (_text(data, name) for name in _declarations(data))
+    return next((text.encode() for text in texts if text is not None), data)
 
 
 def _of_another_encoding(data: bytes) -> Decoded | SkipReason:

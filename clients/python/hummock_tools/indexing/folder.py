@@ -53,11 +53,9 @@ class Indexed:
     """All indexer memories of a project."""
 
     def __init__(self, held: Iterable[StoredFragment], path: str) -> None:
-        """Read the listed fragments.
+        """Read the listed fragments, oldest write first: a name belongs to the root that was recorded under it first.
 
-        Args:
-            held: Oldest write first. A name belongs to the root that was recorded under it first.
-            path: Path of the project, as an indexer set it: the root of an unnamed index that records none.
+        `path` is that of the project, as an indexer set it: the root of an unnamed index that records none.
         """
         listed = tuple(held)
         owners = dict.fromkeys(each.name for each in listed)
@@ -73,9 +71,7 @@ class Indexed:
         """The name under which a root is indexed, the given one where it is; None where it is not.
 
         With a given name, none that a person gave to another index is found.
-
-        Raises:
-            ValueError: People named several indexes of it, and no name is given.
+        Raises: ValueError, where people named several indexes of it, and no name is given.
         """
         root = root_of(path)
         names = {name for name, owner in self.owners.items() if owner == root}
@@ -140,7 +136,6 @@ def _digest(path: Path, size: int) -> str:
 
 
 def _prefix(tree: Tree) -> str:
-    """Prefix of the ids of a tree's memories."""
     return escaped(f"{tree.name}/{tree.part}" if tree.name else tree.part)
 
 
@@ -159,12 +154,10 @@ class Folder:
 
         Args:
             path: A link to a folder stands for the folder.
-            name: What the user calls its index; the index of this name is continued wherever its folder lay.
+            name: What the user calls its index, which is continued wherever its folder lay; ValueError where it is no
+                single part of a path.
             on_file: Called after each file that is indexed, with their number so far.
             on_skip: Called for each path that is left out, after every look.
-
-        Raises:
-            ValueError: `name` is no single part of a path.
         """
         check_name(name)
         self.path = path.resolve()
@@ -186,12 +179,7 @@ class Folder:
     def look(self, touched: Collection[str] = ()) -> None:
         """Bring the tree up to date with the disk; before it is settled only see that the folder is there.
 
-        Args:
-            touched: Files and folders, relative to the folder, that are read again whatever the file system says.
-
-        Raises:
-            FileNotFoundError, NotADirectoryError: There is no such folder.
-            ValueError, MissingExtra: As `Tree.look`.
+        Touched paths are relative to the folder; errors as of `Tree.look`.
         """
         with open_root(self.path):
             if self._tree is None:

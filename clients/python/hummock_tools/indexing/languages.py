@@ -1,12 +1,14 @@
-"""Node names for functions and classes in each programming language's tree-sitter grammar."""
+"""Programming languages by their tree-sitter grammars, and the outline of a file in one of them."""
 
 from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -67,10 +69,6 @@ def _declared_name(node: Node, source: bytes) -> str:
     return plain(name, source).replace("::", ".")
 
 
-def _kinds(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Language:
     """A language: its grammar, and the node kinds that make symbols.
@@ -100,123 +98,25 @@ class Language:
     name_of: NameOf = _named_field
 
 
-_SCRIPT_FUNCTIONS = _kinds(
-    "function_declaration generator_function_declaration function_signature method_definition method_signature "
-    "abstract_method_signature"
-)
-_SCRIPT_VALUED = _kinds("variable_declarator assignment_expression field_definition public_field_definition pair")
-_SCRIPT_WRAPPERS = _kinds(
-    "export_statement ambient_declaration lexical_declaration variable_declaration expression_statement"
-)
-_SCRIPT_TRANSPARENT = _kinds(
-    "class_body interface_body enum_body statement_block if_statement else_clause object pair variable_declarator "
-    "assignment_expression"
-)
-_SCRIPT_CLASSES = _kinds("class_declaration class abstract_class_declaration interface_declaration enum_declaration")
-_C_TRANSPARENT = _kinds(
-    "preproc_if preproc_ifdef preproc_else preproc_elif preproc_elifdef linkage_specification declaration_list "
-    "field_declaration_list"
-)
+_NAMINGS: Mapping[str, NameOf] = {
+    "field": _named_field,
+    "receiver and name": _receiver_and_name,
+    "target": _target_name,
+    "declarator": _declared_name,
+}
 
 
-def _script(name: str, extensions: tuple[str, ...], grammar: tuple[str, str]) -> Language:
-    """JavaScript and its kin, which share their node kinds."""
-    return Language(
-        name=name,
-        extensions=extensions,
-        grammar=grammar,
-        functions=_SCRIPT_FUNCTIONS,
-        classes=_SCRIPT_CLASSES,
-        namespaces=_kinds("internal_module module"),
-        wrappers=_SCRIPT_WRAPPERS,
-        transparent=_SCRIPT_TRANSPARENT,
-        leading=_kinds("comment decorator"),
-        valued=_SCRIPT_VALUED,
-        name_of=_target_name,
-    )
+def _languages() -> Iterator[Language]:
+    table = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
+    for name, said in table.items():
+        extensions, (module, function) = said.pop("extensions").split(), said.pop("grammar").split()
+        known = table[said.pop("like")] if "like" in said else said
+        kinds = {key: frozenset(words.split()) for key, words in known.items() if key != "named_by"}
+        name_of = _NAMINGS[known.get("named_by", "field")]
+        yield Language(name=name, extensions=tuple(extensions), grammar=(module, function), name_of=name_of, **kinds)
 
 
-LANGUAGES = (
-    Language(
-        name="python",
-        extensions=(".py", ".pyi"),
-        grammar=("tree_sitter_python", "language"),
-        functions=_kinds("function_definition"),
-        classes=_kinds("class_definition"),
-        wrappers=_kinds("decorated_definition"),
-        transparent=_kinds(
-            "block if_statement elif_clause else_clause try_statement except_clause finally_clause with_statement"
-        ),
-    ),
-    Language(
-        name="kotlin",
-        extensions=(".kt", ".kts"),
-        grammar=("tree_sitter_kotlin", "language"),
-        functions=_kinds("function_declaration secondary_constructor"),
-        classes=_kinds("class_declaration object_declaration companion_object"),
-        # A class that delegates (`class A : B by x { … }`) parses as a call whose trailing lambda is the body.
-        transparent=_kinds(
-            "class_body enum_class_body statements delegation_specifiers delegation_specifier explicit_delegation "
-            "call_expression infix_expression annotated_lambda lambda_literal"
-        ),
-    ),
-    Language(
-        name="java",
-        extensions=(".java",),
-        grammar=("tree_sitter_java", "language"),
-        functions=_kinds(
-            "method_declaration constructor_declaration compact_constructor_declaration "
-            "annotation_type_element_declaration"
-        ),
-        classes=_kinds(
-            "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration"
-        ),
-        transparent=_kinds("class_body interface_body enum_body enum_body_declarations annotation_type_body"),
-    ),
-    _script("typescript", (".ts", ".mts", ".cts"), ("tree_sitter_typescript", "language_typescript")),
-    _script("tsx", (".tsx",), ("tree_sitter_typescript", "language_tsx")),
-    _script("javascript", (".js", ".jsx", ".mjs", ".cjs"), ("tree_sitter_javascript", "language")),
-    Language(
-        name="go",
-        extensions=(".go",),
-        grammar=("tree_sitter_go", "language"),
-        functions=_kinds("function_declaration method_declaration"),
-        classes=_kinds("type_spec"),
-        wrappers=_kinds("type_declaration"),
-        name_of=_receiver_and_name,
-    ),
-    Language(
-        name="rust",
-        extensions=(".rs",),
-        grammar=("tree_sitter_rust", "language"),
-        functions=_kinds("function_item function_signature_item macro_definition"),
-        classes=_kinds("struct_item enum_item union_item trait_item impl_item"),
-        namespaces=_kinds("mod_item"),
-        transparent=_kinds("declaration_list foreign_mod_item"),
-        leading=_kinds("line_comment block_comment attribute_item"),
-    ),
-    Language(
-        name="c",
-        extensions=(".c",),
-        grammar=("tree_sitter_c", "language"),
-        functions=_kinds("function_definition"),
-        classes=_kinds("struct_specifier union_specifier enum_specifier type_definition"),
-        transparent=_C_TRANSPARENT,
-        name_of=_declared_name,
-    ),
-    Language(
-        name="cpp",
-        # A `.h` may be either; the C++ grammar reads C as well.
-        extensions=(".h", ".hh", ".hpp", ".hxx", ".cc", ".cpp", ".cxx", ".ipp", ".inl"),
-        grammar=("tree_sitter_cpp", "language"),
-        functions=_kinds("function_definition"),
-        classes=_kinds("class_specifier struct_specifier union_specifier enum_specifier type_definition"),
-        namespaces=_kinds("namespace_definition"),
-        wrappers=_kinds("template_declaration"),
-        transparent=_C_TRANSPARENT,
-        name_of=_declared_name,
-    ),
-)
+LANGUAGES = tuple(_languages())
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
 _BY_NAME = {language.name: language for language in LANGUAGES}
 
@@ -254,7 +154,7 @@ _MAX_SIGNATURE_CHARACTERS = 240
 _PARSE_CPU_S = 1.0
 _SLICE_BYTES = 64 * 1024
 _BODY_KINDS = frozenset(
-    {"function_body", "class_body", "enum_class_body", "block", "statement_block", "compound_statement"}
+    ["function_body", "class_body", "enum_class_body", "block", "statement_block", "compound_statement"]
 )
 _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
 
@@ -274,13 +174,10 @@ class Symbol:
 
 
 def outline(source: bytes, language: Language) -> tuple[Symbol, ...] | None:
-    r"""The outermost symbols of a file in order of rows; None where its grammar is not installed or gives up on it.
+    r"""The outermost symbols of a source (UTF-8, `\n` line ends) in order of rows; None without its grammar.
 
-    Broken code is no error: what the parser could make out is there, the rest is in no symbol.
-
-    Args:
-        source: UTF-8 with `\n` line ends.
-        language: The language that the source is written in.
+    Broken code is no error: what the parser could make out is there, the rest is in no symbol. None also where the
+    parser gives up.
     """
     parser = parser_for(language)
     if parser is None:
@@ -293,14 +190,11 @@ def _parsed(parser: Parser, source: bytes) -> Node | None:
     """The syntax tree, or None where making it takes more than a second of this thread."""
     deadline_s = time.thread_time() + _PARSE_CPU_S
 
-    def is_overdue(offset: int, has_error: bool) -> bool:
-        return time.thread_time() > deadline_s
-
     def slice_at(offset: int, point: object) -> bytes:
         return source[offset : offset + _SLICE_BYTES]
 
     try:
-        return parser.parse(slice_at, progress_callback=is_overdue).root_node
+        return parser.parse(slice_at, progress_callback=lambda *_: time.thread_time() > deadline_s).root_node
     except ValueError:  # how the binding says that the callback ended it
         parser.reset()
         return None
@@ -315,12 +209,7 @@ def _disjoint(symbols: Iterator[Symbol]) -> Iterator[Symbol]:
                 yield previous
             previous = symbol
         elif symbol.last_row > previous.last_row:
-            previous = Symbol(
-                path=previous.path,
-                signature=previous.signature,
-                first_row=previous.first_row,
-                last_row=symbol.last_row,
-            )
+            previous = replace(previous, last_row=symbol.last_row, members=())
     if previous is not None:
         yield previous
 
@@ -398,13 +287,9 @@ class _Reader:
         path = _joined(prefix, self.language.name_of(node, self.source))
         is_class = node.type in self.language.classes
         members = tuple(_disjoint(self.symbols(node, path, depth + 1))) if is_class else ()
-        return Symbol(
-            path=path,
-            signature=self._signature(outer, node),
-            first_row=first_row,
-            last_row=max(_last_row(outer), first_row),
-            members=members,
-        )
+        last_row = max(_last_row(outer), first_row)
+        signature = self._signature(outer, node)
+        return Symbol(path=path, signature=signature, first_row=first_row, last_row=last_row, members=members)
 
     def _signature(self, outer: Node, node: Node) -> str:
         """The source from the symbol's start to its body on one line, or its first line where it has no body."""
@@ -425,9 +310,7 @@ def _body(node: Node) -> Node | None:
     if value is not None and value.type in _FUNCTION_VALUES:
         node = value
     body = node.child_by_field_name("body")
-    if body is not None:
-        return body
-    return next((child for child in node.children if child.type in _BODY_KINDS), None)
+    return body or next((child for child in node.children if child.type in _BODY_KINDS), None)
 
 
 def _last_row(node: Node) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,7 @@ _LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
 # Chinese that was wrapped: the line break in it was no space.
 _WRAP = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
 _NOT_PROSE = ("#", "|", "<", "```", "~~~", "---", "===", "***")
+_NO_TITLE = (*_NOT_PROSE, ">", "- ", "* ", "+ ")
 _SENTENCE_ENDS = "。！？.!?；;"
 _NUMBERING = re.compile(r"^(?:\d{1,3}[.．、)]){1,6}(?:\d{1,3}(?=\s))?\s*|^[一二三四五六七八九十]{1,3}、\s*")
 _ALIAS_PARTS = re.compile(r"[()（）|·、]|\s/\s")
@@ -61,10 +63,8 @@ class _Section:
 def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[str] = frozenset()) -> list[DomainEntry]:
     """The sections of a Markdown document that have a text, in order; deeper levels are part of theirs.
 
-    Args:
-        file: The document.
-        known_paths: All paths of the repository; those that a section mentions are its key files.
-        shared_names: Headings, as `names_of` gives them, that several documents have.
+    Of all paths of the repository those that a section mentions are its key files; `shared_names` are the headings, as
+    `names_of` gives them, that several documents have.
     """
     entries: list[DomainEntry] = []
     taken: set[str] = set()
@@ -124,14 +124,10 @@ def _sections(file: SourceFile) -> Iterator[_Section]:
             if any(line.strip() for line in held):
                 yield _Section(headings=headings, lines=tuple(held))
             held = []
-            headings = _path(headings, level, heading or stem)
+            headings = (heading or stem,) if level == 1 else (headings[0], heading or stem)
         held += text
     if any(line.strip() for line in held):
         yield _Section(headings=headings, lines=tuple(held))
-
-
-def _path(headings: tuple[str, ...], level: int, heading: str) -> tuple[str, ...]:
-    return (heading,) if level == 1 else (headings[0], heading)
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[int, str]:
@@ -200,15 +196,8 @@ def _heading(lines: Sequence[str], row: int) -> tuple[int, str] | None:
     underline = _UNDERLINE.match(line)
     above = lines[row - 1] if row else ""
     is_lone = row < 2 or not lines[row - 2].strip()
-    if (
-        underline is None
-        or not is_lone
-        or not above.strip()
-        or _HEADING.match(above)
-        or above.startswith(("    ", "\t"))
-    ):
-        return None
-    if above.lstrip().startswith((*_NOT_PROSE, ">", "- ", "* ", "+ ")):
+    is_no_text = _HEADING.match(above) or above.startswith(("    ", "\t")) or not above.strip()
+    if underline is None or not is_lone or is_no_text or above.lstrip().startswith(_NO_TITLE):
         return None
     return (1 if "=" in underline.group(1) else 2), _heading_text(above)
 
@@ -294,20 +283,13 @@ def _mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tu
 
 def _resolved(word: str, folder: str, known_paths: Set[str], names: dict[str, str]) -> str | None:
     beside = posixpath.normpath(posixpath.join(folder, word))
-    for candidate in (beside, word):
-        if candidate in known_paths:
-            return candidate
     # `README` without an extension is more often a word than a file.
-    return names.get(word) if "." in word else None
+    named = names.get(word) if "." in word else None
+    return next((candidate for candidate in (beside, word) if candidate in known_paths), named)
 
 
 @lru_cache(maxsize=4)
 def _unique_names(known_paths: frozenset[str]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    shared: set[str] = set()
-    for path in known_paths:
-        name = posixpath.basename(path)
-        if name in names:
-            shared.add(name)
-        names[name] = path
-    return {name: path for name, path in names.items() if name not in shared}
+    names = {path: posixpath.basename(path) for path in known_paths}
+    counts = Counter(names.values())
+    return {name: path for path, name in names.items() if counts[name] == 1}

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 from xml.parsers import expat
 
 from hummock_tools.indexing.fragment import SourceFile
@@ -26,18 +27,16 @@ _ASIDE: Final = frozenset(
 
 
 class _Ecosystem(StrEnum):
-    """Namespace of a dependency's name."""
+    """Namespace of a dependency's name; of the JVM `group:artifact`, and `plugin:<id>` of Gradle."""
 
     JVM = "jvm"
-    """`group:artifact`, and `plugin:<id>` of Gradle."""
     NPM = "npm"
     PYPI = "pypi"
     GO = "go"
     CARGO = "cargo"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Dependency:
+class _Dependency(NamedTuple):
     """A name in its ecosystem, as it is compared: lower case, `_` of Python's and Rust's names as `-`."""
 
     ecosystem: _Ecosystem
@@ -82,7 +81,8 @@ class Manifests:
         except _Unreadable as unreadable:
             self._unread.append(Unread(path=file.path, reason=str(unreadable)))
             return
-        found = [_Dependency(ecosystem=kind.ecosystem, name=_normal(kind.ecosystem, one)) for one in names]
+        is_dashed = kind.ecosystem in {_Ecosystem.PYPI, _Ecosystem.CARGO}
+        found = [_Dependency(kind.ecosystem, one.replace("_", "-") if is_dashed else one) for one in names]
         self._dependencies |= dict.fromkeys(found)
         # A JVM build file: the build tool says more than the platform.
         if kind.ecosystem is not _Ecosystem.JVM or not _technologies(found):
@@ -94,11 +94,8 @@ class Manifests:
         named = _technologies(self._dependencies.keys())
         # Who writes TypeScript has said so.
         languages = [one for one in self._languages if not (one == "JavaScript" and "TypeScript" in named)]
-        return Made(
-            tech_stack=tuple(dict.fromkeys((*languages, *named))),
-            manifests=tuple(self._read),
-            unread=tuple(self._unread),
-        )
+        stack = tuple(dict.fromkeys((*languages, *named)))
+        return Made(tech_stack=stack, manifests=tuple(self._read), unread=tuple(self._unread))
 
 
 def is_manifest(path: str) -> bool:
@@ -111,8 +108,7 @@ def _kind(path: str) -> _Kind | None:
     return _KINDS.get(name) if _ASIDE.isdisjoint(folders) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
+class _Kind(NamedTuple):
     ecosystem: _Ecosystem
     language: str
     names: Callable[[str], Iterable[str]]
@@ -122,62 +118,41 @@ class _Unreadable(Exception):
     """A manifest that says nothing, and why, in words for the user."""
 
 
-def _normal(ecosystem: _Ecosystem, name: str) -> str:
-    return name.replace("_", "-") if ecosystem in {_Ecosystem.PYPI, _Ecosystem.CARGO} else name
-
-
 def _of_pom(text: str) -> Iterable[str]:
     """`group:artifact` of dependencies, plugins and the parent. No entity is expanded: what declares any is refused."""
-    reader = _PomReader()
+    found: list[str] = []
+    path: list[str] = []
+    names = {"groupId": "", "artifactId": ""}
+
+    def begin(name: str, _: Mapping[str, str]) -> None:
+        path.append(name.rpartition(":")[2])
+        if path[-1] in _POM_ENTRIES:
+            names.update(groupId="", artifactId="")
+
+    def end(_: str) -> None:
+        if path.pop() in _POM_ENTRIES and names["artifactId"]:
+            found.append(f"{names['groupId'].strip()}:{names['artifactId'].strip()}")
+            names.update(groupId="", artifactId="")
+
+    def add(data: str) -> None:
+        if len(path) > 1 and path[-2] in _POM_ENTRIES and path[-1] in names:
+            names[path[-1]] += data
+
+    def refuse(*_: object) -> None:
+        raise _Unreadable("it has a DOCTYPE")
+
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.StartElementHandler = reader.start
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.text
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, add
     try:
         # As bytes in UTF-8, whatever encoding the text claims for itself.
         parser.Parse(_DECLARATION.sub("", text, count=1).encode(), True)
     except expat.ExpatError as error:
         raise _Unreadable(f"not well-formed XML ({error})") from error
-    return reader.found
+    return found
 
 
 _DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]*\?>")
-
-
-def _refuse_doctype(*_: object) -> None:
-    raise _Unreadable("it has a DOCTYPE")
-
-
-class _PomReader:
-    """Follows the path of elements; `found` has what is depended upon."""
-
-    def __init__(self) -> None:
-        self.found: list[str] = []
-        self._path: list[str] = []
-        self._group, self._artifact = "", ""
-
-    def start(self, name: str, _: Mapping[str, str]) -> None:
-        """An element begins."""
-        self._path.append(name.rpartition(":")[2])
-        if self._path[-1] in _POM_ENTRIES:
-            self._group, self._artifact = "", ""
-
-    def end(self, _: str) -> None:
-        """An element ends."""
-        if self._path.pop() in _POM_ENTRIES and self._artifact:
-            self.found.append(f"{self._group.strip()}:{self._artifact.strip()}")
-            self._group, self._artifact = "", ""
-
-    def text(self, data: str) -> None:
-        """Text, perhaps a part of it."""
-        match self._path[-2:]:
-            case [parent, "groupId"] if parent in _POM_ENTRIES:
-                self._group += data
-            case [parent, "artifactId"] if parent in _POM_ENTRIES:
-                self._artifact += data
-
-
 _POM_ENTRIES: Final = frozenset({"dependency", "plugin", "parent"})
 
 
@@ -268,125 +243,34 @@ def _texts(items: object) -> list[str]:
 
 
 _KINDS: Final[Mapping[str, _Kind]] = {
-    "pom.xml": _Kind(ecosystem=_Ecosystem.JVM, language="Java", names=_of_pom),
-    "build.gradle": _Kind(ecosystem=_Ecosystem.JVM, language="Java", names=_of_gradle),
-    "build.gradle.kts": _Kind(ecosystem=_Ecosystem.JVM, language="Java", names=_of_gradle),
-    "package.json": _Kind(ecosystem=_Ecosystem.NPM, language="JavaScript", names=_of_package_json),
-    "pyproject.toml": _Kind(ecosystem=_Ecosystem.PYPI, language="Python", names=_of_pyproject),
-    "go.mod": _Kind(ecosystem=_Ecosystem.GO, language="Go", names=_of_go_mod),
-    "Cargo.toml": _Kind(ecosystem=_Ecosystem.CARGO, language="Rust", names=_of_cargo),
+    "pom.xml": _Kind(_Ecosystem.JVM, "Java", _of_pom),
+    "build.gradle": _Kind(_Ecosystem.JVM, "Java", _of_gradle),
+    "build.gradle.kts": _Kind(_Ecosystem.JVM, "Java", _of_gradle),
+    "package.json": _Kind(_Ecosystem.NPM, "JavaScript", _of_package_json),
+    "pyproject.toml": _Kind(_Ecosystem.PYPI, "Python", _of_pyproject),
+    "go.mod": _Kind(_Ecosystem.GO, "Go", _of_go_mod),
+    "Cargo.toml": _Kind(_Ecosystem.CARGO, "Rust", _of_cargo),
 }
 
 
 def _technologies(dependencies: Collection[_Dependency]) -> tuple[str, ...]:
     """Common names of these dependencies' technologies, each once, at most `MOST_NAMED`, in the order of the table."""
-    named = [technology.name for technology in _TABLE if _is_meant(technology, dependencies)]
+    named = [name for name, patterns in _TABLE.items() if _are_met(patterns, dependencies)]
     return tuple(named[:MOST_NAMED])
 
 
-def _is_meant(technology: _Technology, dependencies: Collection[_Dependency]) -> bool:
+def _are_met(patterns: Iterable[tuple[_Ecosystem, str]], dependencies: Collection[_Dependency]) -> bool:
     return any(
         dependency.ecosystem is ecosystem and fnmatchcase(dependency.name, pattern)
-        for ecosystem, pattern in technology.patterns
+        for ecosystem, pattern in patterns
         for dependency in dependencies
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Technology:
-    """A technology's common name, and shell patterns of the dependencies that indicate it."""
-
-    name: str
-    patterns: tuple[tuple[_Ecosystem, str], ...]
-
-
-def _technology(line: str) -> _Technology:
-    name, _, patterns = line.partition(" = ")
-    pairs = [pattern.split("/", 1) for pattern in patterns.split()]
-    return _Technology(
-        name=name.strip(), patterns=tuple((_Ecosystem(ecosystem), pattern) for ecosystem, pattern in pairs)
+_TABLE: Final[Mapping[str, tuple[tuple[_Ecosystem, str], ...]]] = {
+    name: tuple(
+        (_Ecosystem(ecosystem), named) for ecosystem, _, named in (each.partition("/") for each in said.split())
     )
-
-
-_TABLE: Final = tuple(
-    _technology(line)
-    for line in (
-        # Languages that a build file does not say by itself.
-        "Kotlin = jvm/org.jetbrains.kotlin:* jvm/plugin:org.jetbrains.kotlin.* jvm/plugin:kotlin*",
-        "Scala = jvm/org.scala-lang:* jvm/plugin:scala",
-        "TypeScript = npm/typescript",
-        # What an application stands on.
-        "Spring Boot = jvm/org.springframework.boot:* jvm/plugin:org.springframework.boot",
-        "Spring Cloud = jvm/org.springframework.cloud:*",
-        "Quarkus = jvm/io.quarkus*:* jvm/plugin:io.quarkus",
-        "Micronaut = jvm/io.micronaut*:* jvm/plugin:io.micronaut*",
-        "Ktor = jvm/io.ktor:*",
-        "Dubbo = jvm/org.apache.dubbo:* jvm/com.alibaba:dubbo*",
-        "Android = jvm/plugin:com.android.* jvm/com.android.tools.build:* jvm/androidx.*:*",
-        "Jetpack Compose = jvm/androidx.compose*:* jvm/plugin:org.jetbrains.compose",
-        "IntelliJ Platform = jvm/plugin:org.jetbrains.intellij*",
-        "Next.js = npm/next",
-        "React = npm/react",
-        "React Native = npm/react-native",
-        "Vue = npm/vue",
-        "Nuxt = npm/nuxt",
-        "Angular = npm/@angular/core",
-        "Svelte = npm/svelte",
-        "Electron = npm/electron",
-        "Express = npm/express",
-        "NestJS = npm/@nestjs/core",
-        "Django = pypi/django",
-        "Flask = pypi/flask",
-        "FastAPI = pypi/fastapi",
-        "PyTorch = pypi/torch",
-        "TensorFlow = pypi/tensorflow",
-        "NumPy = pypi/numpy",
-        "pandas = pypi/pandas",
-        "Gin = go/github.com/gin-gonic/gin",
-        "Echo = go/github.com/labstack/echo*",
-        "Fiber = go/github.com/gofiber/fiber*",
-        "Kubernetes client = go/k8s.io/client-go",
-        "Tokio = cargo/tokio",
-        "Axum = cargo/axum",
-        "Actix Web = cargo/actix-web",
-        "Tauri = cargo/tauri npm/@tauri-apps/api",
-        # How it keeps data.
-        "MyBatis = jvm/org.mybatis*:* jvm/com.baomidou:mybatis-plus*",
-        "Hibernate = jvm/org.hibernate*:* jvm/org.springframework.boot:spring-boot-starter-data-jpa",
-        "jOOQ = jvm/org.jooq:*",
-        "Room = jvm/androidx.room:*",
-        "ObjectBox = jvm/io.objectbox:* jvm/plugin:io.objectbox",
-        "SQLAlchemy = pypi/sqlalchemy",
-        "Prisma = npm/prisma npm/@prisma/client",
-        "TypeORM = npm/typeorm",
-        "GORM = go/gorm.io/gorm",
-        "Diesel = cargo/diesel",
-        "SQLx = cargo/sqlx",
-        "MySQL = jvm/com.mysql:* jvm/mysql:* npm/mysql npm/mysql2 pypi/pymysql pypi/mysqlclient"
-        " pypi/mysql-connector-python go/github.com/go-sql-driver/mysql go/gorm.io/driver/mysql",
-        "PostgreSQL = jvm/org.postgresql:* npm/pg pypi/psycopg* pypi/asyncpg go/github.com/lib/pq"
-        " go/github.com/jackc/pgx* go/gorm.io/driver/postgres cargo/tokio-postgres",
-        "SQLite = jvm/org.xerial:sqlite-jdbc npm/better-sqlite3 npm/sqlite3 pypi/aiosqlite"
-        " go/github.com/mattn/go-sqlite3 cargo/rusqlite",
-        "H2 = jvm/com.h2database:h2",
-        "Oracle Database = jvm/com.oracle.database.*:* pypi/oracledb",
-        "MongoDB = jvm/org.mongodb:* jvm/org.springframework.boot:spring-boot-starter-data-mongodb* npm/mongodb"
-        " npm/mongoose pypi/pymongo pypi/motor go/go.mongodb.org/mongo-driver* cargo/mongodb",
-        "Redis = jvm/redis.clients:jedis jvm/io.lettuce:* jvm/org.redisson:*"
-        " jvm/org.springframework.boot:spring-boot-starter-data-redis* npm/redis npm/ioredis pypi/redis"
-        " go/github.com/redis/go-redis* go/github.com/go-redis/redis* cargo/redis",
-        "Elasticsearch = jvm/org.elasticsearch*:* jvm/co.elastic.clients:* npm/@elastic/elasticsearch"
-        " pypi/elasticsearch go/github.com/elastic/go-elasticsearch*",
-        "LMDB = pypi/lmdb cargo/heed npm/lmdb",
-        # How its parts talk.
-        "Kafka = jvm/org.apache.kafka:* jvm/org.springframework.kafka:* npm/kafkajs pypi/kafka-python"
-        " pypi/confluent-kafka go/github.com/segmentio/kafka-go go/github.com/ibm/sarama cargo/rdkafka",
-        "RabbitMQ = jvm/com.rabbitmq:* jvm/org.springframework.boot:spring-boot-starter-amqp npm/amqplib pypi/pika"
-        " go/github.com/rabbitmq/amqp091-go cargo/lapin",
-        "RocketMQ = jvm/org.apache.rocketmq:*",
-        "gRPC = jvm/io.grpc:* npm/@grpc/grpc-js pypi/grpcio go/google.golang.org/grpc cargo/tonic",
-        "GraphQL = jvm/com.graphql-java:* npm/graphql pypi/graphene pypi/strawberry-graphql cargo/async-graphql",
-        "Celery = pypi/celery",
-        "LangChain = pypi/langchain npm/langchain jvm/dev.langchain4j:*",
-    )
-)
+    for name, said in tomllib.loads(Path(__file__).with_name("technologies.toml").read_text("utf-8")).items()
+}
+"""Common names of technologies, and ecosystems and shell patterns of the dependencies that indicate them."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import translate
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -38,12 +40,7 @@ class Rules:
 
     @classmethod
     def read(cls, prefix: str, data: bytes) -> Self:
-        """Parses the content of an ignore file.
-
-        Raises:
-            ValueError: A line is no pattern.
-            MissingExtra: The extra `code` is not installed.
-        """
+        """Parses the content of an ignore file. Raises: ValueError, where a line is no pattern; MissingExtra."""
         try:
             from pathspec import GitIgnoreSpec
         except ImportError as error:
@@ -63,11 +60,8 @@ class Rules:
 
 def is_ignored(rules: Sequence[Rules], path: str) -> bool:
     """Apply the rules of the nearest file that matches the path; `rules` has the outermost first."""
-    for each in reversed(rules):
-        verdict = each.verdict(path)
-        if verdict is not None:
-            return verdict
-    return False
+    verdicts = (each.verdict(path) for each in reversed(rules))
+    return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 MAX_FILE_BYTES = 1_000_000
@@ -121,63 +115,16 @@ def may_be_brought_back(reason: SkipReason) -> bool:
     return reason in _OF_LITTLE_USE
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-def _names(patterns: str) -> re.Pattern[str]:
-    """Matches a name in lower case that fits one of these shell patterns."""
-    return re.compile("|".join(map(translate, patterns.split())))
-
-
-_VERSION_CONTROL = _words(".git .hg .svn .jj")
-_SKIPPED_DIRECTORIES = _VERSION_CONTROL | _words("""
-    node_modules bower_components site-packages .venv .tox .nox .eggs __pycache__ __generated__
-    .mypy_cache .pytest_cache .ruff_cache .hypothesis .gradle .idea .terraform
-""")
-# Deeper down these are as likely a product's own words (`com/acme/vendor/VendorService.java`).
-_SKIPPED_AT_THE_TOP = frozenset({"vendor", "third_party"})
-_SECRET_NAMES = _names("""
-    .env* *.env *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.gpg id_rsa id_dsa id_ecdsa id_ed25519 *_rsa
-    *_ed25519 .netrc _netrc .npmrc .pypirc .pgpass .git-credentials .htpasswd credentials credentials.json
-    secrets.json secrets.yml secrets.yaml secrets.toml service-account*.json *.tfstate *.tfvars
-""")
-_SECRET_DIRECTORIES = frozenset({".ssh", ".gnupg", ".aws"})
-# Where a name might be somebody's own, `client_grpc.py` or `is_generated.ts`, the mark in the file decides.
-_GENERATED_NAMES = _names("""
-    *.min.js *.min.css *.map *_pb2.py *_pb2.pyi *_pb2_grpc.py *_pb2_grpc.pyi *.pb.go *.pb.gw.go *.pb.cc *.pb.h *.pb.rs
-    *.pb.swift *.grpc.swift *.pbobjc.h *.pbobjc.m *_pb.js *_pb.ts *_pb.d.ts *_grpc_pb.js *_grpc_pb.d.ts *.pbjson.dart
-    *.pbenum.dart *.pbserver.dart *.pb.dart *.g.dart *.gr.dart *.freezed.dart *.mocks.dart *.designer.cs *.designer.vb
-    *.g.cs *.g.i.cs *.generated.* *.tsbuildinfo .pnp.cjs .pnp.loader.mjs gradlew gradlew.bat mvnw mvnw.cmd
-""")
-_LOCK_NAMES = _names("""
-    *.lock *.lockfile package-lock.json npm-shrinkwrap.json pnpm-lock.yaml *.lock.json *.lock.yml *.lock.yaml *.lock.hcl
-    go.sum go.work.sum package.resolved cartfile.resolved packages.lock.json project.assets.json cabal.project.freeze
-    conda-lock.yml lake-manifest.json verification-metadata.xml
-""")
-_RECORDED_NAMES = _names("*.snap *.snap.new *.ambr *.approved.txt *.received.txt *.verified.txt *.golden")
-_RECORDED_DIRECTORIES = _words("""
-    golden goldens __golden__ __snapshots__ __fixtures__ testdata test-data test_data cassettes vcr_cassettes
-""")
-# `fixtures` are matches to who makes a football app, but not below one of these.
-_TEST_DIRECTORIES = _words("test tests __tests__ testing spec specs e2e cypress")
-# In the folders above; code, documents and schemas there are what they are elsewhere.
-_RECORDED_SUFFIXES = _words("""
-    .json .jsonl .ndjson .xml .csv .tsv .txt .html .htm .yaml .yml .out .log .expected .diff .har
-""")
-# JSON that people write, whatever it looks like.
-_CONFIGURATION_NAMES = _names("""
-    package.json composer.json tsconfig*.json jsconfig*.json angular.json nx.json project.json appsettings*.json
-    *config*.json *settings*.json *manifest*.json *schema*.json *openapi*.json *swagger*.json *messages*.json
-""")
-_CONFIGURATION_DIRECTORIES = _words("_locales locale locales lang langs i18n l10n translations messages")
+_TABLE = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
+_WORDS = {name: frozenset(words.split()) for name, words in _TABLE["words"].items()}
+_NAMES = {name: re.compile("|".join(map(translate, said.split()))) for name, said in _TABLE["patterns"].items()}
 
 
 def directory_reason(path: str, *, is_wanted: bool = False) -> SkipReason | None:
     """Why a directory of this path is never entered, or None; `is_wanted` where a rule of the user's brings it back."""
     name = path.rpartition("/")[2]
-    is_skipped = name in _VERSION_CONTROL or (
-        not is_wanted and (name in _SKIPPED_DIRECTORIES or path in _SKIPPED_AT_THE_TOP)
+    is_skipped = name in _WORDS["version_control"] or (
+        not is_wanted and (name in _WORDS["skipped_folders"] or path in _WORDS["skipped_at_the_top"])
     )
     return SkipReason.VENDORED if is_skipped else None
 
@@ -185,27 +132,27 @@ def directory_reason(path: str, *, is_wanted: bool = False) -> SkipReason | None
 def name_reason(path: str) -> SkipReason | None:
     """Why a file of this path is not opened at all, or None. Upper and lower case do not differ here."""
     *parents, name = path.casefold().split("/")
-    if _SECRET_NAMES.match(name) or not _SECRET_DIRECTORIES.isdisjoint(parents):
+    if _NAMES["secret"].match(name) or not _WORDS["secret_folders"].isdisjoint(parents):
         return SkipReason.PRIVATE
-    if _LOCK_NAMES.match(name):
+    if _NAMES["lock"].match(name):
         return SkipReason.LOCK
-    if _GENERATED_NAMES.match(name):
+    if _NAMES["generated"].match(name):
         return SkipReason.GENERATED
-    is_recorded = suffix_of(name) in _RECORDED_SUFFIXES and _is_for_recordings(parents)
-    return SkipReason.RECORDED if is_recorded or _RECORDED_NAMES.match(name) else None
+    is_recorded = suffix_of(name) in _WORDS["recorded_suffixes"] and _is_for_recordings(parents)
+    return SkipReason.RECORDED if is_recorded or _NAMES["recorded"].match(name) else None
 
 
 def _is_for_recordings(folders: Sequence[str]) -> bool:
-    are_fixtures = "fixtures" in folders and not _TEST_DIRECTORIES.isdisjoint(folders)
-    return are_fixtures or not _RECORDED_DIRECTORIES.isdisjoint(folders)
+    are_fixtures = "fixtures" in folders and not _WORDS["test_folders"].isdisjoint(folders)
+    return are_fixtures or not _WORDS["recorded_folders"].isdisjoint(folders)
 
 
 def is_configuration(path: str) -> bool:
     """True if JSON at this path is written by people: configuration, schemas, texts of a user interface."""
     *parents, name = path.casefold().split("/")
     is_hidden = any(part.startswith(".") for part in (*parents, name))
-    is_named_so = _CONFIGURATION_NAMES.match(name) is not None
-    return is_hidden or is_named_so or not _CONFIGURATION_DIRECTORIES.isdisjoint(parents)
+    is_named_so = _NAMES["configuration"].match(name) is not None
+    return is_hidden or is_named_so or not _WORDS["configuration_folders"].isdisjoint(parents)
 
 
 def is_presentable(path: str) -> bool:

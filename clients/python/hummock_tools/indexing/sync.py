@@ -4,7 +4,6 @@ The service is spoken to as any client does. What it lists decides what is sent:
 another machine made, costs nothing twice, and an unchanged repository sends nothing.
 """
 
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,16 +13,19 @@ from typing import Literal, TypeAlias
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock_client.errors import HummockCallError, describe, status_error
+from hummock_client.errors import describe, status_error
+from hummock_client.requests import new_request_id
 from hummock_client.streaming import batches
-from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2, project_service_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, memory_service_pb2
+from hummock_client.v1 import project_service_pb2 as projects_pb
 from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock_tools.indexing.folder import Folder, Indexed, OtherIndex, StoredFragment, made_names, root_of
 from hummock_tools.indexing.project_info import MOST_NAMED, Made
 from hummock_tools.indexing.skips import OnSkip, SkipReason, WalkCounts
-from hummock_tools.indexing.tree import Guessed, OnFile, Tree, shown_root
+from hummock_tools.indexing.tree import Guessed, OnFile, shown_root
 from hummock_tools.indexing.wire import ROOT, index_name
 
 Stage: TypeAlias = Literal["read", "send", "delete"]
@@ -54,13 +56,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfoReport:
-    """Project information after a run: its values, the manifests they come from, and the fields that a person had set.
+    """Project information after a run, and what the manifests name.
 
-    Attributes:
-        tech_stack: Technologies of the project after the run.
-        path: Path of the project after the run.
-        made: Technologies that the manifests name.
-        kept: "tech_stack" or "path" if a person had set another value than was found.
+    `kept` has "tech_stack" or "path" if a person had set another value than was found.
     """
 
     tech_stack: tuple[str, ...]
@@ -74,17 +72,11 @@ class SyncReport:
     """Result of a run.
 
     Attributes:
-        project: Project of the index.
         root: The root that the folder belongs to, and `part`, the folder below it; empty for all of the root.
-        part: See there.
         name: Name of the root's index in the project; the first index has none.
-        others: The other indexes of the project.
         nested: Paths of repositories inside the folder that it leaves out, and that are not indexed in the project.
         taken: Paths of files with memories that were not sent: another index has their ids.
-        guessed: Files that are not UTF-8 and do not say what they are, and the encoding in which they were read.
-        undecided: Paths of those that were left out because no encoding was likely, or several were.
-        secrets: Secrets in what was sent, one entry a kind.
-        without_grammar: Languages that were cut by lines for want of the extra `code`.
+        undecided: Paths of files that were left out because no encoding was likely, or several were.
         info: None where nothing was found to index.
     """
 
@@ -104,7 +96,7 @@ class SyncReport:
     deleted: int
     unchanged: int
     failures: tuple[Failure, ...]
-    secrets: tuple[context_service_pb2.SecretsFound, ...]
+    secrets: tuple[pb.SecretsFound, ...]
     without_grammar: tuple[str, ...]
     info: InfoReport | None
 
@@ -115,18 +107,11 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 def sync(
     path: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress, on_skip: OnSkip
 ) -> SyncReport:
-    """Index a folder into the project: send what changed, then delete what vanished.
+    """Index a folder into the project, which it creates: send what changed, then delete what vanished.
 
     What the manifests say it is made with, and where it lies, becomes the project's information, unless a person has
-    said otherwise. The technologies of several roots of one project add up.
-
-    Args:
-        path: A repository, or a folder of one.
-        project: The project, which is created when it does not exist.
-        channel: To the service, with its credentials.
-        name: Name of the folder's index, put before all paths. Empty keeps the present one; further roots get one each.
-        on_progress: Called as each stage goes on.
-        on_skip: Called with path and reason for each file and folder that is left out; not for what git ignores.
+    said otherwise. The technologies of several roots of one project add up. `name` is put before all paths; empty keeps
+    the index's present one, and further roots get one each. `on_skip` is not called for what git ignores.
 
     Raises:
         ValueError: `name` is no single part of a path, or another folder's.
@@ -168,9 +153,7 @@ def bring(folder: Folder, project: str, channel: grpc.Channel, *, on_progress: O
 def remove(path: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress) -> int:
     """Delete the index of a root, which need not be there any more, or that of a name; how many memories it had.
 
-    Raises:
-        ValueError: The project has no such index, or several of the root and no name is given.
-        grpc.RpcError: As `sync`.
+    Raises: ValueError, where the project has no such index, or several of the root and no name is given; grpc.RpcError.
     """
     service = _Service(project=project, channel=channel)
     indexed = service.indexed()
@@ -196,13 +179,16 @@ def _brought(folder: Folder, indexed: Indexed, service: "_Service", on_progress:
     adds_up = bool(others or tree.name)
     info = service.describe(tree.made(), shown_root(tree), adds_up=adds_up) if local else None
     tree.release()
+    known = {each.root for each in others}
+    inner = (tree.root / path for path, reason in tree.left_out if reason == SkipReason.NESTED_REPOSITORY)
+    nested = (str(each) for each in inner if root_of(each) not in known)
     return SyncReport(
         project=service.project,
         root=str(tree.root),
         part=tree.part.rstrip("/"),
         name=tree.name,
         others=others,
-        nested=tuple(sorted(_nested(tree, others))),
+        nested=tuple(sorted(nested)),
         taken=tuple(sorted(tree.paths_of(plan.taken))),
         guessed=tuple(tree.guessed()),
         undecided=tuple(path for path, reason in tree.left_out if reason == SkipReason.UNDECIDED),
@@ -217,14 +203,6 @@ def _brought(folder: Folder, indexed: Indexed, service: "_Service", on_progress:
         without_grammar=tuple(tree.without_grammar()),
         info=info,
     )
-
-
-def _nested(tree: Tree, others: Sequence[OtherIndex]) -> Iterator[str]:
-    indexed = {each.root for each in others}
-    for path, reason in tree.left_out:
-        nested = tree.root / path
-        if reason == SkipReason.NESTED_REPOSITORY and root_of(nested) not in indexed:
-            yield str(nested)
 
 
 class _Service:
@@ -270,23 +248,22 @@ class _Service:
 
     def send(
         self, memories: Sequence[memory_pb2.Memory], on_progress: OnProgress
-    ) -> tuple[list[Failure], list[context_service_pb2.SecretsFound]]:
-        """Learn the memories batch by batch; a refused batch is reported and the others go on.
-
-        With them the secrets that each memory had.
-        """
+    ) -> tuple[list[Failure], list[pb.SecretsFound]]:
+        """Learn the memories batch by batch, and return the refused batches and the secrets that were found."""
         if not memories:
             return [], []
         parts = list(batches(memories))
-        requests = (self._learn_request(batch) for batch in parts)
+        learns = (pb.LearnRequest(project=self.project, request_id=new_request_id(), memories=part) for part in parts)
+        requests = (pb.LearnStreamRequest(learn=learn) for learn in learns)
         failures: list[Failure] = []
-        secrets: list[context_service_pb2.SecretsFound] = []
+        secrets: list[pb.SecretsFound] = []
         done = 0
         for answer in self._contexts.LearnStream(requests):
             batch = parts[answer.batch_index]
             done += len(batch)
             if answer.WhichOneof("outcome") == "failed":
-                failures.append(_failure(batch, status_error(answer.failed)))
+                error, ids = status_error(answer.failed), tuple(memory.id for memory in batch)
+                failures.append(Failure(ids=ids, reason=error.reason, message=describe(error, "")))
             secrets += [each for result in answer.learnt.results for each in result.secrets]
             on_progress(Progress(stage="send", done=done, total=len(memories)))
         return failures, secrets
@@ -296,21 +273,20 @@ class _Service:
         deleted = 0
         for first in range(0, len(ids), _DELETE_MEMORIES):
             part = ids[first : first + _DELETE_MEMORIES]
-            request = memory_service_pb2.DeleteMemoriesRequest(project=self.project, request_id=_request_id(), ids=part)
+            request = memory_service_pb2.DeleteMemoriesRequest(
+                project=self.project, request_id=new_request_id(), ids=part
+            )
             deleted += self._memories.DeleteMemories(request, timeout=_UNARY_TIMEOUT_S).deleted_count
             on_progress(Progress(stage="delete", done=first + len(part), total=len(ids)))
         return deleted
 
     def describe(self, made: Made, path: str, *, adds_up: bool) -> InfoReport:
-        """Update the project's tech stack and path if they are new and not set by others.
-
-        `adds_up` keeps the technologies of the project's other roots.
-        """
+        """Update the project's tech stack, adding to that of other roots or not, and path, if nobody else set them."""
         before = self._info()
         stack = made.tech_stack
         if adds_up:
             stack = tuple(dict.fromkeys((*before.tech_stack, *stack)))[:MOST_NAMED]
-        wanted = project_service_pb2.ProjectInfo(tech_stack=stack, path=path)
+        wanted = projects_pb.ProjectInfo(tech_stack=stack, path=path)
         differing = [name for name in _FIELDS if getattr(wanted, name) and _differs(name, before, wanted)]
         now = self._say(wanted, differing) if differing else before
         return InfoReport(
@@ -324,50 +300,36 @@ class _Service:
         """Clear the project's path if an indexer set it."""
         before = self._info()
         if before.path == path and before.path_origin == memory_pb2.ORIGIN_INDEXER:
-            self._say(project_service_pb2.ProjectInfo(), ["path"])
+            self._say(projects_pb.ProjectInfo(), ["path"])
 
-    def _info(self) -> project_service_pb2.ProjectInfo:
+    def _info(self) -> projects_pb.ProjectInfo:
         """Stored information about the project; empty if the project does not exist."""
-        request = project_service_pb2.GetProjectRequest(project=self.project)
+        request = projects_pb.GetProjectRequest(project=self.project)
         try:
             return self._projects.GetProject(request, timeout=_UNARY_TIMEOUT_S).project.info
         except grpc.RpcError as error:
             if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.NOT_FOUND:
-                return project_service_pb2.ProjectInfo()
+                return projects_pb.ProjectInfo()
             raise
 
-    def _say(self, info: project_service_pb2.ProjectInfo, names: Sequence[str]) -> project_service_pb2.ProjectInfo:
-        request = project_service_pb2.UpdateProjectRequest(
+    def _say(self, info: projects_pb.ProjectInfo, names: Sequence[str]) -> projects_pb.ProjectInfo:
+        request = projects_pb.UpdateProjectRequest(
             project=self.project,
-            request_id=_request_id(),
+            request_id=new_request_id(),
             info=info,
             update_mask=FieldMask(paths=names),
             origin=memory_pb2.ORIGIN_INDEXER,
         )
         return self._projects.UpdateProject(request, timeout=_UNARY_TIMEOUT_S).project.info
 
-    def _learn_request(self, batch: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnStreamRequest:
-        learn = context_service_pb2.LearnRequest(project=self.project, request_id=_request_id(), memories=batch)
-        return context_service_pb2.LearnStreamRequest(learn=learn)
 
-
-def _summed(secrets: Iterable[context_service_pb2.SecretsFound]) -> tuple[context_service_pb2.SecretsFound, ...]:
+def _summed(secrets: Iterable[pb.SecretsFound]) -> tuple[pb.SecretsFound, ...]:
     counts: Counter[tuple[str, bool]] = Counter()
     for each in secrets:
         counts[each.kind, each.redacted] += each.count
-    return tuple(
-        context_service_pb2.SecretsFound(kind=kind, count=count, redacted=redacted)
-        for (kind, redacted), count in sorted(counts.items())
-    )
+    found = sorted(counts.items())
+    return tuple(pb.SecretsFound(kind=kind, count=count, redacted=redacted) for (kind, redacted), count in found)
 
 
-def _differs(name: str, one: project_service_pb2.ProjectInfo, other: project_service_pb2.ProjectInfo) -> bool:
+def _differs(name: str, one: projects_pb.ProjectInfo, other: projects_pb.ProjectInfo) -> bool:
     return bool(getattr(one, name) != getattr(other, name))
-
-
-def _failure(batch: Sequence[memory_pb2.Memory], error: HummockCallError) -> Failure:
-    return Failure(ids=tuple(memory.id for memory in batch), reason=error.reason, message=describe(error, ""))
-
-
-def _request_id() -> str:
-    return str(uuid.uuid4())

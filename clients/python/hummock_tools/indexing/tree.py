@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -27,18 +27,13 @@ _MAX_NAME_CHARACTERS = 100
 
 @dataclass(slots=True, kw_only=True)
 class _File:
-    """State of a file since it was last read.
+    """State of a file since it was last read; `stamp` is its file-system metadata just before.
 
     Attributes:
-        stamp: Its file-system metadata just before reading; differs if it may have been written to.
         reason: Reason why it is not indexed; the fields below are unset then.
-        digest: Hash of its bytes.
-        file_bytes: Its size.
-        language: Language it was cut by; empty for documents.
         hashes: Source hashes of its memories by their ids.
         kept: A document, which is cut again when other files come or go, or a manifest.
         names: Names of a document's sections.
-        guessed: The encoding that was guessed for it; empty where it is known.
     """
 
     stamp: _Stamp
@@ -61,10 +56,9 @@ class Guessed:
 
 
 class Tree:
-    """The memories of the repository below `root`, or of a part of it.
+    """The memories of the repository below `root`, a folder without links, or of a part of it.
 
     Attributes:
-        root: Its folder, without links.
         name: Tells several repositories of one project apart: it is put before all paths.
         part: The folder below the root whose memories and counts are given, with `/` at its end; empty for all. All is
             read even so: documents are cut by what the others say.
@@ -87,9 +81,7 @@ class Tree:
     def look(self, touched: Collection[str], on_file: OnFile) -> int:
         """Bring it up to date with the disk; how many indexed files are new, different or gone.
 
-        Args:
-            touched: Files and folders, relative to the root, that are read again whatever the file system says of them.
-            on_file: Called after each file that is indexed, with their number so far.
+        Touched files and folders, relative to the root, are read again whatever the file system says of them.
 
         Raises:
             FileNotFoundError, NotADirectoryError: The root is not a directory.
@@ -135,17 +127,12 @@ class Tree:
 
     def is_aside(self, path: str) -> bool:
         """True if a path is in a folder that the last walk skipped and that is still skipped."""
-        folders = (path[:at] for at, letter in enumerate(path) if letter == "/")
-        return any(folder_reason(folder, self._own) is not None for folder in folders)
+        return any(folder_reason(folder, self._own) is not None for folder in _folders(path))
 
     def hashes(self) -> dict[str, str]:
         """Source hashes of all memories by id, in the repository's order; documents come last."""
-        found: dict[str, str] = {}
-        for is_document in (False, True):
-            for path, file in self._files.items():
-                if _is_document(path) is is_document and path.startswith(self.part):
-                    found |= file.hashes
-        return found
+        ordered = sorted(self._mine(), key=lambda found: _is_document(found[0]))
+        return {key: digest for _, file in ordered for key, digest in file.hashes.items()}
 
     def memories(self, ids: Iterable[str], root: str) -> list[memory_pb2.Memory]:
         """The memories of these ids, with `root` on record; files not read since `release` are read again for it."""
@@ -173,21 +160,18 @@ class Tree:
 
     def domain_entries(self) -> int:
         """Number of memories that are sections of documents."""
-        return sum(
-            len(file.hashes) for path, file in self._files.items() if _is_document(path) and path.startswith(self.part)
-        )
+        return sum(len(file.hashes) for path, file in self._mine() if _is_document(path))
 
     def guessed(self) -> list[Guessed]:
         """The files whose encoding was guessed."""
-        return [
-            Guessed(path=path, encoding=file.guessed)
-            for path, file in self._files.items()
-            if file.guessed and path.startswith(self.part)
-        ]
+        return [Guessed(path=path, encoding=file.guessed) for path, file in self._mine() if file.guessed]
 
     def without_grammar(self) -> list[str]:
         """Languages that were cut by lines for want of the extra `code`."""
         return without_grammar({file.language for file in self._files.values()})
+
+    def _mine(self) -> list[tuple[str, _File]]:
+        return [(path, file) for path, file in self._files.items() if path.startswith(self.part)]
 
     def _read(self, root_fd: int, path: str, own: Rules | None, stamp: _Stamp) -> _File:
         try:
@@ -269,7 +253,6 @@ def _stamp(root_fd: int, path: str) -> _Stamp:
 
 
 def _shared_names(files: Mapping[str, _File]) -> frozenset[str]:
-    """Names that sections of several documents share."""
     counts = Counter(name for file in files.values() for name in file.names)
     return frozenset(name for name, count in counts.items() if count > 1)
 
@@ -280,9 +263,11 @@ def _is_document(path: str) -> bool:
 
 def _is_touched(path: str, touched: Collection[str]) -> bool:
     """True if the file, or a folder that contains it, is touched: moving a folder moves all of its files."""
-    if not touched:
-        return False
-    return path in touched or any(path[:at] in touched for at, letter in enumerate(path) if letter == "/")
+    return bool(touched) and (path in touched or any(folder in touched for folder in _folders(path)))
+
+
+def _folders(path: str) -> Iterator[str]:
+    return (path[:at] for at, letter in enumerate(path) if letter == "/")
 
 
 def _indexed(files: Mapping[str, _File]) -> set[str]:

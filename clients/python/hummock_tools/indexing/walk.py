@@ -11,6 +11,7 @@ import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 
 from hummock_tools.indexing.content import content_reason
@@ -34,6 +35,8 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a file that turned into a FIFO between the look and the opening must not hang us.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GIT_TIMEOUT_S = 120
+# What would point git at another repository; a hook sets these.
+_REDIRECTING = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"}
 _IGNORE_FILE_BYTES = 1_000_000
 _VENV_MARK = "pyvenv.cfg"
 
@@ -60,11 +63,8 @@ def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
 def own_rules(root_fd: int) -> Rules | None:
     """Rules of the root's `.hummockignore`, or None if there is no such file.
 
-    It leaves out more than git does, and brings back (`!`) what git or this index would leave out.
-
-    Raises:
-        ValueError: A line is no pattern.
-        MissingExtra: The extra `code` is not installed.
+    It leaves out more than git does, and brings back (`!`) what git or this index would leave out. Raises: ValueError,
+    where a line is no pattern; MissingExtra.
     """
     try:
         data = read_file(root_fd, OWN_RULES, _IGNORE_FILE_BYTES)
@@ -102,15 +102,9 @@ def _verdict(own: Rules | None, path: str) -> bool | None:
 def list_paths(root: Path, root_fd: int, own: Rules | None, on_skip: OnSkip) -> list[str]:
     """Paths of the files below `root` that its ignore rules let through, relative to it, sorted, each once.
 
-    Args:
-        root: A directory; inside a git work tree or not.
-        root_fd: It, open.
-        own: Its `.hummockignore`.
-        on_skip: Called with path and reason for each file that a rule leaves out, and once for each directory that
-            is not entered (its path ends with `/`). Paths that git ignores are not reported.
-
-    Raises:
-        MissingExtra: There are ignore rules that git cannot read for us, and the extra `code` is not installed.
+    `on_skip` is called with path and reason for each file that a rule leaves out, and once for each directory that is
+    not entered (its path ends with `/`), but not for what git ignores. Raises: MissingExtra, where there are ignore
+    rules that git cannot read for us, and the extra `code` is not installed.
     """
     # An empty answer means that a repository around the root ignores it, as with a package inside an environment.
     # The user has named this root, so it is walked all the same.
@@ -144,10 +138,11 @@ def git(root: Path, *arguments: str) -> bytes:
         return b""
     # A repository's own settings can name programs to run; the two that listing would start are switched off.
     command = [program, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs"]
+    kept = {name: value for name, value in os.environ.items() if name not in _REDIRECTING}
     try:
         done = subprocess.run(
             [*command, "-C", os.fspath(root), *arguments],
-            env=_environment(),
+            env={**kept, "GIT_OPTIONAL_LOCKS": "0"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_GIT_TIMEOUT_S,
@@ -156,13 +151,6 @@ def git(root: Path, *arguments: str) -> bytes:
     except (OSError, subprocess.SubprocessError):
         return b""
     return done.stdout
-
-
-def _environment() -> dict[str, str]:
-    """This process's environment without what would point git at another repository (a hook sets these)."""
-    redirecting = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"}
-    kept = {name: value for name, value in os.environ.items() if name not in redirecting}
-    return kept | {"GIT_OPTIONAL_LOCKS": "0"}
 
 
 def _without_skipped(paths: Sequence[str], own: Rules | None, on_skip: OnSkip) -> list[str]:
@@ -186,11 +174,8 @@ def _without_skipped(paths: Sequence[str], own: Rules | None, on_skip: OnSkip) -
 
 
 def _skipped_parent(path: str, environments: set[str], own: Rules | None) -> tuple[str, SkipReason] | None:
-    parts = path.split("/")
-    for depth in range(1, len(parts)):
-        folder = "/".join(parts[:depth])
-        is_environment = folder in environments
-        reason = SkipReason.VIRTUAL_ENVIRONMENT if is_environment else folder_reason(folder, own)
+    for folder in accumulate(path.split("/")[:-1], "{}/{}".format):
+        reason = SkipReason.VIRTUAL_ENVIRONMENT if folder in environments else folder_reason(folder, own)
         if reason is not None:
             return f"{folder}/", reason
     return None
@@ -212,9 +197,9 @@ def _walked(root_fd: int, own: Rules | None, on_skip: OnSkip) -> Iterator[str]:
         except Refused as refused:
             on_skip(folder, refused.reason)
             continue
-        reason = _marked(entries) if folder else None
-        if reason is not None:
-            on_skip(folder, reason)
+        if folder and (".git" in entries or _VENV_MARK in entries):
+            is_nested = ".git" in entries
+            on_skip(folder, SkipReason.NESTED_REPOSITORY if is_nested else SkipReason.VIRTUAL_ENVIRONMENT)
             continue
         if GIT_RULES in entries:
             rules = (*rules, *_git_rules(root_fd, folder))
@@ -243,12 +228,6 @@ def _entries(root_fd: int, folder: str) -> dict[str, bool]:
             raise Refused(SkipReason.UNREADABLE) from error
 
 
-def _marked(entries: dict[str, bool]) -> SkipReason | None:
-    if ".git" in entries:
-        return SkipReason.NESTED_REPOSITORY
-    return SkipReason.VIRTUAL_ENVIRONMENT if _VENV_MARK in entries else None
-
-
 def _git_rules(root_fd: int, folder: str) -> Iterator[Rules]:
     try:
         yield Rules.read(folder, read_file(root_fd, f"{folder}{GIT_RULES}", _IGNORE_FILE_BYTES))
@@ -260,8 +239,7 @@ def _git_rules(root_fd: int, folder: str) -> Iterator[Rules]:
 def open_root(root: Path) -> Iterator[int]:
     """A descriptor of the directory `root`; a link given as the root itself is the caller's wish and followed.
 
-    Raises:
-        FileNotFoundError, NotADirectoryError: There is no such directory.
+    Raises: FileNotFoundError, NotADirectoryError.
     """
     descriptor = os.open(root.resolve(strict=True), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -274,8 +252,7 @@ def open_root(root: Path) -> Iterator[int]:
 def open_directory(root_fd: int, path: str) -> Iterator[int]:
     """A descriptor of the directory `path` below the root; the empty path is the root.
 
-    Raises:
-        Refused: It is not a directory, a link stands in the way, or the path leaves the root.
+    Raises: Refused, where it is not a directory, a link stands in the way, or the path leaves the root.
     """
     descriptor = os.dup(root_fd)
     try:
@@ -291,8 +268,7 @@ def open_directory(root_fd: int, path: str) -> Iterator[int]:
 def read_file(root_fd: int, path: str, limit_bytes: int) -> bytes:
     """The bytes of a regular file below the root.
 
-    Raises:
-        Refused: The file is not regular, is longer than `limit_bytes`, cannot be read, or lies outside.
+    Raises: Refused, where it is not regular, is longer than `limit_bytes`, cannot be read, or lies outside.
     """
     parent, _, name = path.rpartition("/")
     if not _parts(name):

@@ -42,12 +42,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchCallbacks:
-    """Callbacks for events between batches.
+    """Callbacks for events between batches; of files that are read the folder tells instead of `on_progress`.
 
     Attributes:
         on_away: Called once for each absence of the service; it is asked again until it answers.
         on_trouble: Called when the user's rules cannot be read; what they were stays in force.
-        on_progress: See `sync`; files that are read are reported by the folder instead.
     """
 
     on_away: Callable[[grpc.Call], None]
@@ -63,15 +62,10 @@ class Follower:
     """Keeps a project synchronised with a folder. Several may follow the same folder, or a part of it."""
 
     def __init__(self, folder: Folder, project: str, dial: Dial, told: WatchCallbacks, wait: Wait = time.sleep) -> None:
-        """Prepare to follow a folder; reads and sends nothing yet.
+        """Reads and sends nothing yet.
 
-        Args:
-            folder: Folder to follow.
-            project: The project.
-            dial: Gives a channel for one batch: one that lost its service would wait longer and longer before it
-                tried again.
-            told: Callbacks for events between batches.
-            wait: Sleeps for the given seconds.
+        `dial` gives a channel for one batch: one that lost its service would wait longer and longer before it tried
+        again. `wait` sleeps for some seconds.
         """
         self._folder = folder
         self._project = project
@@ -82,18 +76,12 @@ class Follower:
 
     def follow(self, changes: Iterable[frozenset[str]]) -> Iterator[Batch]:
         """Result of each set of changed paths, until these end; errors as of `take`."""
-        for touched in changes:
-            batch = self.take(touched)
-            if batch is not None:
-                yield batch
+        return filter(None, map(self.take, changes))
 
     def take(self, touched: frozenset[str]) -> Batch | None:
         """Bring the project up to date; None where nothing that is indexed changed since the last time.
 
-        Waits for as long as the service is away.
-
-        Args:
-            touched: Paths relative to the folder that are read again whatever the file system says of them.
+        Waits for as long as the service is away. Touched paths are as of `Folder.look`.
 
         Raises:
             FileNotFoundError, NotADirectoryError: The folder is not there any more.
