@@ -18,9 +18,6 @@ Scope: TypeAlias = Literal["user", "workspace"]
 SERVER: Final = "hummock"
 """The server's name in the file."""
 
-_CODEX_STARTUP_S: Final = 60
-"""Codex gives ten seconds, which a busy machine's first start may need for imports alone."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpClient:
@@ -47,15 +44,7 @@ class McpClient:
     next_step: str
 
     def file(self, scope: Scope, home: Path, workspace: Path, environ: Mapping[str, str], platform: str) -> Path | None:
-        """The file of a scope; None where the program has none.
-
-        Args:
-            scope: Owner of the file.
-            home: The user's home directory.
-            workspace: The repository.
-            environ: The environment, which moves some of the files.
-            platform: The value of `sys.platform`.
-        """
+        """The file of a scope; None where the program has none. The environment moves some of the user's."""
         if scope == "workspace":
             return workspace / self.workspace_file if self.workspace_file else None
         if platform == "darwin" and self.mac_user_file:
@@ -74,64 +63,8 @@ class McpClient:
 
 
 CLIENTS: Final[Mapping[str, McpClient]] = {
-    "cursor": McpClient(
-        title="Cursor",
-        servers="mcpServers",
-        user_file=".cursor/mcp.json",
-        workspace_file=".cursor/mcp.json",
-        workspace_folder="${workspaceFolder}",
-        extra={"type": "stdio"},
-        next_step="restart Cursor, and switch the server on under MCP in its settings",
-    ),
-    "vscode": McpClient(
-        title="VS Code",
-        # It passes over "mcpServers" and over entries without a type, in silence.
-        servers="servers",
-        user_file=".config/Code/User/mcp.json",
-        mac_user_file="Library/Application Support/Code/User/mcp.json",
-        workspace_file=".vscode/mcp.json",
-        workspace_folder="${workspaceFolder}",
-        extra={"type": "stdio"},
-        next_step='run "MCP: List Servers" and start it',
-    ),
-    "claude": McpClient(
-        title="Claude Desktop",
-        servers="mcpServers",
-        user_file=".config/Claude/claude_desktop_config.json",
-        mac_user_file="Library/Application Support/Claude/claude_desktop_config.json",
-        extra={},
-        next_step="quit Claude Desktop and open it again",
-    ),
-    "claude-code": McpClient(
-        title="Claude Code",
-        servers="mcpServers",
-        user_file=".claude.json",
-        workspace_file=".mcp.json",
-        extra={"type": "stdio"},
-        next_step="start a new session; /mcp lists the server",
-    ),
-    "codex": McpClient(
-        title="Codex",
-        servers="mcp_servers",
-        user_file=".codex/config.toml",
-        workspace_file=".codex/config.toml",
-        extra={"startup_timeout_sec": _CODEX_STARTUP_S},
-        next_step="start a new session; /mcp lists the server (a repository's file counts once Codex trusts it)",
-    ),
-    "windsurf": McpClient(
-        title="Windsurf",
-        servers="mcpServers",
-        user_file=".codeium/windsurf/mcp_config.json",
-        extra={},
-        next_step="refresh the MCP servers in Cascade",
-    ),
-    "zed": McpClient(
-        title="Zed",
-        servers="context_servers",
-        user_file=".config/zed/settings.json",
-        extra={"enabled": True},
-        next_step="Zed reads its settings by itself; the agent panel's settings show the server",
-    ),
+    name: McpClient(**said)
+    for name, said in tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8")).items()
 }
 """The programs that are known, by the names that `--client` takes."""
 
@@ -167,8 +100,7 @@ class Change:
 def change_of(path: Path, table: str, entry: Mapping[str, Any] | None) -> Change:
     """The change that writes an entry to a file, JSON with comments or TOML by its name; None removes the entry.
 
-    Raises:
-        Unchangeable: The file cannot be read, or not be changed without harm.
+    Raises: Unchangeable, where the file cannot be read, or not be changed without harm.
     """
     try:
         before = path.read_bytes().decode() if path.exists() else ""
@@ -192,8 +124,7 @@ def snippet(is_toml: bool, table: str, entry: Mapping[str, Any]) -> str:
 def _json(before: str, table: str, entry: Mapping[str, Any] | None) -> str:
     if entry is None:
         return jsonc.without_entry(before, table, SERVER)
-    known = jsonc.read(before).get(table)
-    return jsonc.with_entry(before, table, SERVER, _merged(known, entry))
+    return jsonc.with_entry(before, table, SERVER, _merged(jsonc.read(before).get(table), entry))
 
 
 def _merged(servers: object, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,7 +134,6 @@ def _merged(servers: object, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _toml(before: str, table: str, entry: Mapping[str, Any] | None) -> str:
-    """Raises: NotReadable."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -240,7 +170,9 @@ def _without(text: str, table: str) -> dict[str, Any]:
 
 
 def _replace(path: Path, text: str) -> None:
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    mask = os.umask(0o077)
+    os.umask(mask)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
@@ -253,9 +185,3 @@ def _replace(path: Path, text: str) -> None:
         with suppress(OSError):
             Path(temporary).unlink()
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

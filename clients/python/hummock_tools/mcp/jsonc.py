@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _COMMENT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|,(?=\s*[}\]])')
@@ -22,8 +21,7 @@ class NotReadable(ValueError):
     """The text cannot be read, so it is not changed either."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(NamedTuple):
     """A member of an object, as places in the text."""
 
     key: str
@@ -74,8 +72,7 @@ def without_entry(text: str, table: str, name: str) -> str:
     return _checked(text, _object_at(text, place.value_start).without_member(name), document, table, name, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Object:
+class _Object(NamedTuple):
     """An object in the text: `start` is the place of its brace, `end` that after the other."""
 
     text: str

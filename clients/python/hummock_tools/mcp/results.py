@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2, recall_pb2
 
 
 class _Answer(BaseModel):
@@ -41,11 +42,11 @@ class Found(_Answer):
     """True if an earlier search of this conversation has shown it."""
 
     @classmethod
-    def of(cls, result: context_service_pb2.SearchResult) -> Self:
+    def of(cls, result: pb.SearchResult) -> Self:
         """Converts the contract's message."""
         return cls(
             id=result.memory_id,
-            type=context_service_pb2.SearchScope.Name(result.scope).removeprefix("SEARCH_SCOPE_").lower(),
+            type=_word(pb.SearchScope, result.scope),
             title=result.title,
             content=result.content,
             score=round(result.score, 4),
@@ -68,7 +69,7 @@ class SearchResults(_Answer):
     """Parts that could not be searched, and why; empty when all went well."""
 
     @classmethod
-    def of(cls, response: context_service_pb2.SearchResponse) -> Self:
+    def of(cls, response: pb.SearchResponse) -> Self:
         """Converts the contract's message."""
         return cls(results=[Found.of(each) for each in response.results], degraded=_degraded(response.degraded))
 
@@ -98,16 +99,17 @@ class MemoryInFull(_Answer):
     @classmethod
     def of(cls, memory: memory_pb2.Memory) -> Self:
         """Converts the contract's message, with its texts."""
+        record, domain = memory.learning_record, memory.domain_knowledge
+        texts = (record.question, record.answer, domain.summary, memory.content)
         return cls(
             id=memory.id,
-            kind=memory_pb2.MemoryKind.Name(memory.kind).removeprefix("MEMORY_KIND_").lower(),
-            origin=memory_pb2.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower(),
+            kind=_word(memory_pb2.MemoryKind, memory.kind),
+            origin=_word(memory_pb2.Origin, memory.origin),
             title=memory.title,
             summary=memory.summary,
             tags=list(memory.tags),
-            content="\n\n".join(text for text in _texts(memory) if text),
-            files=[*memory.learning_record.source_files, *memory.domain_knowledge.key_files]
-            or [path for path in [memory.code_fragment.path] if path],
+            content="\n\n".join(filter(None, texts)),
+            files=[*record.source_files, *domain.key_files] or list(filter(None, [memory.code_fragment.path])),
             start_line=memory.code_fragment.start_line,
             end_line=memory.code_fragment.end_line,
             learnt=memory.create_time.ToJsonString(),
@@ -136,11 +138,11 @@ class Remembered(_Answer):
     """Reasons why a text is held: what it reads like."""
 
     @classmethod
-    def of(cls, result: context_service_pb2.LearnResult) -> Self:
+    def of(cls, result: pb.LearnResult) -> Self:
         """Converts the contract's message."""
         return cls(
             id=result.id,
-            status=context_service_pb2.LearnStatus.Name(result.status).removeprefix("LEARN_STATUS_").lower(),
+            status=_word(pb.LearnStatus, result.status),
             redacted=[each.kind for each in result.secrets if each.redacted],
             note=_DUPLICATE.format(id=result.duplicate_of) if result.duplicate_of else "",
             held_for=list(result.held_for),
@@ -171,32 +173,20 @@ class TaskContext(_Answer):
     """Parts that could not be searched, and why; empty when all went well."""
 
     @classmethod
-    def of(cls, response: context_service_pb2.RenderResponse) -> Self:
+    def of(cls, response: pb.RenderResponse) -> Self:
         """Converts the contract's message."""
         return cls(
             text=response.text,
             token_count=response.token_count,
-            memory_ids=[each.memory_id for each in response.memories if each.tier != context_service_pb2.TIER_DROPPED],
-            left_out_ids=[
-                each.memory_id for each in response.memories if each.tier == context_service_pb2.TIER_DROPPED
-            ],
+            memory_ids=[each.memory_id for each in response.memories if each.tier != pb.TIER_DROPPED],
+            left_out_ids=[each.memory_id for each in response.memories if each.tier == pb.TIER_DROPPED],
             degraded=_degraded(response.degraded),
         )
 
 
-def _texts(memory: memory_pb2.Memory) -> Iterator[str]:
-    yield memory.learning_record.question
-    yield memory.learning_record.answer
-    yield memory.domain_knowledge.summary
-    yield memory.content
-
-
 def _degraded(degraded: Iterable[recall_pb2.Degradation]) -> list[str]:
-    return [f"{_word(recall_pb2.DegradedPart, each.part)}: {_why(each)}" for each in degraded]
-
-
-def _why(each: recall_pb2.Degradation) -> str:
-    return each.message or _word(recall_pb2.DegradationReason, each.reason)
+    part, reason = recall_pb2.DegradedPart, recall_pb2.DegradationReason
+    return [f"{_word(part, each.part)}: {each.message or _word(reason, each.reason)}" for each in degraded]
 
 
 class EnumNames(Protocol):
@@ -207,6 +197,6 @@ class EnumNames(Protocol):
 
 
 def _word(enum: EnumNames, number: int) -> str:
-    """A value's name without what all names of its enum begin with; the number, where a newer service alone has one."""
+    """A value's name without its enum's prefix; the number if only a newer service knows the value."""
     names = {value: name for name, value in enum.items()}
     return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()

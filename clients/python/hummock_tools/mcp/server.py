@@ -65,9 +65,7 @@ _log = logging.getLogger(__name__)
 def memory_server(connect: Callable[[], ProjectCalls], on_start: Callable[[], None]) -> Server[Any]:
     """A server for any number of connections, over whatever transport.
 
-    Args:
-        connect: Called once, by the first call, in the event loop.
-        on_start: Called when the server begins to serve, in the event loop.
+    In the event loop it calls `on_start` when it begins to serve, and `connect` at the first call.
     """
     handlers = _Handlers(connect)
 

@@ -101,7 +101,6 @@ def _answers(text: str, invalid: ValidationError) -> list[JSONRPCError]:
 
 
 def _loaded(text: str) -> Any:
-    """Raises: ValueError, RecursionError."""
     return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
 
 
@@ -131,11 +130,7 @@ def _error(id: int | str | None, code: int, message: str) -> JSONRPCError:
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Answer messages from stdin on stdout until stdin ends.
-
-    Raises:
-        ServingEnded: It ended before: stdout cannot be written, or something broke.
-    """
+    """Answer messages from stdin on stdout until stdin ends. Raises: ServingEnded, where something ends it before."""
     try:
         # The SDK waits for its thread that reads stdin, whatever happened: it reads an empty one, and a thread of ours
         # the real one.
@@ -143,7 +138,11 @@ async def serve_stdio(server: Server[Any]) -> None:
             await nothing.aclose()
             await _serve(server, _lines(_take_stdin()), replies)
     except* Exception as failures:
-        raise ServingEnded(_said_of(failures)) from failures
+        first: BaseException = failures
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        why = first.strerror if isinstance(first, OSError) else f"{type(first).__name__} at {places_of(first)}"
+        raise ServingEnded(f"the MCP server has ended before its client: {why}") from failures
 
 
 async def _serve(server: Server[Any], lines: MemoryObjectReceiveStream[bytes], replies: Any) -> None:
@@ -211,26 +210,8 @@ def _send(lines: MemoryObjectSendStream[bytes], line: bytes) -> None:
         lines.send_nowait(line)
 
 
-def _said_of(failures: BaseException) -> str:
-    """Why it ended, in one line."""
-    first = failures
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    why = first.strerror if isinstance(first, OSError) else f"{type(first).__name__} at {places_of(first)}"
-    return f"the MCP server has ended before its client: {why}"
-
-
 async def over_stdio(project: str, target: str, reach: Reach | None) -> None:
-    """Answer messages from stdin on stdout until stdin ends; the log goes to stderr.
-
-    Args:
-        project: Project of the memories.
-        target: Address of the service. It is called when a tool is, so it may start later and be restarted.
-        reach: Starts the service where it is away; None leaves that to others.
-
-    Raises:
-        ServingEnded: It ended before stdin did.
-    """
+    """Answer messages from stdin on stdout until stdin ends; the log goes to stderr. Raises: ServingEnded."""
     async with _connected(project, target, reach) as server:
         await serve_stdio(server)
 
@@ -248,48 +229,39 @@ async def over_http(project: str, target: str, reach: Reach | None, listener: so
 
 @asynccontextmanager
 async def _connected(project: str, target: str, reach: Reach | None) -> AsyncIterator[Server[Any]]:
-    """A server that connects to the service when it is first needed; hangs up at exit."""
-    service = _Service(project, target, reach)
-    try:
-        yield memory_server(service.connect, service.on_start)
-    finally:
-        await service.hang_up()
+    """A server that connects to the service when a tool is first called, and hangs up at exit.
 
+    Args:
+        project: Project of the memories.
+        target: Address of the service, which may start later and be restarted. Nothing is imported for it before.
+        reach: Starts the service where it is away, first when the server begins; None leaves that to others.
+    """
+    client: AsyncClient | None = None
+    starting: asyncio.Task[None] | None = None
 
-class _Service:
-    """The service, which nothing is imported for before it is called."""
-
-    def __init__(self, project: str, target: str, reach: Reach | None) -> None:
-        self._project = project
-        self._target = target
-        self._reach = reach
-        self._client: AsyncClient | None = None
-        self._starting: asyncio.Task[None] | None = None
-
-    def connect(self) -> ProjectCalls:
-        """The calls of the project."""
+    def connect() -> ProjectCalls:
+        nonlocal client
         from hummock_client import AsyncClient
         from hummock_tools.mcp.calls import ProjectCalls
 
-        self._client = AsyncClient(self._target)
-        return ProjectCalls(self._client, self._project, self._reach or as_it_is)
+        client = AsyncClient(target)
+        return ProjectCalls(client, project, reach or as_it_is)
 
-    def on_start(self) -> None:
-        """Starts the service before anybody calls it, so that the first call waits less."""
-        if self._reach is not None:
-            self._starting = asyncio.create_task(_quietly(self._reach))
+    def on_start() -> None:
+        nonlocal starting
+        if reach is not None:
+            starting = asyncio.create_task(_quietly(reach))
 
-    async def hang_up(self) -> None:
-        """Ends the connection."""
-        if self._starting is not None:
-            self._starting.cancel()
-        if self._client is not None:
-            await self._client.close()
-
-
-async def _quietly(reach: Callable[[], Any]) -> None:
-    """Reach the service; why it cannot be reached is for the call that needs it."""
     try:
+        yield memory_server(connect, on_start)
+    finally:
+        if starting is not None:
+            starting.cancel()
+        if client is not None:
+            await client.close()
+
+
+async def _quietly(reach: Reach) -> None:
+    """Reach the service; why it cannot be reached is for the call that needs it."""
+    with suppress(Refused):
         await reach()
-    except Refused:
-        return

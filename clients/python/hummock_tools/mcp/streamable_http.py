@@ -8,7 +8,7 @@ from typing import Any, Final
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, TransportSecuritySettings
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hummock.local_http import WholeBodies, config_of
@@ -37,9 +37,12 @@ async def serve_http(server: Server[Any], listener: socket.socket) -> None:
 
 def app_of(server: Server[Any], names: tuple[str, ...]) -> ASGIApp:
     """Build the server's application, for requests whose Host is one of the names."""
+    # A program sends no Origin. A browser always does, and may call from a page of this very address alone, whatever
+    # its name resolves to.
+    origins = [f"http://{name}" for name in names]
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        transport_security=_only_for(names),
+        transport_security=TransportSecuritySettings(allowed_hosts=list(names), allowed_origins=origins),
         max_sessions=MOST_SESSIONS,
         session_idle_timeout=SESSION_IDLE_S,
     )
@@ -63,7 +66,8 @@ def _reading_messages(app: ASGIApp) -> ASGIApp:
             try:
                 read_message(text)
             except NotAMessage as none:
-                await _refusal(none)(scope, receive, send)
+                errors = [each.model_dump(mode="json", by_alias=True, exclude_unset=True) for each in none.answers]
+                await JSONResponse(errors if len(errors) > 1 else errors[0], status_code=400)(scope, receive, send)
                 return
             whole["body"] = text.encode()
         unread = [whole]
@@ -74,16 +78,3 @@ def _reading_messages(app: ASGIApp) -> ASGIApp:
         await app(scope, again, send)
 
     return answer
-
-
-def _refusal(none: NotAMessage) -> Response:
-    errors = [each.model_dump(mode="json", by_alias=True, exclude_unset=True) for each in none.answers]
-    return JSONResponse(errors if len(errors) > 1 else errors[0], status_code=400)
-
-
-def _only_for(names: tuple[str, ...]) -> TransportSecuritySettings:
-    """Requests that name this machine; a page in a browser, whatever its name resolves to, is told apart by these.
-
-    A program sends no Origin. A browser always does, and may call from a page of this very address alone.
-    """
-    return TransportSecuritySettings(allowed_hosts=list(names), allowed_origins=[f"http://{name}" for name in names])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -117,8 +116,7 @@ class RecallContext(Arguments):
         return _answer(context, context.text or _NOTHING_KNOWN)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class Offered(NamedTuple):
     """A tool that models are offered."""
 
     definition: ToolDefinition
@@ -143,13 +141,10 @@ class Offered:
         try:
             return self.arguments.model_validate(dict(arguments or {}))
         except ValidationError as error:
-            raise Refused(self._refusal(error)) from error
-
-    def _refusal(self, error: ValidationError) -> str:
-        """Everything that is wrong, in words of the tool's own."""
-        problems = error.errors(include_url=False, include_context=False)
-        said = "; ".join(_problem(".".join(map(str, each["loc"])), each) for each in problems)
-        return f"{said}. {self.definition.name} takes: {', '.join(self.arguments.model_fields)}"
+            problems = error.errors(include_url=False, include_context=False)
+            said = "; ".join(_problem(".".join(map(str, each["loc"])), each) for each in problems)
+            takes = ", ".join(self.arguments.model_fields)
+            raise Refused(f"{said}. {self.definition.name} takes: {takes}") from error
 
 
 def _problem(name: str, problem: Any) -> str:
@@ -159,12 +154,9 @@ def _problem(name: str, problem: Any) -> str:
         return f"{name} is missing"
     # The library's own words for a bound or a type are plain: "Input should be less than or equal to 200".
     _, _, should = problem["msg"].replace(" after validation", "").partition(" should ")
-    return f"{name} is {_shown(problem['input'])}, and should {should or problem['msg']}"
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[: _MAX_SHOWN_CHARACTERS - 1]}…"
+    given = json.dumps(problem["input"], ensure_ascii=False, default=str)
+    shown = given if len(given) <= _MAX_SHOWN_CHARACTERS else f"{given[: _MAX_SHOWN_CHARACTERS - 1]}…"
+    return f"{name} is {shown}, and should {should or problem['msg']}"
 
 
 def _answer(answer: BaseModel, text: str | None = None) -> CallToolResult:
@@ -177,54 +169,18 @@ def _answer(answer: BaseModel, text: str | None = None) -> CallToolResult:
 
 
 def _described(name: str, description: str, arguments: type[Arguments]) -> ToolDefinition:
-    """A definition whose schema is that of the arguments."""
-    schema = arguments.model_json_schema()
-    # Docstrings of ours are no help to a model.
-    return ToolDefinition(
-        name=name,
-        description=description,
-        input_schema={key: value for key, value in schema.items() if key not in {"title", "description"}},
-    )
+    """A definition whose schema is that of the arguments, without our docstrings, which are no help to a model."""
+    schema = {key: value for key, value in arguments.model_json_schema().items() if key not in {"title", "description"}}
+    return ToolDefinition(name=name, description=description, input_schema=schema)
 
 
-OFFERED: Final[Mapping[str, Offered]] = {
-    each.definition.name: each
-    for each in (
-        Offered(
-            definition=search_tool("zh", "en"),
-            title="Search memories",
-            arguments=Search,
-            answer=SearchResults,
-            hints=_READS,
-        ),
-        Offered(
-            definition=read_tool("read_memory", "zh", "en"),
-            title="Read a memory",
-            arguments=ReadMemory,
-            answer=MemoryInFull,
-            hints=_READS,
-        ),
-        Offered(
-            definition=_described("recall_context", RECALL_CONTEXT, RecallContext),
-            title="Recall for a task",
-            arguments=RecallContext,
-            answer=TaskContext,
-            hints=_READS,
-        ),
-        Offered(
-            definition=_described("remember", REMEMBER, Remember),
-            title="Remember",
-            arguments=Remember,
-            answer=Remembered,
-            hints=_ADDS,
-        ),
-        Offered(
-            definition=_described("forget", FORGET, Forget),
-            title="Forget",
-            arguments=Forget,
-            answer=Forgotten,
-            hints=_REMOVES,
-        ),
-    )
-}
+_CONTEXT = _described("recall_context", RECALL_CONTEXT, RecallContext)
+_TOOLS: Final = (
+    Offered(search_tool("zh", "en"), "Search memories", Search, SearchResults, _READS),
+    Offered(read_tool("read_memory", "zh", "en"), "Read a memory", ReadMemory, MemoryInFull, _READS),
+    Offered(_CONTEXT, "Recall for a task", RecallContext, TaskContext, _READS),
+    Offered(_described("remember", REMEMBER, Remember), "Remember", Remember, Remembered, _ADDS),
+    Offered(_described("forget", FORGET, Forget), "Forget", Forget, Forgotten, _REMOVES),
+)
+OFFERED: Final[Mapping[str, Offered]] = {each.definition.name: each for each in _TOOLS}
 """The tools by name, those that read first."""
