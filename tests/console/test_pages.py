@@ -10,8 +10,7 @@ from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_client.v1 import project_service_pb2 as projects
-from hummock_tools.console.language import LANGUAGES
-from hummock_tools.console.view import STATIC
+from hummock_tools.console.view import LANGUAGES, STATIC
 from tests.console.browser import Browser, Page
 from tests.service.calls import ask, learn
 from tests.service.conversing import create, learn_turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock_tools.console.language import LANGUAGES
+from hummock_tools.console.view import LANGUAGES
 from tests.console.pictures import DARK, FOLDER, pages_of
 
 pytestmark = pytest.mark.long

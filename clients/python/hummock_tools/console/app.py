@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -22,12 +23,11 @@ from hummock_tools import loopback
 from hummock_tools.console.ask_page import ask, prompt
 from hummock_tools.console.garden_page import decide, garden, live_memories, review, session, sessions
 from hummock_tools.console.guard import BadInput, Fields, Guard
-from hummock_tools.console.language import COOKIE, LANGUAGES
 from hummock_tools.console.learning_page import learning, live_learning
 from hummock_tools.console.map_page import found_stars, live_stars, one_star, star_map, stars
 from hummock_tools.console.memory_page import add_memory, delete_memory, edit_memory, memory, new_memory, undo
 from hummock_tools.console.service_page import operations, operations_now, projects
-from hummock_tools.console.view import STATIC, Console, View, go_to
+from hummock_tools.console.view import COOKIE, LANGUAGES, STATIC, Console, View, go_to, status_of
 
 _DRAIN_S: Final = 1
 """Seconds. Pages are short; only the streams of open pages remain."""
@@ -39,11 +39,9 @@ Post = Callable[[View, Fields], Awaitable[Response]]
 
 
 async def serve_console(target: str, listener: socket.socket) -> None:
-    """Answer on a socket that listens already, until SIGINT or SIGTERM, which is raised again at the end.
+    """Answer on a socket that listens on loopback, until SIGINT or SIGTERM, which is raised again at the end.
 
-    Args:
-        target: Address of the service. It is called when a page is requested, so it may start later.
-        listener: On loopback.
+    The service at `target` is called when a page is requested, so it may start later.
     """
     config = config_of(app_of(target, loopback.names_of(listener)), _DRAIN_S)
     await uvicorn.Server(config).serve(sockets=[listener])
@@ -118,7 +116,13 @@ async def choose_language(view: View, form: Fields) -> Response:
 
 def _shown(page: Page) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
-        return await _answered(_view_of(request), page)
+        view = _view_of(request)
+        try:
+            return await page(view)
+        except BadInput as error:
+            return view.refusal(str(error), error.status)
+        except HummockCallError as error:
+            return view.refusal(view.said(error), status_of(error))
 
     return answer
 
@@ -128,26 +132,13 @@ def _posted(post: Post) -> Callable[[Request], Awaitable[Response]]:
 
     async def act(view: View) -> Response:
         form = await Fields.of_body(view.request)
-        if not view.console.token.is_in(form.text("form_token")):
+        if not hmac.compare_digest(view.console.form_token.encode(), form.text("form_token").encode()):
             raise BadInput(view.words("error.form_token"), 403)
         return await post(view, form)
 
-    async def answer(request: Request) -> Response:
-        return await _answered(_view_of(request), act)
-
-    return answer
-
-
-async def _answered(view: View, page: Page) -> Response:
-    try:
-        return await page(view)
-    except BadInput as error:
-        return view.refusal(str(error), error.status)
-    except HummockCallError as error:
-        return view.failure(error)
+    return _shown(act)
 
 
 def _view_of(request: Request) -> View:
-    """Wrap a request with the shared console."""
     console: Console = request.app.state.console
     return View(request, console)

@@ -8,9 +8,8 @@ time, its name or the cross-encoder. The numbers alongside the bar are those of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf import json_format
 from starlette.responses import Response
@@ -20,7 +19,7 @@ from hummock_client.time_zone import own_zone
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
 from hummock_tools.console.guard import BadInput, Fields
-from hummock_tools.console.view import View, link, milliseconds, status_of
+from hummock_tools.console.view import View, link, milliseconds, status_of, titles_of
 
 NUMBERS: Final = ("relevance_weight", "min_similarity", "half_life_days")
 """Fields of the tuning that the forms of both columns have, as sliders where scripts run."""
@@ -32,16 +31,10 @@ _LARGEST_BASE = 64 * 1024
 
 
 def recall_of(project: str, fields: Fields, prefix: str = "") -> recall_pb2.RecallRequest:
-    """Build the recall of a form.
+    """Build the recall of a form. Raises: BadInput, for a field that no form of ours sends.
 
-    Args:
-        project: Project to ask; the project of a request in `recall` is ignored.
-        fields: Fields of the form. `recall` may hold a whole request as JSON; the form's own fields replace its values.
-            Without a `q` the request is taken as it is.
-        prefix: Prefix of the names of settings, not of `q` and `recall`.
-
-    Raises:
-        BadInput: A field that no form of ours sends.
+    Its field `recall` may hold a whole request as JSON, of any project; the form's own fields replace its values, and
+    without a `q` it is taken as it is. `prefix` is that of the names of settings, not of `q` and `recall`.
     """
     request = _base(fields.text("recall"))
     request.project = project
@@ -50,13 +43,11 @@ def recall_of(project: str, fields: Fields, prefix: str = "") -> recall_pb2.Reca
         return request
     request.query_text = fields.text("q")
     request.time_zone = request.time_zone or own_zone()
-    preset = fields.choice(f"{prefix}preset", PRESETS)
-    request.preset = recall_pb2.Preset.ValueType(preset)
+    request.preset = recall_pb2.Preset.ValueType(fields.choice(f"{prefix}preset", PRESETS))
     for name in NUMBERS:
         _set_or_clear(request.tuning, name, fields.number(f"{prefix}{name}"))
     _set_or_clear(request.tuning, "top_k", fields.whole(f"{prefix}top_k"))
-    mode = fields.choice(f"{prefix}decay_mode", DECAY_MODES)
-    request.tuning.decay_mode = recall_pb2.DecayMode.ValueType(mode)
+    request.tuning.decay_mode = recall_pb2.DecayMode.ValueType(fields.choice(f"{prefix}decay_mode", DECAY_MODES))
     return request
 
 
@@ -92,8 +83,7 @@ PARTS: Final = ("vector", "words", "late", "beside", "lost")
 """Parts in the order of the bar. The last is what age and verdicts took away."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class Segment(NamedTuple):
     """A segment of a bar: the part's name, its share of the score, and its position."""
 
     part: str
@@ -102,8 +92,7 @@ class Segment:
     width: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(NamedTuple):
     """A stage of a recall: its duration and its position."""
 
     stage: int
@@ -138,7 +127,7 @@ def waterfall(stages: Sequence[recall_pb2.StageTime]) -> list[Step]:
     for stage in stages:
         took_ms = milliseconds(stage.elapsed)
         width = WIDTH * took_ms / total_ms if total_ms > 0 else 0.0
-        steps.append(Step(stage=stage.stage, took_ms=took_ms, x=round(at, 2), width=round(max(width, 0.5), 2)))
+        steps.append(Step(stage.stage, took_ms, round(at, 2), round(max(width, 0.5), 2)))
         at += width
     return steps
 
@@ -158,7 +147,7 @@ def _bar(hit: recall_pb2.Hit, parts: list[float]) -> list[Segment]:
     for name, worth in zip(PARTS, worths, strict=True):
         width = WIDTH * worth
         if width >= 0.1:
-            segments.append(Segment(part=name, worth=worth, x=round(at, 2), width=round(width, 2)))
+            segments.append(Segment(name, worth, round(at, 2), round(width, 2)))
         at += width
     return segments
 
@@ -171,8 +160,7 @@ FORMS: Final = tuple(pb.RenderForm.values())[1:]
 PLACEMENTS: Final = tuple(pb.Placement.values())[1:]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Lines that are in both texts, in the turn before alone ("del") or in this one alone ("ins")."""
 
     tag: str
@@ -191,7 +179,7 @@ async def prompt(view: View) -> Response:
                 before = await view.client.send(_request_of(view, earlier))
                 request.prefix_token = before.prefix.token
             reply = await view.client.send(request)
-            titles = await _titles(view, reply)
+            titles = await titles_of(view, [each.memory_id for each in reply.memories])
         except HummockCallError as error:
             problem, status = view.said(error), status_of(error)
     values = {
@@ -199,7 +187,8 @@ async def prompt(view: View) -> Response:
         "reply": reply,
         "earlier": earlier,
         "changes": list(_changes(before.text, reply.text)) if before and reply else [],
-        "keeps_prefix": _keeps_prefix(before, reply),
+        # True if a prompt cache can be reused.
+        "keeps_prefix": bool(before and reply and before.prefix.text and reply.prefix.text == before.prefix.text),
         "titles": titles,
         "problem": problem,
         "presets": PRESETS,
@@ -209,59 +198,35 @@ async def prompt(view: View) -> Response:
     return view.page("prompt.html", values, status)
 
 
-def _keeps_prefix(before: pb.RenderResponse | None, reply: pb.RenderResponse | None) -> bool:
-    """True if this turn begins with the same prefix as the turn before, so that a prompt cache can be reused."""
-    if before is None or reply is None or not before.prefix.text:
-        return False
-    return reply.prefix.text == before.prefix.text
-
-
 def _changes(before: str, now: str) -> Iterator[Stretch]:
     old, new = before.splitlines(), now.splitlines()
     for tag, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new).get_opcodes():
-        if tag == "equal":
-            yield Stretch(tag="", text="\n".join(old[old_from:old_to]))
-            continue
         if old_from < old_to:
-            yield Stretch(tag="del", text="\n".join(old[old_from:old_to]))
-        if new_from < new_to:
-            yield Stretch(tag="ins", text="\n".join(new[new_from:new_to]))
+            yield Stretch("" if tag == "equal" else "del", "\n".join(old[old_from:old_to]))
+        if new_from < new_to and tag != "equal":
+            yield Stretch("ins", "\n".join(new[new_from:new_to]))
 
 
 def _request_of(view: View, question: str) -> pb.RenderRequest:
     fields = view.query
     form = pb.RenderForm.ValueType(fields.choice("form", FORMS))
+    preset = recall_pb2.Preset.ValueType(fields.choice("preset", PRESETS))
+    current = pb.PromptMessage(role=pb.PROMPT_ROLE_USER, content=question)
     return pb.RenderRequest(
         project=view.project,
-        recall=recall_pb2.RecallRequest(
-            query_text=question,
-            preset=recall_pb2.Preset.ValueType(fields.choice("preset", PRESETS)),
-            time_zone=own_zone(),
-        ),
+        recall=recall_pb2.RecallRequest(query_text=question, preset=preset, time_zone=own_zone()),
         form=form,
         budget_tokens=fields.whole("budget_tokens"),
         placement=pb.Placement.ValueType(fields.choice("placement", PLACEMENTS)),
-        current=pb.PromptMessage(role=pb.PROMPT_ROLE_USER, content=question)
-        if form == pb.RENDER_FORM_MESSAGES
-        else None,
+        current=current if form == pb.RENDER_FORM_MESSAGES else None,
     )
-
-
-async def _titles(view: View, reply: pb.RenderResponse) -> dict[str, str]:
-    """Return titles by id of memories that still exist."""
-    ids = [each.memory_id for each in reply.memories]
-    if not ids:
-        return {}
-    found = await view.client.batch_get(view.project, ids[:512], view=memory_pb2.MEMORY_VIEW_INDEX)
-    return {memory.id: memory.title for memory in found.memories}
 
 
 _SLIDERS: Final = {"relevance_weight": (0, 1, 0.05), "min_similarity": (-1, 1, 0.05), "half_life_days": (1, 365, 1)}
 """Least, largest and step of each of NUMBERS, as its slider has them; the field takes what the service takes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """A hit with its bar, its rank and where the other column has it; 0: nowhere, None: there is no other column."""
 
     hit: recall_pb2.Hit
@@ -270,16 +235,14 @@ class Row:
     other_rank: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(NamedTuple):
     """The hits of one group."""
 
     group: int
     rows: list[Row]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(NamedTuple):
     """One recall and its answer."""
 
     request: recall_pb2.RecallRequest
@@ -288,8 +251,7 @@ class Column:
     steps: list[Step]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class Missing(NamedTuple):
     """Why a memory is no hit, and where the recall is asked with the changes that bring it back."""
 
     memory_id: str
@@ -331,7 +293,7 @@ async def _columns(view: View, requests: Sequence[recall_pb2.RecallRequest]) -> 
     ranks = [_ranks(reply) for reply in replies]
     others = [None] if len(replies) == 1 else [ranks[1], ranks[0]]
     return [
-        Column(request=request, reply=reply, groups=_groups(reply, other), steps=waterfall(reply.receipt.stages))
+        Column(request, reply, _groups(reply, other), waterfall(reply.receipt.stages))
         for request, reply, other in zip(requests, replies, others, strict=True)
     ]
 
@@ -343,7 +305,7 @@ async def _missing(view: View, request: recall_pb2.RecallRequest) -> Missing | N
     again = ""
     if reply.HasField("changed_recall"):
         again = link("/ask", project=view.project, recall=as_text(reply.changed_recall), why=memory_id)
-    return Missing(memory_id=memory_id, reply=reply, again=again)
+    return Missing(memory_id, reply, again)
 
 
 def _hits_by_group(reply: recall_pb2.RecallResponse) -> list[tuple[int, Sequence[recall_pb2.Hit]]]:
@@ -358,19 +320,11 @@ def _ranks(reply: recall_pb2.RecallResponse) -> dict[tuple[int, str], int]:
 
 
 def _groups(reply: recall_pb2.RecallResponse, other: dict[tuple[int, str], int] | None) -> list[Group]:
-    return [
-        Group(
-            group=group,
-            rows=[
-                Row(
-                    hit=hit,
-                    bar=bar,
-                    rank=rank,
-                    other_rank=None if other is None else other.get((group, hit.memory.id), 0),
-                )
-                for rank, (hit, bar) in enumerate(zip(hits, score_bars(hits, reply.receipt), strict=True), start=1)
-            ],
-        )
-        for group, hits in _hits_by_group(reply)
-        if hits or group == recall_pb2.HIT_GROUP_MAIN
-    ]
+    groups = []
+    for group, hits in _hits_by_group(reply):
+        others = [None if other is None else other.get((group, hit.memory.id), 0) for hit in hits]
+        ranks = range(1, len(hits) + 1)
+        rows = [Row(*row) for row in zip(hits, score_bars(hits, reply.receipt), ranks, others, strict=True)]
+        if hits or group == recall_pb2.HIT_GROUP_MAIN:
+            groups.append(Group(group, rows))
+    return groups

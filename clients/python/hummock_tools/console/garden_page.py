@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.responses import Response, StreamingResponse
 
@@ -16,7 +15,7 @@ from hummock_client.v1 import memory_pb2, session_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
 from hummock_client.v1 import session_service_pb2 as sessions_pb
 from hummock_tools.console.guard import BadInput, Fields
-from hummock_tools.console.view import View, go_to, link
+from hummock_tools.console.view import View, go_to, link, next_page
 
 KINDS: Final = tuple(memory_pb2.MemoryKind.values())[1:]
 ORIGINS: Final = tuple(memory_pb2.Origin.values())[1:]
@@ -48,17 +47,18 @@ async def garden(view: View) -> Response:
             contains=fields.text("contains"),
         )
     )
-    own = {name: fields.text(name) for name in (*_FILTERS, "contains", "order")}
+    filters = {name: fields.text(name) for name in _FILTERS}
+    own = {**filters, "contains": fields.text("contains"), "order": fields.text("order")}
     is_top = not (fields.text("page") or fields.text("contains") or is_oldest_first)
     values = {
         "details": details,
         "memories": page.memories,
         "filters": own,
-        "next_page": link("/garden", project=view.project, **own, page=page.next_page_token)
-        if page.next_page_token
-        else "",
+        "next_page": next_page("/garden", page.next_page_token, project=view.project, **own),
         "first_page": link("/garden", project=view.project, **own) if fields.text("page") else "",
-        "live": link("/live/memories", project=view.project, after=details.seq, **_only_filters(own)),
+        "live": link(
+            "/live/memories", project=view.project, after=details.seq, **{name: own[name] for name in _FILTERS}
+        ),
         "is_top": is_top,
         "kinds": KINDS,
         "origins": ORIGINS,
@@ -122,30 +122,25 @@ def _filter_of(fields: Fields) -> memory_pb2.MemoryFilter:
     )
 
 
-def _only_filters(own: dict[str, str]) -> dict[str, str]:
-    return {name: own[name] for name in _FILTERS}
-
-
 async def review(view: View) -> Response:
     """A page of what is held."""
     page = await view.client.send(
         pb.ListReviewRequest(project=view.project, page_size=_PAGE_SIZE, page_token=view.query.text("page"))
     )
-    next_page = link("/review", project=view.project, page=page.next_page_token) if page.next_page_token else ""
-    return view.page("review.html", {"held": page.held, "next_page": next_page})
+    following = next_page("/review", page.next_page_token, project=view.project)
+    return view.page("review.html", {"held": page.held, "next_page": following})
 
 
 async def decide(view: View, form: Fields) -> Response:
     """Approves or rejects one of them."""
-    project, ids = form.text("project"), form.many("id")
-    request_id = new_request_id()
-    if form.text("verdict") == "approve":
-        await view.client.send(pb.ApproveReviewRequest(project=project, ids=ids, request_id=request_id))
-        return go_to("/review", project=project, did="approved")
-    if form.text("verdict") == "reject":
-        await view.client.send(pb.RejectReviewRequest(project=project, ids=ids, request_id=request_id))
-        return go_to("/review", project=project, did="rejected")
-    raise BadInput("the verdict is neither approve nor reject")
+    project, ids, verdict = form.text("project"), form.many("id"), form.text("verdict")
+    if verdict == "approve":
+        await view.client.send(pb.ApproveReviewRequest(project=project, ids=ids, request_id=new_request_id()))
+    elif verdict == "reject":
+        await view.client.send(pb.RejectReviewRequest(project=project, ids=ids, request_id=new_request_id()))
+    else:
+        raise BadInput("the verdict is neither approve nor reject")
+    return go_to("/review", project=project, did="approved" if verdict == "approve" else "rejected")
 
 
 _MOST_MEMORIES = 1000
@@ -156,8 +151,7 @@ _ORIGINS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(NamedTuple):
     """A message and the memory learnt from it; None if there is none or it was removed."""
 
     message: session_pb2.ChatMessage
@@ -172,12 +166,9 @@ async def sessions(view: View) -> Response:
             project=view.project, archived=archived, page_size=_PAGE_SIZE, page_token=view.query.text("page")
         )
     )
-    next_page = ""
-    if page.next_page_token:
-        next_page = link(
-            "/sessions", project=view.project, archived="1" if archived else None, page=page.next_page_token
-        )
-    values = {"sessions": page.sessions, "archived": archived, "next_page": next_page}
+    chosen = "1" if archived else None
+    following = next_page("/sessions", page.next_page_token, project=view.project, archived=chosen)
+    values = {"sessions": page.sessions, "archived": archived, "next_page": following}
     return view.page("sessions.html", values)
 
 
@@ -193,11 +184,10 @@ async def session(view: View) -> Response:
         )
     )
     learnt = await _learnt(view, project, session_id)
-    earlier = link("/session", project=project, id=session_id, page=page.next_page_token)
     values = {
         "session": found,
-        "said": [Said(message=message, memory=_memory_of(message, learnt)) for message in page.messages],
-        "earlier": earlier if page.next_page_token else "",
+        "said": [Said(message, _memory_of(message, learnt)) for message in page.messages],
+        "earlier": next_page("/session", page.next_page_token, project=project, id=session_id),
     }
     return view.page("session.html", values)
 

@@ -6,9 +6,7 @@ neither read nor write through it.
 
 from __future__ import annotations
 
-import hmac
 import math
-import secrets
 from collections.abc import Sequence
 from typing import Final, Self
 from urllib.parse import parse_qsl
@@ -35,17 +33,6 @@ HEADERS: Final = {
 
 _READS = frozenset({"GET", "HEAD"})
 _OURS = frozenset({"", "same-origin", "none"})
-
-
-class FormToken:
-    """A secret of this process that each form carries, so that only our own pages can send one."""
-
-    def __init__(self) -> None:
-        self.value: Final = secrets.token_urlsafe(32)
-
-    def is_in(self, given: str) -> bool:
-        """True if the given token is this one; compared in constant time."""
-        return hmac.compare_digest(self.value.encode(), given.encode())
 
 
 class Guard:

@@ -5,27 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
 from starlette.responses import Response, StreamingResponse
 
 from hummock_client import HummockCallError
-from hummock_client.v1 import learning_pb2, memory_pb2
+from hummock_client.v1 import learning_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
-from hummock_tools.console.view import View, link
+from hummock_tools.console.view import View, link, next_page, titles_of
 
 FORKED: Final = ("high_above", "mid_above", "mid_cooldown_turns", "low_cooldown_turns")
 """The settings that decide on injections."""
 
 _PAGE_SIZE = 100
 _EVENTS = 50
-_MOST_TITLES = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class Happened(NamedTuple):
     """An event of the log: name, place, and content as words or ids."""
 
     event: pb.LearningEvent
@@ -49,9 +46,17 @@ async def learning(view: View) -> Response:
             project=project, newest_first=True, page_size=_EVENTS, page_token=fields.text("events")
         )
     )
-    replay = await _replay(view, project)
+    high_above, mid_above, mid_cooldown, low_cooldown = (fields.whole(name) for name in FORKED)
+    fork = learning_pb2.LearningSettings(
+        high_above=high_above, mid_above=mid_above, mid_cooldown_turns=mid_cooldown, low_cooldown_turns=low_cooldown
+    )
+    replay = await view.client.learning.replay(project, fork=fork) if fork.ListFields() else None
     happened = [_happened(event) for event in events.events]
     scope = fields.text("scope")
+    older = link("/learning", project=project, scope=scope, events=events.next_page_token)
+    ids = [id_ for each in happened for id_ in each.ids]
+    for turn in replay.fork.differing if replay else ():
+        ids += [*turn.added_ids, *turn.removed_ids]
     values = {
         "state": state.state,
         "turn": state.turn,
@@ -60,15 +65,11 @@ async def learning(view: View) -> Response:
         "entries": state.entries,
         "happened": happened,
         "replay": replay,
-        "titles": await _titles(view, project, happened, replay),
+        "titles": await titles_of(view, ids),
         "forked": FORKED,
         "fork": {name: fields.text(name) for name in FORKED},
-        "next_page": link("/learning", project=project, scope=scope, page=state.next_page_token)
-        if state.next_page_token
-        else "",
-        "older_events": link("/learning", project=project, scope=scope, events=events.next_page_token)
-        if events.next_page_token
-        else "",
+        "next_page": next_page("/learning", state.next_page_token, project=project, scope=scope),
+        "older_events": older if events.next_page_token else "",
     }
     return view.page("learning.html", values)
 
@@ -76,39 +77,17 @@ async def learning(view: View) -> Response:
 async def live_learning(view: View) -> Response:
     """Says whenever the state of a scope has changed, as server-sent events, until the browser hangs up."""
     request = pb.WatchLearningStateRequest(project=view.project, scope=view.query.text("scope"))
-    return StreamingResponse(_changes(view, request), media_type="text/event-stream")
 
+    async def changes() -> AsyncIterator[str]:
+        try:
+            async with aclosing(view.client.stream(request)) as news:
+                async for message in news:
+                    if message.caught_up:
+                        yield f"event: changed\ndata: {message.turn}\n\n"
+        except HummockCallError as error:
+            yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
 
-async def _changes(view: View, request: pb.WatchLearningStateRequest) -> AsyncIterator[str]:
-    try:
-        async with aclosing(view.client.stream(request)) as news:
-            async for message in news:
-                if message.caught_up:
-                    yield f"event: changed\ndata: {message.turn}\n\n"
-    except HummockCallError as error:
-        yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
-
-
-async def _replay(view: View, project: str) -> pb.ReplayLearningResponse | None:
-    high_above, mid_above, mid_cooldown, low_cooldown = (view.query.whole(name) for name in FORKED)
-    fork = learning_pb2.LearningSettings(
-        high_above=high_above, mid_above=mid_above, mid_cooldown_turns=mid_cooldown, low_cooldown_turns=low_cooldown
-    )
-    return await view.client.learning.replay(project, fork=fork) if fork.ListFields() else None
-
-
-async def _titles(
-    view: View, project: str, happened: Iterable[Happened], replay: pb.ReplayLearningResponse | None
-) -> dict[str, str]:
-    """Return titles by id of the memories on the page that still exist."""
-    ids = [id_ for each in happened for id_ in each.ids]
-    for turn in replay.fork.differing if replay else ():
-        ids += [*turn.added_ids, *turn.removed_ids]
-    unique = list(dict.fromkeys(ids))[:_MOST_TITLES]
-    if not unique:
-        return {}
-    found = await view.client.batch_get(project, unique, view=memory_pb2.MEMORY_VIEW_INDEX)
-    return {memory.id: memory.title for memory in found.memories}
+    return StreamingResponse(changes(), media_type="text/event-stream")
 
 
 def _happened(event: pb.LearningEvent) -> Happened:
@@ -133,7 +112,7 @@ def _happened(event: pb.LearningEvent) -> Happened:
         case "feedback_given":
             given = event.feedback_given
             text, ids = given.query_text, [*given.useful_ids, *given.useless_ids, *given.wrong_ids]
-    return Happened(event=event, kind=kind, scope=scope, turn=turn, text=text, ids=ids)
+    return Happened(event, kind, scope, turn, text, ids)
 
 
 def _keywords(updates: Iterable[pb.EntryKeywords]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
@@ -30,8 +28,7 @@ _DONE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(NamedTuple):
     """A field of a form: its name, its value as text, how large it is, and whether it must be filled."""
 
     name: str
@@ -58,8 +55,8 @@ async def add_memory(view: View, form: Fields) -> Response:
     project = form.text("project")
     kind = form.choice("kind", NEW_KINDS)
     memory = memory_pb2.Memory(kind=memory_pb2.MemoryKind.ValueType(kind), origin=memory_pb2.ORIGIN_MANUAL)
-    for write in _writers(memory).values():
-        write(memory, form)
+    for path in _paths(memory):
+        _write(memory, path, form)
     return await _learnt(view, project, memory)
 
 
@@ -72,9 +69,9 @@ async def edit_memory(view: View, form: Fields) -> Response:
     after = memory_pb2.Memory()
     after.CopyFrom(before)
     changed = []
-    for path, write in _writers(before).items():
+    for path in _paths(before):
         was = after.SerializeToString(deterministic=True)
-        write(after, form)
+        _write(after, path, form)
         if after.SerializeToString(deterministic=True) != was:
             changed.append(path)
     if not changed:
@@ -127,70 +124,45 @@ def _version(memory: memory_pb2.Memory) -> str:
 
 
 def _fields_of(memory: memory_pb2.Memory) -> list[Field]:
-    """The fields of the form for a memory of this kind, with what it has."""
     record, domain = memory.learning_record, memory.domain_knowledge
     own = {
         memory_pb2.MEMORY_KIND_LEARNING_RECORD: [
-            Field(name="question", value=record.question, rows=2, required=True),
-            Field(name="answer", value=record.answer, rows=8, required=True),
-            Field(name="source_files", value="\n".join(record.source_files), rows=2),
+            Field("question", record.question, rows=2, required=True),
+            Field("answer", record.answer, rows=8, required=True),
+            Field("source_files", "\n".join(record.source_files), rows=2),
         ],
         memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE: [
-            Field(name="domain", value=domain.domain, required=True),
-            Field(name="domain_summary", value=domain.summary, rows=8, required=True),
-            Field(name="aliases", value="\n".join(domain.aliases), rows=2),
-            Field(name="key_files", value="\n".join(domain.key_files), rows=2),
+            Field("domain", domain.domain, required=True),
+            Field("domain_summary", domain.summary, rows=8, required=True),
+            Field("aliases", "\n".join(domain.aliases), rows=2),
+            Field("key_files", "\n".join(domain.key_files), rows=2),
         ],
-    }.get(memory.kind, [Field(name="content", value=memory.content, rows=8, required=True)])
+    }.get(memory.kind, [Field("content", memory.content, rows=8, required=True)])
     return [
-        Field(name="title", value=memory.title),
+        Field("title", memory.title),
         *own,
-        Field(name="tags", value=", ".join(memory.tags)),
-        Field(name="emotion_label", value=memory.emotion_label),
+        Field("tags", ", ".join(memory.tags)),
+        Field("emotion_label", memory.emotion_label),
     ]
 
 
-_Write = Callable[[memory_pb2.Memory, Fields], None]
+def _paths(memory: memory_pb2.Memory) -> tuple[str, ...]:
+    """The fields that the form for a memory of this kind has."""
+    has_detail = memory.kind in (memory_pb2.MEMORY_KIND_LEARNING_RECORD, memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE)
+    return "title", "tags", "emotion_label", "detail" if has_detail else "content"
 
 
-def _writers(memory: memory_pb2.Memory) -> dict[str, _Write]:
-    """Functions that write the form's fields into a memory of this kind, by the path of the changed field."""
-    own: dict[int, dict[str, _Write]] = {
-        memory_pb2.MEMORY_KIND_LEARNING_RECORD: {"detail": _write_record},
-        memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE: {"detail": _write_domain},
-    }
-    return {
-        "title": _write_title,
-        "tags": _write_tags,
-        "emotion_label": _write_emotion,
-        **own.get(memory.kind, {"content": _write_content}),
-    }
-
-
-def _write_title(memory: memory_pb2.Memory, form: Fields) -> None:
-    memory.title = form.text("title")
-
-
-def _write_tags(memory: memory_pb2.Memory, form: Fields) -> None:
-    memory.tags[:] = form.listed("tags")
-
-
-def _write_emotion(memory: memory_pb2.Memory, form: Fields) -> None:
-    memory.emotion_label = form.text("emotion_label")
-
-
-def _write_content(memory: memory_pb2.Memory, form: Fields) -> None:
-    memory.content = form.text("content")
-
-
-def _write_record(memory: memory_pb2.Memory, form: Fields) -> None:
-    record = memory.learning_record
-    record.question, record.answer = form.text("question"), form.text("answer")
-    record.source_files[:] = form.listed("source_files", "\n")
-
-
-def _write_domain(memory: memory_pb2.Memory, form: Fields) -> None:
-    domain = memory.domain_knowledge
-    domain.domain, domain.summary = form.text("domain"), form.text("domain_summary")
-    domain.aliases[:] = form.listed("aliases", "\n")
-    domain.key_files[:] = form.listed("key_files", "\n")
+def _write(memory: memory_pb2.Memory, path: str, form: Fields) -> None:
+    if path == "tags":
+        memory.tags[:] = form.listed("tags")
+    elif path != "detail":
+        setattr(memory, path, form.text(path))
+    elif memory.kind == memory_pb2.MEMORY_KIND_LEARNING_RECORD:
+        record = memory.learning_record
+        record.question, record.answer = form.text("question"), form.text("answer")
+        record.source_files[:] = form.listed("source_files", "\n")
+    else:
+        domain = memory.domain_knowledge
+        domain.domain, domain.summary = form.text("domain"), form.text("domain_summary")
+        domain.aliases[:] = form.listed("aliases", "\n")
+        domain.key_files[:] = form.listed("key_files", "\n")

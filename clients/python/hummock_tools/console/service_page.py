@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.responses import HTMLResponse, Response
 
 from hummock_client.v1 import admin_service_pb2 as pb
 from hummock_client.v1 import project_service_pb2 as projects_pb
-from hummock_tools.console.view import View, link, milliseconds
+from hummock_tools.console.view import View, milliseconds, next_page
 
 _PAGE_SIZE = 100
 
@@ -20,8 +20,8 @@ async def projects(view: View) -> Response:
     page = await view.client.send(
         projects_pb.ListProjectsRequest(page_size=_PAGE_SIZE, page_token=view.query.text("page"))
     )
-    next_page = link("/", page=page.next_page_token) if page.next_page_token else ""
-    return view.page("projects.html", {"projects": page.projects, "next_page": next_page})
+    following = next_page("/", page.next_page_token)
+    return view.page("projects.html", {"projects": page.projects, "next_page": following})
 
 
 async def operations(view: View) -> Response:
@@ -48,8 +48,7 @@ SPARK_STEP: Final = 10.0
 """Distance between two points of a sparkline, in units of its drawing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(NamedTuple):
     """A step of a line of rates, as it is drawn."""
 
     x: float
@@ -57,7 +56,7 @@ class Column:
     height: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Times:
     """Quantiles in milliseconds, and how long their bars are drawn."""
 
@@ -72,15 +71,10 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """All of it.
+    """All of it: the rate of Recall in the last minute, the steps of its rates, the oldest first, and their highest.
 
-    Attributes:
-        rate: Calls of Recall a second, of the last minute.
-        most: The highest rate of a step.
-        columns: The steps, the oldest first.
-        hit_share: Percentage of recalls that were answered from the cache.
-        stages: The number of each stage, and its times.
-        methods: Each method with its short name, its activity, and its times.
+    `hit_share` is the percentage of recalls that were answered from the cache. Stages come by number, methods by short
+    name.
     """
 
     rate: float
@@ -109,7 +103,7 @@ def board(activity: pb.Activity) -> Board:
 
 def _column(number: int, rate: float, most: float) -> Column:
     height = round(SPARK_HEIGHT * rate / most, 2) if most > 0 else 0.0
-    return Column(x=number * SPARK_STEP, y=round(SPARK_HEIGHT - height, 2), height=height)
+    return Column(number * SPARK_STEP, round(SPARK_HEIGHT - height, 2), height)
 
 
 def _times(latencies: Sequence[pb.Latency]) -> list[Times]:
@@ -119,18 +113,5 @@ def _times(latencies: Sequence[pb.Latency]) -> list[Times]:
     def width(took_ms: float) -> float:
         return round(WIDTH * took_ms / longest, 2) if longest > 0 else 0.0
 
-    rows = []
-    for each in latencies:
-        p50, p95, p99 = milliseconds(each.p50), milliseconds(each.p95), milliseconds(each.p99)
-        rows.append(
-            Times(
-                count=each.count,
-                p50=p50,
-                p95=p95,
-                p99=p99,
-                p50_width=width(p50),
-                p95_width=width(p95),
-                p99_width=width(p99),
-            )
-        )
-    return rows
+    spans = [[milliseconds(span) for span in (each.p50, each.p95, each.p99)] for each in latencies]
+    return [Times(each.count, *own, *map(width, own)) for each, own in zip(latencies, spans, strict=True)]

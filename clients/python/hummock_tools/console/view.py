@@ -1,10 +1,11 @@
-"""One request as its page sees it: the language, the project, the service, and how an answer is made."""
+"""One request as its page sees it: its language, the project, the service, and how an answer is made."""
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -21,22 +22,62 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from hummock_client import AsyncClient, HummockCallError
 from hummock_client.errors import describe
 from hummock_client.time_zone import own_clock
-from hummock_client.v1.memory_pb2 import Memory
-from hummock_tools.console.guard import BadInput, Fields, FormToken
-from hummock_tools.console.language import Words, language_of
+from hummock_client.v1.memory_pb2 import MEMORY_VIEW_INDEX, Memory
+from hummock_tools.console.guard import BadInput, Fields
+
+COOKIE: Final = "hummock_console_language"
+LANGUAGES: Final[dict[str, dict[str, str]]] = {
+    name: json.loads(Path(__file__).with_name("words").joinpath(f"{name}.json").read_text("utf-8"))
+    for name in ("en", "zh")
+}
+
+
+def language_of(request: Request) -> str:
+    """The one that was chosen, else the first that the browser asks for and that there is, else English."""
+    chosen = request.cookies.get(COOKIE, "")
+    return chosen if chosen in LANGUAGES else _preferred(request.headers.get("accept-language", ""))
+
+
+def _preferred(header: str) -> str:
+    best, best_weight = "en", 0.0
+    for part in header.split(","):
+        tag, _, weight_text = part.strip().partition(";q=")
+        name = tag.strip().lower().partition("-")[0]
+        try:
+            weight = float(weight_text) if weight_text else 1.0
+        except ValueError:
+            continue
+        if name in LANGUAGES and weight > best_weight:
+            best, best_weight = name, weight
+    return best
+
+
+class Words:
+    """The words of one language, a file of `words/`: by page, then the values of the contract's enums by number."""
+
+    def __init__(self, language: str) -> None:
+        self.language: Final = language
+        self._table = LANGUAGES[language]
+
+    def __call__(self, key: str, *facts: object) -> str:
+        """The words of a key, with facts in their places. Raises: KeyError."""
+        return self._table[key].format(*facts)
+
+    def name(self, enum: str, number: int) -> str:
+        """A value of an enum of the contract; its number, where a newer service alone has one."""
+        return self._table.get(f"{enum}.{number}", str(number))
+
 
 _MAX_KEPT: Final = 64
+_MOST_TITLES: Final = 512
 _OUTPUT_ONLY: Final = ("text", "update_time", "content_hash", "token_count", "chunk_count", "superseded_by", "writer")
 
 
 class Kept(NamedTuple):
-    """A memory that can be learnt again.
+    """A memory before a change, which can be learnt again.
 
-    Attributes:
-        project: Project of the memory.
-        memory: The memory before the change.
-        left_as: Its version after the change, so that later changes by others are not overwritten; empty if it was
-            removed.
+    `left_as` is its version after the change, so that later changes by others are not overwritten; empty if it was
+    removed.
     """
 
     project: str
@@ -135,17 +176,18 @@ def _environment() -> jinja2.Environment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
-    """Objects that all requests share."""
+    """What all requests share; `form_token` is a secret that only the forms of our own pages carry."""
 
     client: AsyncClient
-    token: FormToken
+    form_token: str
     undo: UndoShelf
     templates: jinja2.Environment
 
     @classmethod
     def open(cls, target: str) -> Self:
         """Connects when the first call is made; made and used in one event loop."""
-        return cls(client=AsyncClient(target), token=FormToken(), undo=UndoShelf(), templates=_environment())
+        token = secrets.token_urlsafe(32)
+        return cls(client=AsyncClient(target), form_token=token, undo=UndoShelf(), templates=_environment())
 
 
 class View:
@@ -154,13 +196,9 @@ class View:
     def __init__(self, request: Request, console: Console) -> None:
         self.request: Final = request
         self.console: Final = console
+        self.client: Final = console.client
         self.words: Final = Words(language_of(request))
         self.query: Final = Fields.of_query(request)
-
-    @property
-    def client(self) -> AsyncClient:
-        """The service."""
-        return self.console.client
 
     @property
     def project(self) -> str:
@@ -177,8 +215,8 @@ class View:
                 "language": self.words.language,
                 "project": self.query.text("project"),
                 "path": self.request.url.path,
-                "here": _here(self.request),
-                "form_token": self.console.token.value,
+                "here": self.request.url.path + (f"?{self.request.url.query}" if self.request.url.query else ""),
+                "form_token": self.console.form_token,
                 "did": self.query.text("did"),
                 "redacted": self.query.text("note") == "redacted",
                 "undo_key": self.query.text("undo") if self.query.text("undo") in self.console.undo else "",
@@ -194,10 +232,6 @@ class View:
         """Return an error page."""
         return self.page("error.html", {"message": message, "status": status}, status)
 
-    def failure(self, error: HummockCallError) -> Response:
-        """Return an error page with the service's message, and the remedy if known."""
-        return self.refusal(self.said(error), status_of(error))
-
     def said(self, error: HummockCallError) -> str:
         """A message for people about a failed call."""
         return describe(error, self.client.target)
@@ -208,10 +242,20 @@ def status_of(error: HummockCallError) -> int:
     return _HTTP_STATUS.get(error.code, 500)
 
 
+async def titles_of(view: View, ids: Iterable[str]) -> dict[str, str]:
+    """Titles by id of those of the first memories that still exist."""
+    unique = list(dict.fromkeys(ids))[:_MOST_TITLES]
+    if not unique:
+        return {}
+    found = await view.client.batch_get(view.project, unique, view=MEMORY_VIEW_INDEX)
+    return {memory.id: memory.title for memory in found.memories}
+
+
+def next_page(path: str, page_token: str, /, **query: object) -> str:
+    """The address of the page with this token; empty where there is none."""
+    return link(path, **query, page=page_token) if page_token else ""
+
+
 def go_to(path: str, /, **query: object) -> Response:
     """Redirects the browser to another page, so that a form is not sent twice."""
     return RedirectResponse(link(path, **query), 303)
-
-
-def _here(request: Request) -> str:
-    return f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
