@@ -6,7 +6,7 @@ import json
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -70,7 +70,7 @@ def entry_in(path: Path, client: str) -> Any:
 
 
 def test_every_known_client_can_be_named() -> None:
-    assert [name.value for name in mcp.ClientName] == list(CLIENTS)
+    assert get_args(mcp.ClientName) == tuple(CLIENTS)
 
 
 @pytest.mark.parametrize(

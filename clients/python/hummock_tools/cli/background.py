@@ -17,13 +17,13 @@ from threading import Thread
 from types import FrameType
 from typing import IO, Annotated, Final
 
-import typer
+from typer import Option
 
 from hummock.core.errors import HummockError
 from hummock_client.channel import DEFAULT_TARGET, is_local
 from hummock_tools import loopback
+from hummock_tools.cli import options
 from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
-from hummock_tools.cli.options import TargetOption
 from hummock_tools.cli.output import note, print_line
 
 LOG_FILE: Final = "service.log"
@@ -32,6 +32,7 @@ _LONGEST_WAIT_S: Final = 45.0
 _PAUSE_S: Final = 0.1
 _KEPT_LOG_BYTES: Final = 1 << 20
 _CONNECT_S: Final = 1.0
+_SERVE: Final = (sys.executable, "-P", "-m", "hummock", "serve")
 
 
 class NotStarted(CommandFailed):
@@ -47,12 +48,7 @@ class BackgroundService:
     """
 
     def __init__(self, target: str, say: Callable[[str], None]) -> None:
-        """Starts nothing yet.
-
-        Args:
-            target: A resolved target on this machine.
-            say: Takes a line for people.
-        """
+        """Starts nothing yet; the resolved target is on this machine, and `say` takes a line for people."""
         self._target = target
         self._say = say
         self._one_at_a_time = asyncio.Lock()
@@ -83,15 +79,12 @@ class BackgroundService:
             if process.poll() is not None and not _is_held(data):
                 raise NotStarted(f"the service could not be started: {_last_line(data / LOG_FILE)}")
             if waited_s >= _LONGEST_WAIT_S:
-                raise NotStarted(self._not_yet(process, data))
+                if process.poll() is not None:
+                    raise NotStarted(f"{_last_line(data / LOG_FILE)}, and that one does not listen at {self._target}")
+                # The first start of all fetches a model, and compiles.
+                raise NotStarted(f"the service is still starting; its log is {data / LOG_FILE}. Try again in a minute")
             await asyncio.sleep(_PAUSE_S)
             waited_s += _PAUSE_S
-
-    def _not_yet(self, process: subprocess.Popen[bytes], data: Path) -> str:
-        if process.poll() is None:
-            # The first start of all fetches a model, and compiles.
-            return f"the service is still starting; its log is {data / LOG_FILE}. Try again in a minute"
-        return f"{_last_line(data / LOG_FILE)}, and that one does not listen at {self._target}"
 
 
 def can_be_started(target: str) -> bool:
@@ -101,7 +94,7 @@ def can_be_started(target: str) -> bool:
 
 def _spawn(target: str, data: Path) -> subprocess.Popen[bytes]:
     """`hummock serve`, detached, its output in the data directory. Raises: NotStarted."""
-    command = [sys.executable, "-P", "-m", "hummock", "serve", "--data", str(data), *_place(target)]
+    command = [*_SERVE, "--data", str(data), *_place(target)]
     environ = dict(os.environ)
     if config := environ.get("HUMMOCK_CONFIG"):
         environ["HUMMOCK_CONFIG"] = str(Path(config).expanduser().absolute())
@@ -200,14 +193,11 @@ class Child:
 
     def wait(self) -> int:
         """Block until it ends by itself; returns its exit status."""
-        # Polling: a signal just before a blocking call would not be seen until the call returns.
-        while not self._has_said_more(_WAKE_S):
+        # Its stdout becomes readable when it ends, for it prints one line only. Polling: a signal just before a
+        # blocking call would not be seen until the call returns.
+        while not select.select([_stdout(self._process)], [], [], _WAKE_S)[0]:
             pass
         return self._process.wait()
-
-    def _has_said_more(self, timeout_s: float) -> bool:
-        """True if stdout becomes readable within that time: the child prints one line only, so it has ended then."""
-        return bool(select.select([_stdout(self._process)], [], [], timeout_s)[0])
 
 
 @contextmanager
@@ -215,54 +205,32 @@ def running_service(data: Path, preferred_port: int) -> Iterator[Child]:
     """Start `hummock serve` on loopback and wait until it serves; it is always ended afterwards.
 
     Its output goes to this process's stderr. It takes another port if the preferred one is in use.
-
-    Raises:
-        CommandFailed: It ended before it served; the reason is in its output.
+    Raises: CommandFailed, where it ended before it served.
     """
     port = preferred_port if _is_free(preferred_port) else 0
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "hummock",
-        "serve",
-        "--data",
-        str(data),
-        "--host",
-        _HOST,
-        "--port",
-        str(port),
-    ]
+    command = [*_SERVE, "--data", str(data), "--host", _HOST, "--port", str(port)]
     # A group of its own: Ctrl-C at the terminal reaches us alone, and we ask it to stop once, so that it drains.
     with (
         ending_signals_interrupt(),
         subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", process_group=0) as process,
     ):
         try:
-            yield Child(process, _address(process))
+            line = _stdout(process).readline()
+            if not line.startswith(SERVING_ON):
+                raise CommandFailed("the service did not start; what it said stands above")
+            yield Child(process, line.removeprefix(SERVING_ON).strip())
         finally:
-            _stop(process)
-
-
-def _address(process: subprocess.Popen[str]) -> str:
-    line = _stdout(process).readline()
-    if not line.startswith(SERVING_ON):
-        raise CommandFailed("the service did not start; what it said stands above")
-    return line.removeprefix(SERVING_ON).strip()
+            process.terminate()
+            try:
+                process.wait(_STOP_S)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                process.kill()
 
 
 def _stdout(process: subprocess.Popen[str]) -> IO[str]:
     if process.stdout is None:
         raise ValueError("the process was started without a pipe")
     return process.stdout
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(_STOP_S)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.kill()
 
 
 def _is_free(port: int) -> bool:
@@ -298,12 +266,12 @@ CONSOLE_ON = "console on "
 
 
 def console(
-    target: TargetOption = DEFAULT_TARGET,
+    target: options.Target = DEFAULT_TARGET,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port of loopback; 0 takes a free one.")
+        int, Option("--port", min=0, max=65535, help="Port of loopback; 0 takes a free one.")
     ] = CONSOLE_PORT,
-    opens: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
-    until_stdin_ends: Annotated[bool, typer.Option("--until-stdin-ends", hidden=True)] = False,
+    opens: Annotated[bool, Option("--open", help="Open it in a browser.")] = False,
+    until_stdin_ends: Annotated[bool, Option("--until-stdin-ends", hidden=True)] = False,
 ) -> None:
     """Look into a service in a browser: ask and see why, prompts, memories, sessions, learning. Ctrl-C ends it."""
     resolved = resolved_target(target)
@@ -311,11 +279,7 @@ def console(
     channel_to(resolved).close()
     with packages_of("console"):
         from hummock_tools.console.app import serve_console
-    try:
-        listener = loopback.listen(_HOST, port)
-    except OSError as error:
-        raise CommandFailed(f"{_HOST}:{port}: {error.strerror or error}") from error
-    with listener, ending_signals_interrupt():
+    with listening(_HOST, port) as listener, ending_signals_interrupt():
         url = loopback.url_of(listener)
         print_line(f"{CONSOLE_ON}{url}")
         if opens:
@@ -327,6 +291,16 @@ def console(
         except KeyboardInterrupt:
             if not until_stdin_ends:
                 note("ended")
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens on loopback. Raises: CommandFailed."""
+    try:
+        return loopback.listen(host, port)
+    except loopback.NotLoopback as error:
+        raise CommandFailed(str(error)) from error
+    except OSError as error:
+        raise CommandFailed(f"{host}:{port}: {error.strerror or error}") from error
 
 
 def _end_with_stdin() -> None:

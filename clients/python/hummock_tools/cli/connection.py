@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TypeVar
 
 import grpc
 
@@ -21,59 +21,49 @@ from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
 
 CALL_TIMEOUT_S = 60.0
 
+Request = TypeVar("Request")
+Reply = TypeVar("Reply")
+
 
 class CommandFailed(Exception):
     """A command ends with status 1; the message is for the user."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """A channel to the service, and its stubs."""
 
-    channel: grpc.Channel
-    context: ContextServiceStub
-    memories: MemoryServiceStub
-    projects: ProjectServiceStub
-    sessions: SessionServiceStub
-    learning: LearningServiceStub
-    admin: AdminServiceStub
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.channel = channel
+        self.context = ContextServiceStub(channel)
+        self.memories = MemoryServiceStub(channel)
+        self.projects = ProjectServiceStub(channel)
+        self.sessions = SessionServiceStub(channel)
+        self.learning = LearningServiceStub(channel)
+        self.admin = AdminServiceStub(channel)
 
 
 @contextmanager
 def connect(target: str) -> Iterator[Service]:
     """The service at a target (`host:port` or `unix:path`); nothing is sent before the first call.
 
-    Raises:
-        CommandFailed: The target is none, or a call made inside failed.
+    Raises: CommandFailed, where the target is none, or a call made inside failed: with its fault, or the target's.
     """
     resolved = resolved_target(target)
-    with _calls_to(resolved), channel_to(resolved) as channel:
-        yield Service(
-            channel=channel,
-            context=ContextServiceStub(channel),
-            memories=MemoryServiceStub(channel),
-            projects=ProjectServiceStub(channel),
-            sessions=SessionServiceStub(channel),
-            learning=LearningServiceStub(channel),
-            admin=AdminServiceStub(channel),
-        )
-
-
-@contextmanager
-def _calls_to(target: str) -> Iterator[None]:
-    """Turn a failed call into a message that names the target or the fault of the request.
-
-    Raises:
-        CommandFailed: Instead of `grpc.RpcError`.
-    """
     try:
-        yield
+        with channel_to(resolved) as channel:
+            yield Service(channel)
     except grpc.RpcError as error:
         if isinstance(error, grpc.Call):
-            said = describe(call_error(error), target)
-        else:
-            said = f"the call to {target} failed: {error}"
-        raise CommandFailed(said) from error
+            raise CommandFailed(describe(call_error(error), resolved)) from error
+        raise CommandFailed(f"the call to {resolved} failed: {error}") from error
+
+
+def ask(
+    target: str, method: Callable[[Service], grpc.UnaryUnaryMultiCallable[Request, Reply]], request: Request
+) -> Reply:
+    """The service's reply to one request. Raises: CommandFailed."""
+    with connect(target) as service:
+        return method(service)(request, timeout=CALL_TIMEOUT_S)
 
 
 def channel_to(resolved: str) -> grpc.Channel:
@@ -101,11 +91,7 @@ def require_packages(*names: str) -> None:
 
 @contextmanager
 def packages_of(extra: str) -> Iterator[None]:
-    """Imports inside need the packages of an extra, which the base install does not have.
-
-    Raises:
-        CommandFailed: One of them is not installed.
-    """
+    """Imports inside need the packages of an extra; raises CommandFailed where one of them is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -9,16 +9,16 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 from hummock_client.v1.admin_service_pb2 import GetStatusRequest
+from hummock_tools.cli import options
 from hummock_tools.cli.background import running_service
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock_tools.cli.index import await_vectors, index_repository, print_report
 from hummock_tools.cli.learn import store
-from hummock_tools.cli.options import PresetName, recall_request
-from hummock_tools.cli.output import note, print_line, printable
+from hummock_tools.cli.output import note, print_line
 from hummock_tools.cli.recall import FormName, print_recall, print_rendered
 from hummock_tools.demo import load_sample, sample_input, sample_repository
 
@@ -29,10 +29,10 @@ _PAGE_MEMORIES = 200
 
 
 def demo(
-    data: Annotated[Path, typer.Option("--data", help="The demo's own data directory.")] = Path(".demo"),
-    repo: Annotated[Path, typer.Option("--repo", help="The repository to index.")] = Path(),
+    data: Annotated[Path, Option("--data", help="The demo's own data directory.")] = Path(".demo"),
+    repo: Annotated[Path, Option("--repo", help="The repository to index.")] = Path(),
     leave: Annotated[
-        bool, typer.Option("--exit", envvar="DEMO_EXIT", help="End after the answers instead of serving on.")
+        bool, Option("--exit", envvar="DEMO_EXIT", help="End after the answers instead of serving on.")
     ] = False,
 ) -> None:
     """Start the service, learn a sample, index a repository, ask three questions; then serve until Ctrl-C."""
@@ -41,22 +41,23 @@ def demo(
         with connect(child.target) as service:
             _learn_sample(service)
             questions = {question.language: question.text for question in load_sample().questions}
-            _ask(service, _SAMPLE, questions["zh"], PresetName.CODE, FormName.CONTEXT)
+            _ask(service, _SAMPLE, questions["zh"], "code", "context")
             first_s = time.monotonic() - started_s
-            _ask(service, _SAMPLE, questions["en"], PresetName.AGENT, FormName.WATERFALL)
+            _ask(service, _SAMPLE, questions["en"], "agent", "waterfall")
             note(f"indexing {repo.absolute()} into project {_REPOSITORY}")
             print_report(index_repository(service, repo, _REPOSITORY), note)
             # A repository without code, a folder of documents for example, has no symbol to ask for.
             symbol = _symbol(service)
             project = _REPOSITORY if symbol else _SAMPLE
-            _ask(service, project, symbol or questions["code"], PresetName.CODE, FormName.CONTEXT)
+            _ask(service, project, symbol or questions["code"], "code", "context")
             pending = service.admin.GetStatus(GetStatusRequest(), timeout=CALL_TIMEOUT_S).embedding.pending_count
         took_s = time.monotonic() - started_s
-        print_line(
-            f"\nthe first answer came after {first_s:.1f} s, the last after {took_s:.1f} s; the data is in {data}"
-        )
+        took = f"the first answer came after {first_s:.1f} s, the last after {took_s:.1f} s"
+        print_line(f"\n{took}; the data is in {data}")
         if pending:
-            print_line(f"{pending} memories are found by words and names; their vectors {_to_come(leave)}")
+            shown = "follow in the background: `hummock status` shows how far they are"
+            come = "are made when it serves again" if leave else shown
+            print_line(f"{pending} memories are found by words and names; their vectors {come}")
         if leave:
             return
         print_line(f"serving on {child.target}; Ctrl-C ends it. In another terminal:")
@@ -64,14 +65,6 @@ def demo(
         sys.stdout.flush()
         status = child.wait()
     raise CommandFailed(f"the service ended by itself, with status {status}")
-
-
-def _to_come(leave: bool) -> str:
-    return (
-        "are made when it serves again"
-        if leave
-        else "follow in the background: `hummock status` shows how far they are"
-    )
 
 
 def _learn_sample(service: Service) -> None:
@@ -87,7 +80,7 @@ def _learn_sample(service: Service) -> None:
     await_vectors(service, _SAMPLE)
 
 
-def _ask(service: Service, project: str, text: str, preset: PresetName, form: FormName) -> None:
+def _ask(service: Service, project: str, text: str, preset: options.PresetName, form: FormName) -> None:
     sys.stderr.flush()
     # One stream, so that a file or a pipe gets the answer in its order.
     with redirect_stderr(sys.stdout):
@@ -95,21 +88,16 @@ def _ask(service: Service, project: str, text: str, preset: PresetName, form: Fo
     sys.stdout.flush()
 
 
-def _ask_and_print(service: Service, project: str, text: str, preset: PresetName, form: FormName) -> None:
-    recall = recall_request(project, text, preset, None)
+def _ask_and_print(service: Service, project: str, text: str, preset: options.PresetName, form: FormName) -> None:
+    recall = options.recall_request(project, text, preset)
     recalled = service.context.Recall(recall, timeout=CALL_TIMEOUT_S)
-    rendered = service.context.Render(
-        context_service_pb2.RenderRequest(
-            project=project,
-            recall=recall,
-            form=context_service_pb2.RenderForm.Value(f"RENDER_FORM_{form.name}"),
-        ),
-        timeout=CALL_TIMEOUT_S,
-    )
-    print_line(f"\n━━ {project} · {preset.value} ━━ {printable(text)}\n")
+    wanted = context_service_pb2.RenderForm.Value(f"RENDER_FORM_{form.upper()}")
+    request = context_service_pb2.RenderRequest(project=project, recall=recall, form=wanted)
+    rendered = service.context.Render(request, timeout=CALL_TIMEOUT_S)
+    print_line(f"\n━━ {project} · {preset} ━━ {text}\n")
     print_recall(recalled)
-    heading = f"── rendered, {form.value}, {rendered.budget_tokens} tokens at most ──"
-    print_line(f"\n{heading}\n{printable(rendered.text)}\n")
+    heading = f"── rendered, {form}, {rendered.budget_tokens} tokens at most ──"
+    print_line(f"\n{heading}\n{rendered.text}\n")
     print_rendered(rendered)
 
 

@@ -6,18 +6,19 @@ import json as json_lib
 import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import grpc
 import typer
+from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import call_error, describe
 from hummock_client.v1 import project_service_pb2
 from hummock_client.v1.context_service_pb2 import SecretsFound
+from hummock_tools.cli import options
 from hummock_tools.cli.background import ending_signals_interrupt
 from hummock_tools.cli.connection import (
     CALL_TIMEOUT_S,
@@ -28,36 +29,34 @@ from hummock_tools.cli.connection import (
     packages_of,
     resolved_target,
 )
-from hummock_tools.cli.options import ProjectOption, TargetOption
-from hummock_tools.cli.output import Meter, note, print_line, printable, secret_sums, warn
+from hummock_tools.cli.output import Meter, note, print_line, secret_sums, warn
 
 if TYPE_CHECKING:
     from hummock_tools.indexing.sync import InfoReport, Progress, SyncReport
     from hummock_tools.indexing.watch import Batch
 
 
-_JsonFlag = Annotated[
-    bool, typer.Option("--json", help="Print the report as JSON; with --watch a line for each batch.")
-]
 STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
 _SHOWN_FAILURES = 5
 _SHOWN_LINES = 10
 
 
 def index(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The repository, or a folder of one.")],
-    project: ProjectOption,
+    path: Annotated[Path, Argument(metavar="PATH", help="The repository, or a folder of one.")],
+    project: options.Project,
     name: Annotated[
-        str, typer.Option("--name", help="Names its index: clones of it on other machines share that by the name.")
+        str, Option("--name", help="Names its index: clones of it on other machines share that by the name.")
     ] = "",
     remove: Annotated[
-        bool, typer.Option("--remove", help="Delete the index of PATH, which need not be there any more.")
+        bool, Option("--remove", help="Delete the index of PATH, which need not be there any more.")
     ] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on: follow what changes, until Ctrl-C.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until all is found by meaning, too.")] = False,
-    json: _JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    watch: Annotated[bool, Option("--watch", help="Go on: follow what changes, until Ctrl-C.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Name each path that is left out.")] = False,
+    wait: Annotated[bool, Option("--wait", help="Wait until all is found by meaning, too.")] = False,
+    json: Annotated[
+        bool, Option("--json", help="Print the report as JSON; with --watch a line for each batch.")
+    ] = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Bring a project to hold what a repository has; what did not change is not sent again.
 
@@ -75,17 +74,15 @@ with ! bring something back.
     if remove and (watch or wait):
         raise typer.BadParameter("--remove goes without --watch and --wait")
     if remove:
-        _remove(path, project, target, name=name, json=json)
-        return
+        return _remove(path, project, target, name=name, json=json)
     if watch:
-        watch_repository(path, project, target, name=name, verbose=verbose, json=json)
-        return
+        return _watch(path, project, target, name=name, verbose=verbose, json=json)
     with connect(target) as service:
         report = index_repository(service, path, project, name=name, verbose=verbose)
         if report.info is not None:
             await_vectors(service, project) if wait else say_pending(service, project)
     if json:
-        print_line(printable(json_lib.dumps(report, ensure_ascii=False, indent=2, default=plain)))
+        print_line(json_lib.dumps(report, ensure_ascii=False, indent=2, default=plain))
     else:
         print_report(report)
     if report.failures:
@@ -97,43 +94,33 @@ def _remove(path: Path, project: str, target: str, *, name: str, json: bool) -> 
         from hummock_tools.indexing.sync import remove
     with connect(target) as service, Meter() as meter:
         try:
-            deleted = remove(
-                path,
-                project,
-                service.channel,
-                name=name,
-                on_progress=lambda progress: meter.show(STAGES[progress.stage], progress.done, progress.total),
-            )
+            deleted = remove(path, project, service.channel, name=name, on_progress=_shown_by(meter))
         except ValueError as error:
-            raise CommandFailed(printable(str(error))) from error
+            raise CommandFailed(str(error)) from error
     print_line(json_lib.dumps({"deleted": deleted}) if json else f"{deleted} deleted")
 
 
 def index_repository(
     service: Service, root: Path, project: str, *, name: str = "", verbose: bool = False
 ) -> SyncReport:
-    """Index a folder with a progress bar on stderr.
-
-    Raises:
-        CommandFailed: The folder cannot be read, or the packages of the extra `code` are missing.
-        grpc.RpcError: The service refused.
-    """
+    """Index a folder with a progress bar on stderr. Raises: CommandFailed, grpc.RpcError."""
     with packages_of("code"):
         from hummock_tools.indexing import MissingExtra
         from hummock_tools.indexing.sync import sync
     with Meter() as meter:
 
-        def show(progress: Progress) -> None:
-            meter.show(STAGES[progress.stage], progress.done, progress.total)
-
         def skip(path: str, reason: str) -> None:
             if verbose:
-                meter.say(f"left out: {printable(path)} ({reason})")
+                meter.say(f"left out: {path} ({reason})")
 
         try:
-            return sync(root, project, service.channel, name=name, on_progress=show, on_skip=skip)
+            return sync(root, project, service.channel, name=name, on_progress=_shown_by(meter), on_skip=skip)
         except (MissingExtra, OSError, ValueError) as error:
             raise CommandFailed(said_of(error, root)) from error
+
+
+def _shown_by(meter: Meter) -> Callable[[Progress], None]:
+    return lambda progress: meter.show(STAGES[progress.stage], progress.done, progress.total)
 
 
 def await_vectors(service: Service, project: str) -> None:
@@ -169,7 +156,7 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.walked.skipped.items())
         say(f"{report.walked.skipped_total} paths left out: {reasons}")
     if not report.walked.files:
-        note(printable(f"nothing in {Path(report.root, report.part)} is indexed"))
+        note(f"nothing in {Path(report.root, report.part)} is indexed")
     _say_where(report, say)
     if report.guessed:
         say(f"{len(report.guessed)} files are not UTF-8 and do not say their encoding; it was guessed:")
@@ -177,7 +164,8 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
     if report.undecided:
         say(f"{len(report.undecided)} files were left out; a line such as `coding: gbk` in them says what they are:")
         _say_first(report.undecided, say)
-    say_secrets(report, say)
+    for line in secret_sums(report.secrets):
+        say(line)
     if report.info:
         _print_info(report.info, say)
     if report.without_grammar:
@@ -189,9 +177,9 @@ def _say_where(report: SyncReport, say: Callable[[str], None]) -> None:
     """Print the index unless it is the project's only one, folders without an index, and indexes of missing folders."""
     project = shlex.quote(report.project)
     if report.part:
-        say(printable(f"{report.part} is a part of {report.root}, which is indexed: only that part was compared"))
+        say(f"{report.part} is a part of {report.root}, which is indexed: only that part was compared")
     if report.name:
-        say(printable(f"kept apart from other folders of the project: paths begin with {report.name}/"))
+        say(f"kept apart from other folders of the project: paths begin with {report.name}/")
     if report.nested:
         say(f"{len(report.nested)} nested repositories are not indexed; each has an index of its own by:")
         _say_first([f"hummock index {shlex.quote(path)} -p {project}" for path in report.nested], say)
@@ -206,21 +194,15 @@ def _say_where(report: SyncReport, say: Callable[[str], None]) -> None:
 
 def _say_first(lines: Sequence[str], say: Callable[[str], None]) -> None:
     for line in lines[:_SHOWN_LINES]:
-        say(printable(f"  {line}"))
+        say(f"  {line}")
     if len(lines) > _SHOWN_LINES:
         say(f"  and {len(lines) - _SHOWN_LINES} more (--json has all)")
-
-
-def say_secrets(report: SyncReport, say: Callable[[str], None]) -> None:
-    """Prints the number of secrets in the sent memories; nothing if there were none."""
-    for line in secret_sums(report.secrets):
-        say(printable(line))
 
 
 def warn_of_failures(report: SyncReport) -> None:
     """Warns of memories that were refused, and why; the next run sends them again."""
     for failure in report.failures[:_SHOWN_FAILURES]:
-        warn(f"{len(failure.ids)} memories from {printable(failure.ids[0])} on were refused: {failure.message}")
+        warn(f"{len(failure.ids)} memories from {failure.ids[0]} on were refused: {failure.message}")
     if len(report.failures) > _SHOWN_FAILURES:
         warn(f"and {len(report.failures) - _SHOWN_FAILURES} more batches")
 
@@ -239,9 +221,9 @@ def plain(value: object) -> dict[str, object]:
 def _print_info(info: InfoReport, say: Callable[[str], None]) -> None:
     if info.tech_stack:
         sources = "as somebody said" if "tech_stack" in info.kept else f"by {', '.join(info.made.manifests)}"
-        say(printable(f"tech stack: {', '.join(info.tech_stack)} ({sources})"))
+        say(f"tech stack: {', '.join(info.tech_stack)} ({sources})")
     for unread in info.made.unread:
-        note(printable(f"not read for the tech stack: {unread.path} ({unread.reason})"))
+        note(f"not read for the tech stack: {unread.path} ({unread.reason})")
     if info.kept:
         note(f"kept what somebody said: {', '.join(info.kept)}; `hummock projects set` changes it")
 
@@ -253,26 +235,17 @@ def said_of(error: Exception, root: Path) -> str:
     return str(error)
 
 
-OnBatch: TypeAlias = "Callable[[Batch, bool], None]"
-"""Called with each batch, and whether it is the first, which is the whole repository."""
-
-
-def watch_repository(root: Path, project: str, target: str, *, name: str, verbose: bool, json: bool) -> None:
-    """Index a folder, then follow it until Ctrl-C or SIGTERM, with a line to stdout for each batch.
-
-    Raises:
-        CommandFailed: The folder cannot be read or watched, packages of the extra `code` are missing, or the service
-            refuses the project.
-    """
+def _watch(root: Path, project: str, target: str, *, name: str, verbose: bool, json: bool) -> None:
+    """Index a folder, then follow it until Ctrl-C or SIGTERM, with a line to stdout for each batch."""
 
     def on_batch(batch: Batch, is_first: bool) -> None:
         if json:
             line = {"files_changed": batch.files_changed, **plain(batch.report)}
-            print_line(printable(json_lib.dumps(line, ensure_ascii=False, default=plain)))
+            print_line(json_lib.dumps(line, ensure_ascii=False, default=plain))
         else:
             _print_batch(batch, is_first, print_line)
         if is_first:
-            note(printable(f"following {root.resolve()}; Ctrl-C ends it"))
+            note(f"following {root.resolve()}; Ctrl-C ends it")
 
     with ending_signals_interrupt():
         try:
@@ -282,11 +255,7 @@ def watch_repository(root: Path, project: str, target: str, *, name: str, verbos
 
 
 def follow_beside(root: Path, project: str, target: str) -> None:
-    """Follow a folder on a thread for as long as this process lives; all output goes to stderr.
-
-    Raises:
-        CommandFailed: There is no such folder, or packages of the extra `code` are missing.
-    """
+    """Follow a folder on a thread for as long as this process lives, saying so on stderr. Raises: CommandFailed."""
     if not root.is_dir():
         raise CommandFailed(f"{root}: there is no such folder to index")
     _require_watchfiles()
@@ -295,14 +264,22 @@ def follow_beside(root: Path, project: str, target: str) -> None:
         try:
             _follow(root, project, target, on_batch=lambda batch, is_first: _print_batch(batch, is_first, note))
         except CommandFailed as failure:
-            warn(printable(f"{root} is not followed any more: {failure}"))
+            warn(f"{root} is not followed any more: {failure}")
 
     # A daemon thread may end at any point: everything that the service has acknowledged is complete.
     threading.Thread(target=follow, name="index", daemon=True).start()
 
 
-def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: bool = False, on_batch: OnBatch) -> None:
-    """Index the folder and follow it for ever. Raises: CommandFailed."""
+def _follow(
+    root: Path,
+    project: str,
+    target: str,
+    *,
+    name: str = "",
+    verbose: bool = False,
+    on_batch: Callable[[Batch, bool], None],
+) -> None:
+    """Index the folder and follow it for ever; `on_batch` hears if a batch is the first. Raises: CommandFailed."""
     _require_watchfiles()
     from hummock_tools.indexing import MissingExtra
     from hummock_tools.indexing.folder import Folder
@@ -314,29 +291,26 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
     named: set[tuple[str, str]] = set()
     is_first = True
 
-    def dial() -> AbstractContextManager[grpc.Channel]:
-        return channel_to(resolved)
-
     def away(error: grpc.Call) -> None:
         meter.say(f"{describe(call_error(error), resolved)}; trying again until it answers")
 
     def trouble(error: ValueError) -> None:
-        warn(printable(f"{error}; nothing is sent until that is mended"))
+        warn(f"{error}; nothing is sent until that is mended")
 
     def show(progress: Progress) -> None:
         # A batch is read in no time.
         if is_first or progress.stage != "read":
-            meter.show(STAGES[progress.stage], progress.done, progress.total)
+            _shown_by(meter)(progress)
 
     def skip(path: str, reason: str) -> None:
         if verbose and (path, reason) not in named:
             named.add((path, reason))
-            meter.say(f"left out: {printable(path)} ({reason})")
+            meter.say(f"left out: {path} ({reason})")
 
     try:
         told = WatchCallbacks(on_away=away, on_trouble=trouble, on_progress=show)
         folder = Folder(root, name, on_file=counting(show), on_skip=skip)
-        follower = Follower(folder, project, dial, told)
+        follower = Follower(folder, project, lambda: channel_to(resolved), told)
         with meter:
             first = follower.take(frozenset())
         is_first = False
@@ -364,5 +338,6 @@ def _print_batch(batch: Batch, is_first: bool, say: Callable[[str], None]) -> No
         return
     files = "1 file" if batch.files_changed == 1 else f"{batch.files_changed} files"
     say(f"{files} changed: {report.sent} sent, {report.deleted} deleted, {report.unchanged} unchanged")
-    say_secrets(report, say)
+    for line in secret_sums(report.secrets):
+        say(line)
     warn_of_failures(report)

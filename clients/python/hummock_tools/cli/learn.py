@@ -3,93 +3,75 @@
 from __future__ import annotations
 
 import sys
-import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import describe, status_error
+from hummock_client.requests import new_request_id
 from hummock_client.streaming import batches
-from hummock_client.v1 import context_service_pb2, memory_pb2
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
-from hummock_tools.cli.options import (
-    ExpiresOption,
-    JsonFlag,
-    OriginName,
-    ProjectOption,
-    TargetOption,
-    metadata_of,
-    origin_value,
-    timestamp,
-)
-from hummock_tools.cli.output import (
-    HOW_TO_KEEP,
-    Meter,
-    note,
-    print_json,
-    print_line,
-    printable,
-    secret_sums,
-    warn,
-)
-from hummock_tools.importing import BadFile, BadLine, lines_of, messages
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import memory_pb2
+from hummock_tools.cli import options
+from hummock_tools.cli.connection import CommandFailed, Service, ask, connect
+from hummock_tools.cli.output import HOW_TO_KEEP, Meter, enum_word, note, print_json, print_line, secret_sums, warn
+from hummock_tools.importing.fields import BadLine
+from hummock_tools.importing.json_items import BadFile, lines_of, messages
 
 
 def learn(
-    project: ProjectOption,
-    text: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Each becomes a memory.")] = None,
+    project: options.Project,
+    text: Annotated[list[str] | None, Argument(metavar="[TEXT]...", help="Each becomes a memory.")] = None,
     file: Annotated[
-        Path | None,
-        typer.Option("--file", "-f", help='Learn a Memory in JSON from each line instead; "-" reads stdin.'),
+        Path | None, Option("--file", "-f", help='Learn a Memory in JSON from each line instead; "-" reads stdin.')
     ] = None,
-    title: Annotated[str, typer.Option("--title", help="A name for people.")] = "",
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag to give; repeatable.")] = None,
+    title: Annotated[str, Option("--title", help="A name for people.")] = "",
+    tag: Annotated[list[str] | None, Option("--tag", help="A tag to give; repeatable.")] = None,
     meta: Annotated[
-        list[str] | None, typer.Option("--meta", metavar="NAME=VALUE", help="Metadata to give; repeatable.")
+        list[str] | None, Option("--meta", metavar="NAME=VALUE", help="Metadata to give; repeatable.")
     ] = None,
-    expires: ExpiresOption = None,
-    kind: Annotated[str, typer.Option("--kind", help='"note" or "entry".')] = "note",
-    origin: Annotated[OriginName, typer.Option("--origin", help="Who it comes from.")] = OriginName.MANUAL,
-    keep_going: Annotated[bool, typer.Option("--continue", help="Pass over lines that are wrong.")] = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    expires: options.Expires = None,
+    kind: Annotated[str, Option("--kind", help='"note" or "entry".')] = "note",
+    origin: Annotated[options.OriginName, Option("--origin", help="Who it comes from.")] = options.OriginName.MANUAL,
+    keep_going: Annotated[bool, Option("--continue", help="Pass over lines that are wrong.")] = False,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Store memories; when it ends they are durable and can be recalled."""
     if bool(text) == (file is not None):
         raise typer.BadParameter("give either TEXT or --file")
     if file is not None:
-        if title or tag or meta or expires or json or kind != "note" or origin is not OriginName.MANUAL:
+        if title or tag or meta or expires or json or kind != "note" or origin is not options.OriginName.MANUAL:
             raise typer.BadParameter(
                 "--title, --tag, --meta, --expires, --kind, --origin and --json go with TEXT; a line says its own"
             )
         memories, bad_lines = _memories_of(file, keep_going=keep_going)
         with connect(target) as service:
             counts = store(service, project, memories)
-        _conclude(counts, bad_lines)
-        return
+        return _conclude(counts, bad_lines)
     if kind not in {"note", "entry"}:
         raise typer.BadParameter(f'{kind} is not "note" or "entry"; other kinds are learnt with --file')
     common = memory_pb2.Memory(
         kind=memory_pb2.MEMORY_KIND_ENTRY if kind == "entry" else memory_pb2.MEMORY_KIND_NOTE,
-        origin=origin_value(origin),
-        metadata=metadata_of(meta),
-        expire_time=timestamp(expires),
+        origin=options.origin_value(origin),
+        metadata=options.metadata_of(meta),
+        expire_time=options.timestamp(expires),
     )
     request = _learn_request(project, [_sentence(common, each, title, tag or []) for each in text or ()])
-    with connect(target) as service:
-        response = service.context.Learn(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.context.Learn, request)
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     for result in response.results:
-        print_line(f"{_status_word(result.status)} {printable(result.id)}")
-    _say_duplicates(response.results)
-    _say_held(response.results, project)
-    _say_secrets([each for result in response.results for each in result.secrets], project)
+        print_line(f"{_status_word(result)} {result.id}")
+    for result in response.results:
+        if result.duplicate_of:
+            note(f"memory {result.duplicate_of} says the same, word for word; nothing new was stored")
+    _say_held_and_secrets(response.results, project)
 
 
 def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> Counter[str]:
@@ -98,10 +80,9 @@ def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> 
     A batch that fails is reported at once and counted as "failed"; the others go on. Secrets are summed up at the end.
     """
     parts = list(batches(memories))
-    requests = (context_service_pb2.LearnStreamRequest(learn=_learn_request(project, part)) for part in parts)
+    requests = (pb.LearnStreamRequest(learn=_learn_request(project, part)) for part in parts)
     counts: Counter[str] = Counter()
-    secrets: list[context_service_pb2.SecretsFound] = []
-    held: list[context_service_pb2.LearnResult] = []
+    results: list[pb.LearnResult] = []
     with Meter() as meter:
         done = 0
         for answer in service.context.LearnStream(requests):
@@ -110,42 +91,30 @@ def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> 
                 counts["failed"] += size
                 why = describe(status_error(answer.failed), "")
                 meter.say(f"memories {done + 1} to {done + size} are not stored: {why}")
-            counts.update(_status_word(result.status) for result in answer.learnt.results)
-            secrets += [each for result in answer.learnt.results for each in result.secrets]
-            held += answer.learnt.results
+            results += answer.learnt.results
             done += size
             meter.show("learning", done, len(memories))
-    _say_held(held, project)
-    _say_secrets(secrets, project)
+    counts.update(map(_status_word, results))
+    _say_held_and_secrets(results, project)
     return counts
 
 
-def _say_duplicates(results: Iterable[context_service_pb2.LearnResult]) -> None:
-    """Prints the duplicates; nothing if everything is new."""
-    for result in results:
-        if result.duplicate_of:
-            note(printable(f"memory {result.duplicate_of} says the same, word for word; nothing new was stored"))
-
-
-def _say_held(results: Iterable[context_service_pb2.LearnResult], project: str) -> None:
-    """Prints how many memories are held for review, by kind; nothing if none is."""
+def _say_held_and_secrets(results: Sequence[pb.LearnResult], project: str) -> None:
+    """Prints how many memories are held for review, and how many secrets were found, by kind."""
     families = Counter(family for result in results for family in result.held_for)
     if families:
         kinds = ", ".join(f"{count} {family}" for family, count in families.most_common())
-        note(printable(f"held for review, for they read like instructions to a model: {kinds}"))
-        note(printable(f"`hummock review ls --project {project}` shows them; none is recalled until it is approved"))
-
-
-def _say_secrets(found: Sequence[context_service_pb2.SecretsFound], project: str) -> None:
+        note(f"held for review, for they read like instructions to a model: {kinds}")
+        note(f"`hummock review ls --project {project}` shows them; none is recalled until it is approved")
+    found = [each for result in results for each in result.secrets]
     for line in secret_sums(found):
-        note(printable(line))
+        note(line)
     if any(each.redacted for each in found):
-        note(printable(HOW_TO_KEEP.format(project=project)))
+        note(HOW_TO_KEEP.format(project=project))
 
 
-def _learn_request(project: str, memories: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnRequest:
-    """Build a LearnRequest with its own id, so that a repeated delivery is one write."""
-    return context_service_pb2.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=memories)
+def _learn_request(project: str, memories: Sequence[memory_pb2.Memory]) -> pb.LearnRequest:
+    return pb.LearnRequest(project=project, request_id=new_request_id(), memories=memories)
 
 
 def _memories_of(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.Memory], list[BadLine]]:
@@ -162,9 +131,8 @@ def _memories_of(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.Memor
                     bad_lines.append(parsed)
                     warn(f"{name}, {parsed.place}: {parsed.reason}")
                 else:
-                    raise CommandFailed(
-                        f"{name}, {parsed.place}: {parsed.reason}; nothing was stored (--continue passes over it)"
-                    )
+                    said = f"{name}, {parsed.place}: {parsed.reason}"
+                    raise CommandFailed(f"{said}; nothing was stored (--continue passes over it)")
     except BadFile as error:
         raise CommandFailed(f"{name}, line {error.number}: {error}; nothing was stored") from error
     except OSError as error:
@@ -190,5 +158,5 @@ def _sentence(common: memory_pb2.Memory, text: str, title: str, tags: list[str])
     return memory
 
 
-def _status_word(status: context_service_pb2.LearnStatus.ValueType) -> str:
-    return context_service_pb2.LearnStatus.Name(status).removeprefix("LEARN_STATUS_").lower()
+def _status_word(result: pb.LearnResult) -> str:
+    return enum_word(pb.LearnStatus, result.status)

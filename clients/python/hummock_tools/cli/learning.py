@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
-from google.protobuf.duration_pb2 import Duration
-from rich.table import Table
-from rich.text import Text
+from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.requests import new_request_id
 from hummock_client.v1 import learning_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, connect
-from hummock_tools.cli.options import (
-    JsonFlag,
-    JsonLinesFlag,
-    PageOption,
-    ProjectOption,
-    TargetOption,
-    clock,
-    count_option,
-    utf8,
-)
+from hummock_tools.cli import options
+from hummock_tools.cli.connection import CommandFailed, ask, connect
 from hummock_tools.cli.output import (
     Meter,
+    cell,
+    enum_word,
     new_table,
     note,
     print_json,
-    print_json_line,
     print_line,
     print_page,
     print_table,
-    printable,
 )
 
 app = typer.Typer(no_args_is_help=True, help="Show and change how a project learns of its entries.")
@@ -51,25 +40,22 @@ _STATUS = {
     learning_pb2.INJECTION_STATUS_IDLE: "idle",
 }
 
-ScopeOption = Annotated[
-    str, typer.Option("--scope", help="A session's id; the project itself if unset.", callback=utf8)
-]
-TurnOption = Annotated[int | None, count_option("--turn", "The scope's next turn if unset.")]
-HighOption = Annotated[int | None, count_option("--high-above", "Referenced more often: in every turn.")]
-MidOption = Annotated[int | None, count_option("--mid-above", "Referenced more often: middle cooldown.")]
-MidTurnsOption = Annotated[int | None, count_option("--mid-cooldown", "Turns of the middle cooldown.")]
-LowTurnsOption = Annotated[int | None, count_option("--low-cooldown", "Turns of the low cooldown.")]
+ScopeOption = Annotated[str, options.text_option("--scope", "A session's id; the project itself if unset.")]
+HighOption = Annotated[int | None, options.count_option("--high-above", "Referenced more often: in every turn.")]
+MidOption = Annotated[int | None, options.count_option("--mid-above", "Referenced more often: middle cooldown.")]
+MidTurnsOption = Annotated[int | None, options.count_option("--mid-cooldown", "Turns of the middle cooldown.")]
+LowTurnsOption = Annotated[int | None, options.count_option("--low-cooldown", "Turns of the low cooldown.")]
 
 
 @app.command("run")
 def run(
-    project: ProjectOption,
+    project: options.Project,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Entries to read; those without keywords if unset.")
+        list[str] | None, Argument(metavar="[ID]...", help="Entries to read; those without keywords if unset.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Read all entries.")] = False,
-    json: JsonLinesFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    every: Annotated[bool, Option("--all", help="Read all entries.")] = False,
+    json: options.JsonLines = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Have entries read for keywords, and show what becomes of each; it goes on after Ctrl-C."""
     if ids and every:
@@ -77,14 +63,14 @@ def run(
     request = pb.LearnKeywordsRequest(
         project=project,
         scope=pb.SCAN_SCOPE_ALL if every else pb.SCAN_SCOPE_UNSPECIFIED,
-        memory_ids=[utf8(one) for one in ids or ()],
+        memory_ids=[options.utf8(one) for one in ids or ()],
     )
     last = pb.LearnKeywordsResponse()
     with connect(target) as service, Meter() as meter:
         try:
             for last in service.learning.LearnKeywords(request):
                 if json:
-                    print_json_line(last)
+                    print_json(last, indent=None)
                 elif last.HasField("entry"):
                     print_line(_entry_line(last.entry))
                 meter.show("reading", last.done, last.total)
@@ -96,132 +82,120 @@ def run(
 
 @app.command("status")
 def status(
-    project: ProjectOption,
+    project: options.Project,
     scope: ScopeOption = "",
-    turn: TurnOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Entries of one page.")] = 100,
-    page: PageOption = "",
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    turn: Annotated[int | None, options.count_option("--turn", "The scope's next turn if unset.")] = None,
+    limit: Annotated[int, Option("--limit", min=1, max=1000, help="Entries of one page.")] = 100,
+    page: options.Page = "",
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Show what was learnt and used, and what a turn would inject."""
     request = pb.GetLearningStateRequest(project=project, scope=scope, turn=turn, page_size=limit, page_token=page)
-    with connect(target) as service:
-        response = service.learning.GetLearningState(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.learning.GetLearningState, request)
     if json:
-        print_json(response)
-        return
-    _print_entries(response.entries)
-    note(_summary(response.state, response.turn))
+        return print_json(response)
+    _print_state(response)
     if response.next_page_token:
         note(f"there are more: --page {response.next_page_token}")
 
 
 @app.command("watch")
 def watch(
-    project: ProjectOption,
+    project: options.Project,
     scope: ScopeOption = "",
-    json: Annotated[bool, typer.Option("--json", help="Print each change as a line of JSON.")] = False,
-    target: TargetOption = DEFAULT_TARGET,
+    json: Annotated[bool, Option("--json", help="Print each change as a line of JSON.")] = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Show the state, then whatever changes, until Ctrl-C."""
     with connect(target) as service:
         try:
             for news in service.learning.WatchLearningState(pb.WatchLearningStateRequest(project=project, scope=scope)):
                 if json:
-                    print_json_line(news)
+                    print_json(news, indent=None)
                 else:
-                    _print_entries(news.entries)
-                    for memory_id in news.removed_ids:
-                        print_line(printable(f"removed {memory_id}"))
-                    note(_summary(news.state, news.turn))
+                    _print_state(news, news.removed_ids)
         except KeyboardInterrupt:
             note("watched until here")
 
 
 @app.command("log")
 def log(
-    project: ProjectOption,
-    oldest: Annotated[bool, typer.Option("--oldest", help="Oldest first.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Events of one page.")] = 20,
-    page: PageOption = "",
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    project: options.Project,
+    oldest: Annotated[bool, Option("--oldest", help="Oldest first.")] = False,
+    limit: Annotated[int, Option("--limit", min=1, max=1000, help="Events of one page.")] = 20,
+    page: options.Page = "",
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """List the events that the state was made by, the newest first."""
     request = pb.ListLearningEventsRequest(project=project, newest_first=not oldest, page_size=limit, page_token=page)
-    with connect(target) as service:
-        response = service.learning.ListLearningEvents(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.learning.ListLearningEvents, request)
     if json:
-        print_json(response)
-        return
-    print_page(_events(response.events), "no events", response.next_page_token)
+        return print_json(response)
+    table = new_table({"#": "right", "time": "left", "event": "left", "what": 1})
+    for event in response.events:
+        kind = event.WhichOneof("event") or "unknown"
+        happened = f"{event.event_time.ToDatetime(options.clock()):%Y-%m-%d %H:%M:%S}"
+        table.add_row(str(event.number), happened, kind.replace("_", " "), cell(_about(event, kind)))
+    print_page(table, "no events", response.next_page_token)
 
 
 @app.command("replay")
 def replay(
-    project: ProjectOption,
+    project: options.Project,
     high_above: HighOption = None,
     mid_above: MidOption = None,
     mid_cooldown: MidTurnsOption = None,
     low_cooldown: LowTurnsOption = None,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Play the log again and compare; with a number, say what it would have injected. Changes nothing."""
     fork = learning_pb2.LearningSettings(
-        high_above=high_above,
-        mid_above=mid_above,
-        mid_cooldown_turns=mid_cooldown,
-        low_cooldown_turns=low_cooldown,
+        high_above=high_above, mid_above=mid_above, mid_cooldown_turns=mid_cooldown, low_cooldown_turns=low_cooldown
     )
     request = pb.ReplayLearningRequest(project=project, fork=fork if fork.ListFields() else None)
-    with connect(target) as service:
-        response = service.learning.ReplayLearning(request, timeout=CALL_TIMEOUT_S)
-    if json:
-        print_json(response)
-    else:
-        _print_replay(response)
+    response = ask(target, lambda service: service.learning.ReplayLearning, request)
+    print_json(response) if json else _print_replay(response)
     if not response.matches:
         raise CommandFailed("the state is not what its log gives; restore a backup, and report this")
 
 
 @app.command("on")
-def on(project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+def on(project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Inject entries by what is said and by use."""
     _change(pb.UpdateLearningSettingsRequest(project=project, enabled=True), target, json=json)
 
 
 @app.command("off")
-def off(project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+def off(project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Inject every entry; nothing that was learnt is lost."""
     _change(pb.UpdateLearningSettingsRequest(project=project, enabled=False), target, json=json)
 
 
 @app.command("set")
 def set_numbers(
-    project: ProjectOption,
+    project: options.Project,
     high_above: HighOption = None,
     mid_above: MidOption = None,
     mid_cooldown: MidTurnsOption = None,
     low_cooldown: LowTurnsOption = None,
     min_similarity: Annotated[
-        float | None, typer.Option("--min-similarity", min=0, max=1, help="From which words refer to an entry.")
+        float | None, Option("--min-similarity", min=0, max=1, help="From which words refer to an entry.")
     ] = None,
-    candidates: Annotated[
-        int | None, typer.Option("--candidates", min=1, max=50, help="Analysed after a turn.")
-    ] = None,
+    candidates: Annotated[int | None, Option("--candidates", min=1, max=50, help="Analysed after a turn.")] = None,
     analysis_cooldown: Annotated[
-        int | None, count_option("--analysis-cooldown", "Turns before an entry is analysed again.")
+        int | None, options.count_option("--analysis-cooldown", "Turns before an entry is analysed again.")
     ] = None,
     keyword_target: Annotated[
-        int | None, typer.Option("--keyword-target", min=1, max=64, help="Keywords of an entry that is learnt.")
+        int | None, Option("--keyword-target", min=1, max=64, help="Keywords of an entry that is learnt.")
     ] = None,
     pause: Annotated[
-        float | None, typer.Option("--cold-start-pause", min=0, max=3600, help="Seconds between two entries.")
+        float | None, Option("--cold-start-pause", min=0, max=3600, help="Seconds between two entries.")
     ] = None,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Change the numbers of the loop; what is not given stays."""
     numbers = learning_pb2.LearningSettings(
@@ -235,7 +209,7 @@ def set_numbers(
         keyword_target=keyword_target,
     )
     if pause is not None:
-        numbers.cold_start_pause.CopyFrom(_duration(pause))
+        numbers.cold_start_pause.FromNanoseconds(round(pause * 1e9))
     if not numbers.ListFields():
         raise typer.BadParameter("give a number to change, for example --high-above 5")
     _change(pb.UpdateLearningSettingsRequest(project=project, settings=numbers), target, json=json)
@@ -243,26 +217,24 @@ def set_numbers(
 
 @app.command("keywords")
 def keywords(
-    project: ProjectOption,
-    memory_id: Annotated[str, typer.Argument(metavar="ID", help="The entry.", callback=utf8)],
+    project: options.Project,
+    memory_id: Annotated[str, options.text_argument("ID", "The entry.")],
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEYWORD]...", help="All that it shall have; none removes them.")
+        list[str] | None, Argument(metavar="[KEYWORD]...", help="All that it shall have; none removes them.")
     ] = None,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Write an entry's keywords by hand, in place of those that it has."""
-    chosen = pb.EntryKeywords(memory_id=memory_id, keywords=[utf8(word) for word in words or ()])
+    chosen = pb.EntryKeywords(memory_id=memory_id, keywords=[options.utf8(word) for word in words or ()])
     _change(pb.UpdateLearningSettingsRequest(project=project, keywords=[chosen]), target, json=json)
 
 
 def _change(request: pb.UpdateLearningSettingsRequest, target: str, *, json: bool) -> None:
-    request.request_id = str(uuid.uuid4())
-    with connect(target) as service:
-        response = service.learning.UpdateLearningSettings(request, timeout=CALL_TIMEOUT_S)
+    request.request_id = new_request_id()
+    response = ask(target, lambda service: service.learning.UpdateLearningSettings, request)
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     if response.missed_turns:
         note(f"{response.missed_turns} turns came while learning was off")
     if response.cold_start:
@@ -275,7 +247,7 @@ def _change(request: pb.UpdateLearningSettingsRequest, target: str, *, json: boo
 
 def _entry_line(entry: pb.EntryLearnt) -> str:
     said = _words(entry.keywords, entry.hints) or entry.reason
-    return printable(f"{_OUTCOMES.get(entry.outcome, '?')}  {entry.memory_id}" + (f"  {said}" if said else ""))
+    return f"{_OUTCOMES.get(entry.outcome, '?')}  {entry.memory_id}" + (f"  {said}" if said else "")
 
 
 def _conclude(last: pb.LearnKeywordsResponse) -> None:
@@ -286,29 +258,27 @@ def _conclude(last: pb.LearnKeywordsResponse) -> None:
     raise CommandFailed(f"{last.reason}{fix}")
 
 
-def _print_entries(entries: Sequence[pb.EntryState]) -> None:
-    if not entries:
-        return
-    table = new_table()
-    table.add_column("entry", ratio=3, overflow="fold")
-    table.add_column("keywords", ratio=3, overflow="fold")
-    table.add_column("used", justify="right", no_wrap=True)
-    table.add_column("sent", justify="right", no_wrap=True)
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    table.add_column("why", ratio=4, overflow="fold")
-    for entry in entries:
+def _print_state(
+    told: pb.GetLearningStateResponse | pb.WatchLearningStateResponse, removed_ids: Iterable[str] = ()
+) -> None:
+    numbers = dict.fromkeys(("used", "sent", "p"), "right")
+    table = new_table({"entry": 3, "keywords": 3, **numbers, "status": "left", "why": 4})
+    for entry in told.entries:
         row, usage = entry.injection, entry.injection.usage
         table.add_row(
-            Text(printable(entry.title or entry.memory_id)),
-            Text(printable(_words(entry.profile.keywords, entry.profile.hints))),
+            cell(entry.title or entry.memory_id),
+            cell(_words(entry.profile.keywords, entry.profile.hints)),
             str(usage.frequency),
             str(usage.last_sent_turn) if usage.HasField("last_sent_turn") else "-",
             f"{row.probability:.2f}",
             _STATUS.get(row.status, ""),
-            Text(printable(row.reason)),
+            cell(row.reason),
         )
-    print_table(table)
+    if table.row_count:
+        print_table(table)
+    for memory_id in removed_ids:
+        print_line(f"removed {memory_id}")
+    note(_summary(told.state, told.turn))
 
 
 def _summary(state: pb.LearningState, turn: int | None) -> str:
@@ -331,12 +301,6 @@ def _numbers(settings: learning_pb2.LearningSettings) -> str:
     )
 
 
-def _duration(seconds: float) -> Duration:
-    duration = Duration()
-    duration.FromNanoseconds(round(seconds * 1e9))
-    return duration
-
-
 def _print_replay(response: pb.ReplayLearningResponse) -> None:
     same = "the same state" if response.matches else "ANOTHER STATE"
     print_line(f"{response.events} events give {same}: {response.replayed_digest}")
@@ -349,21 +313,7 @@ def _print_replay(response: pb.ReplayLearningResponse) -> None:
     )
     for turn in fork.differing:
         changes = [*(f"+{added}" for added in turn.added_ids), *(f"-{removed}" for removed in turn.removed_ids)]
-        print_line(printable(f"#{turn.event}  {_turn(turn.scope, turn.turn)}  {' '.join(changes)}"))
-
-
-def _events(events: Iterable[pb.LearningEvent]) -> Table:
-    """Build a table with a row per event: number, time, kind and subject."""
-    table = new_table()
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("time", no_wrap=True)
-    table.add_column("event", no_wrap=True)
-    table.add_column("what", ratio=1, overflow="fold")
-    for event in events:
-        kind = event.WhichOneof("event") or "unknown"
-        happened = f"{event.event_time.ToDatetime(clock()):%Y-%m-%d %H:%M:%S}"
-        table.add_row(str(event.number), happened, kind.replace("_", " "), Text(printable(_about(event, kind))))
-    return table
+        print_line(f"#{turn.event}  {_turn(turn.scope, turn.turn)}  {' '.join(changes)}")
 
 
 def _about(event: pb.LearningEvent, kind: str) -> str:
@@ -391,7 +341,7 @@ def _about(event: pb.LearningEvent, kind: str) -> str:
 
 
 def _learned(event: pb.KeywordsLearned) -> str:
-    learner = learning_pb2.Learner.Name(event.learner).removeprefix("LEARNER_").lower()
+    learner = enum_word(learning_pb2.Learner, event.learner)
     found = [f"{update.memory_id}: {', '.join(update.keywords)}" for update in event.updates]
     found += [f"{update.memory_id}: {_words((), update.keywords)}" for update in event.hints]
     return f"turn {event.turn}, {learner}, {len(event.analyzed_ids)} analysed; {'; '.join(found) or 'nothing found'}"

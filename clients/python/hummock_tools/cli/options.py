@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
+from typer import Argument, Option
 
 from hummock_client.time_zone import own_clock, own_zone
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_tools.cli.connection import packages_of
 
-
-class PresetName(StrEnum):
-    """The contract's presets."""
-
-    CHAT = "chat"
-    CODE = "code"
-    AGENT = "agent"
-    CODEX = "codex"
+PresetName: TypeAlias = Literal["chat", "code", "agent", "codex"]
 
 
 class KindName(StrEnum):
@@ -45,32 +39,37 @@ class OriginName(StrEnum):
     INDEXER = "indexer"
 
 
-def utf8(value: str) -> str:
+Text = TypeVar("Text", str, None)
+
+
+def utf8(value: Text) -> Text:
     """The value itself; a usage error where the shell passed bytes that are not UTF-8."""
     try:
-        value.encode()
+        (value or "").encode()
     except UnicodeEncodeError:
         raise typer.BadParameter("is not valid UTF-8") from None
     return value
 
 
-def unsigned(bits: int) -> Callable[[int | None], int | None]:
-    """Return an option callback that checks that a number fits a field of this many bits."""
+def count_option(name: str, help: str, bits: int = 32) -> Any:
+    """An option whose number fits a field of so many bits."""
 
     def fitting(value: int | None) -> int | None:
         if value is not None and not 0 <= value < 1 << bits:
             raise typer.BadParameter(f"is {value}; it must be 0 to {(1 << bits) - 1}")
         return value
 
-    return fitting
+    return Option(name, help=help, callback=fitting)
 
 
-def count_option(name: str, help: str) -> Any:
-    """An option whose number fits a field of 32 bits."""
-    return typer.Option(name, help=help, callback=unsigned(32))
+def text_option(name: str, help: str) -> Any:
+    """An option whose text is UTF-8."""
+    return Option(name, help=help, callback=utf8)
 
 
-_A_DAY_CHARACTERS = len("2023-05-02")
+def text_argument(metavar: str, help: str) -> Any:
+    """An argument whose text is UTF-8."""
+    return Argument(metavar=metavar, help=help, callback=utf8)
 
 
 def _since(text: str | datetime) -> datetime:
@@ -95,49 +94,52 @@ def clock() -> tzinfo:
 def _until(text: str | datetime) -> datetime:
     """The moment that a text names, like `_since`; a day means its end."""
     moment = _since(text)
-    return moment + timedelta(days=1) if isinstance(text, str) and len(text) <= _A_DAY_CHARACTERS else moment
+    return moment + timedelta(days=1) if isinstance(text, str) and len(text) <= len("2023-05-02") else moment
 
 
 # HUMMOCK_TARGET and HUMMOCK_PROJECT say where to call and are read by typer; config.py reads the service's settings.
-TargetOption = Annotated[
-    str,
-    typer.Option("--target", envvar="HUMMOCK_TARGET", help="Where the service listens: host:port or unix:path."),
+Target = Annotated[
+    str, Option("--target", envvar="HUMMOCK_TARGET", help="Where the service listens: host:port or unix:path.")
 ]
-ProjectOption = Annotated[
-    str, typer.Option("--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=utf8)
+Project = Annotated[
+    str, Option("--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=utf8)
 ]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print the service's reply as JSON.")]
-JsonLinesFlag = Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")]
-PageOption = Annotated[str, typer.Option("--page", help="The token that the page before ended with.")]
-QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
-PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
-MetaOption = Annotated[
-    list[str] | None, typer.Option("--meta", metavar="NAME=VALUE", help="Metadata that memories must have; repeatable.")
+Json = Annotated[bool, Option("--json", help="Print the service's reply as JSON.")]
+JsonLines = Annotated[bool, Option("--json", help="Print each message as a line of JSON.")]
+Page = Annotated[str, Option("--page", help="The token that the page before ended with.")]
+Query = Annotated[str, text_argument("TEXT", "What to look for.")]
+Preset = Annotated[PresetName | None, Option("--preset", help="The kind of caller; agent if unset.")]
+Kinds = Annotated[list[KindName] | None, Option("--kind", help="Of this kind; repeatable.")]
+Origins = Annotated[list[OriginName] | None, Option("--origin", help="Of this origin; repeatable.")]
+Sessions = Annotated[list[str] | None, Option("--session", help="Of this session; repeatable.")]
+Writers = Annotated[
+    list[str] | None, Option("--writer", help="Written with the access token of this name; repeatable.")
 ]
-SinceOption = Annotated[
+Tags = Annotated[list[str] | None, Option("--tag", help="A tag that memories must have; repeatable.")]
+Meta = Annotated[
+    list[str] | None, Option("--meta", metavar="NAME=VALUE", help="Metadata that memories must have; repeatable.")
+]
+Since = Annotated[
     datetime | None,
-    typer.Option("--since", help="Told of this day or later: 2023-05-02, or 2023-05-02T09:30.", parser=_since),
+    Option("--since", help="Told of this day or later: 2023-05-02, or 2023-05-02T09:30.", parser=_since),
 ]
-UntilOption = Annotated[
+Until = Annotated[
     datetime | None,
-    typer.Option("--until", help="Told of this day (UTC) or earlier; with a time of day, before it.", parser=_until),
+    Option("--until", help="Told of this day (UTC) or earlier; with a time of day, before it.", parser=_until),
 ]
-StaleFlag = Annotated[
-    bool,
-    typer.Option("--allow-stale", help="While the database is away, what the service saw last; the reply says so."),
+Stale = Annotated[
+    bool, Option("--allow-stale", help="While the database is away, what the service saw last; the reply says so.")
 ]
-ExpiresOption = Annotated[
+Expires = Annotated[
     datetime | None,
-    typer.Option("--expires", help="Forget it at this moment (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
+    Option("--expires", help="Forget it at this moment (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
 ]
 TokenExpiresOption = Annotated[
-    datetime | None,
-    typer.Option("--expires", help="When it ends (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
+    datetime | None, Option("--expires", help="When it ends (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since)
 ]
-TopKOption = Annotated[int | None, count_option("--top-k", "How many memories; the preset decides if unset.")]
-DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
-ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
+TopK = Annotated[int | None, count_option("--top-k", "How many memories; the preset decides if unset.")]
+DataOption = Annotated[Path | None, Option("--data", help="The data directory (HUMMOCK_DATA).")]
+ModelsOption = Annotated[Path | None, Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
 
 
 def data_dir_of(data: Path | None) -> Path:
@@ -149,19 +151,9 @@ def data_dir_of(data: Path | None) -> Path:
     return load_settings().data_dir
 
 
-def _preset_value(name: PresetName | None) -> recall_pb2.Preset.ValueType:
-    """The contract's value; unspecified for None."""
-    return recall_pb2.PRESET_UNSPECIFIED if name is None else recall_pb2.Preset.Value(f"PRESET_{name.name}")
-
-
-def _kind_value(name: KindName) -> memory_pb2.MemoryKind.ValueType:
-    """The contract's value."""
-    return memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{name.name}")
-
-
 def origin_value(name: OriginName) -> memory_pb2.Origin.ValueType:
     """The contract's value."""
-    return memory_pb2.Origin.Value(f"ORIGIN_{name.name}")
+    return memory_pb2.Origin.Value(f"ORIGIN_{name.upper()}")
 
 
 def timestamp(moment: datetime | None) -> Timestamp | None:
@@ -192,19 +184,18 @@ def filter_of(
     since: datetime | None = None,
     until: datetime | None = None,
     meta: Sequence[str] | None = None,
+    writers: Sequence[str] | None = None,
 ) -> memory_pb2.MemoryFilter:
-    """Build a filter: all of these tags and metadata, an event time in this range, any value of each other list.
-
-    None sets no condition.
-    """
+    """A filter: all of these tags and metadata, a time in this range, any value of each other list that is given."""
     return memory_pb2.MemoryFilter(
         metadata=metadata_of(meta),
         event_after=timestamp(since),
         event_before=timestamp(until),
         tags=tags or (),
-        kinds=[_kind_value(kind) for kind in kinds or ()],
+        kinds=[memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{kind.upper()}") for kind in kinds or ()],
         origins=[origin_value(origin) for origin in origins or ()],
         session_ids=sessions or (),
+        writers=writers or (),
     )
 
 
@@ -212,15 +203,17 @@ def recall_request(
     project: str,
     text: str,
     preset: PresetName | None,
-    top_k: int | None,
-    where: memory_pb2.MemoryFilter | None = None,
+    top_k: int | None = None,
+    tags: Sequence[str] | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> recall_pb2.RecallRequest:
     """A recall request; options that are None are left to the preset."""
     return recall_pb2.RecallRequest(
         project=project,
         query_text=text,
-        preset=_preset_value(preset),
+        preset=recall_pb2.Preset.Value(f"PRESET_{preset.upper()}") if preset else recall_pb2.PRESET_UNSPECIFIED,
         tuning=recall_pb2.RecallTuning(top_k=top_k),
-        filter=where,
+        filter=filter_of(tags, since=since, until=until),
         time_zone=own_zone(),
     )

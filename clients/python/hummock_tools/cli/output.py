@@ -53,11 +53,7 @@ def printable(text: str) -> str:
 
     Stored text must not move the cursor, change colours or the direction of adjacent text.
     """
-    return _COMMANDS.sub(_written_out, text)
-
-
-def _written_out(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def one_line(text: str) -> str:
@@ -69,31 +65,22 @@ def one_line(text: str) -> str:
 def confirm(question: str, otherwise: str) -> None:
     """Asks on stderr. Raises: CommandFailed, which says what did not happen, unless the answer is yes."""
     try:
-        is_meant = typer.confirm(printable(question), err=True)
+        if typer.confirm(printable(question), err=True):
+            return
     except typer.Abort:
-        is_meant = False
-    if not is_meant:
-        raise CommandFailed(otherwise)
+        pass
+    raise CommandFailed(otherwise)
 
 
 def print_line(text: str) -> None:
-    """Print lines of the answer to stdout unchanged; flushed, since a pipe's reader waits for them."""
-    print(text, flush=True)
+    """Print lines of the answer to stdout, printable; flushed, since a pipe's reader waits for them."""
+    print(printable(text), flush=True)
 
 
-def print_json(message: Message) -> None:
-    """The message in protobuf's JSON mapping; Chinese stays Chinese."""
-    print_line(_json(message, 2))
-
-
-def print_json_line(message: Message) -> None:
-    """The message in the same mapping on one line, at once."""
-    print_line(_json(message, None))
-
-
-def _json(message: Message, indent: int | None) -> str:
-    # JSON parsers read these escapes as the original characters.
-    return printable(MessageToJson(message, ensure_ascii=False, indent=indent))
+def print_json(message: Message, *, indent: int | None = 2) -> None:
+    """The message in protobuf's JSON mapping, on one line where `indent` is None; Chinese stays Chinese."""
+    # JSON parsers read the escapes of `printable` as the original characters.
+    print_line(MessageToJson(message, ensure_ascii=False, indent=indent))
 
 
 def print_table(table: Table) -> None:
@@ -102,13 +89,7 @@ def print_table(table: Table) -> None:
 
 
 def print_page(table: Table, nothing: str, next_page_token: str = "") -> None:
-    """One page of a list.
-
-    Args:
-        table: To stdout, if it has rows.
-        nothing: To stderr otherwise.
-        next_page_token: What `--page` takes for the page after it; empty if there is none.
-    """
+    """One page of a list: its table, or `nothing` on stderr if it has no rows, and how to get the page after it."""
     if table.row_count:
         print_table(table)
     else:
@@ -117,21 +98,35 @@ def print_page(table: Table, nothing: str, next_page_token: str = "") -> None:
         note(f"there are more: --page {next_page_token}")
 
 
-def new_table(*, title: str = "") -> Table:
-    """A table without vertical lines, its title on the left."""
-    return Table(
-        title=Text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
-    )
+def new_table(columns: Mapping[str, str | int] | None = None, title: str = "") -> Table:
+    """A table without vertical lines, its title on the left.
+
+    Its columns are by heading: "left" or "right" for short values, which are never wrapped, or the column's share of
+    what is left of the width; 0 is as wide as its values.
+    """
+    heading = Text(title) if title else None
+    table = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name, width in (columns or {}).items():
+        if isinstance(width, int):
+            table.add_column(name, ratio=width or None, overflow="fold")
+        else:
+            table.add_column(name, justify="right" if width == "right" else "left", no_wrap=True)
+    return table
 
 
-def note(text: str) -> None:
-    """A line about the answer, to stderr."""
-    Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True).print(Text(text))
+def cell(text: str, style: str = "") -> Text:
+    """A printable text as a table takes it."""
+    return Text(printable(text), style)
+
+
+def note(text: str, style: str = "") -> None:
+    """A printable line about the answer, to stderr."""
+    Console(stderr=True, highlight=False, emoji=False, soft_wrap=True).print(Text(printable(text), style))
 
 
 def warn(text: str) -> None:
     """A line that must not be overlooked, to stderr, yellow on a terminal."""
-    Console(stderr=True, highlight=False, emoji=False, soft_wrap=True).print(Text(text, style="yellow"))
+    note(text, "yellow")
 
 
 def age(days: float) -> str:
@@ -149,12 +144,7 @@ def kind_word(kind: memory_pb2.MemoryKind.ValueType) -> str:
 
 
 def title_of(memory: memory_pb2.Memory, *, whole_path: bool = True) -> str:
-    """Return the heading of a memory: symbol and place of code on two lines, else its title, else its id.
-
-    Args:
-        memory: In any view.
-        whole_path: Shows the whole path instead of the file name.
-    """
+    """Return the heading of a memory: symbol and place of code on two lines, else its title, else its id."""
     fragment = memory.code_fragment
     if not fragment.path:
         return one_line(memory.title or memory.id)
@@ -168,7 +158,15 @@ class Meter:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._bar = _bar() if sys.stderr.isatty() else None
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            _RateColumn(),
+            TimeRemainingColumn(),
+        )
+        console = Console(stderr=True, highlight=False)
+        self._bar = Progress(*columns, console=console) if sys.stderr.isatty() else None
         self._tasks: dict[str, TaskID] = {}
         self._started_s: dict[str, float] = {}
         self._last_line_s = clock()
@@ -202,7 +200,7 @@ class Meter:
         if self._bar is None:
             note(text)
         else:
-            self._bar.console.print(Text(text), soft_wrap=True)
+            self._bar.console.print(Text(printable(text)), soft_wrap=True)
 
 
 class _RateColumn(ProgressColumn):
@@ -212,17 +210,6 @@ class _RateColumn(ProgressColumn):
         """The task's speed, as rich estimates it."""
         speed = task.finished_speed or task.speed
         return Text(f"{speed:.0f}/s" if speed else "")
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        _RateColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True, highlight=False),
-    )
 
 
 def _line(stage: str, done: int, total: int | None, elapsed_s: float) -> str:
@@ -262,6 +249,5 @@ def secret_sums(found: Iterable[SecretsFound]) -> Iterator[str]:
 
 
 def _sum(counts: Mapping[str, int]) -> str:
-    total = sum(counts.values())
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    total, kinds = sum(counts.values()), ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
     return f"{total} {'secret' if total == 1 else 'secrets'}: {kinds}"

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import json as json_lib
-import uuid
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.json_format import ParseDict, ParseError
-from rich.text import Text
+from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.v1 import admin_service_pb2, memory_pb2, project_service_pb2, recall_pb2, settings_pb2
+from hummock_client.requests import new_request_id
 from hummock_client.v1 import admin_service_pb2 as pb
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, connect
-from hummock_tools.cli.options import JsonFlag, PageOption, TargetOption, utf8
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import project_service_pb2 as projects_pb
+from hummock_tools.cli import options
+from hummock_tools.cli.connection import ask
 from hummock_tools.cli.output import (
     age,
+    cell,
     enum_word,
     new_table,
     print_json,
     print_line,
     print_page,
     print_table,
-    printable,
     warn,
 )
 
@@ -39,21 +39,22 @@ _MOST = 5
 def print_activity(activity: pb.Activity) -> None:
     """Print rates, times by stage, failures, and sizes of caches and indexes."""
     processes = f"{activity.process_count} processes" if activity.process_count > 1 else "one process"
-    print_line(f"  recalls  {_recalls(activity)}, by {processes}")
-    minutes = activity.window.seconds / 60
-    for each in activity.methods:
-        if each.method.endswith("ContextService/Recall") and each.latency.count:
-            print_line(f"  latency  p50 {_quantiles(each.latency)} ms of Recall in the last {minutes:.0f} min")
+    recall = next((each for each in activity.methods if each.method.endswith("ContextService/Recall")), None)
+    rate = recall.rate if recall else 0.0
+    print_line(f"  recalls  {rate:.2f}/s in the last minute, {activity.recall_count} since the start, by {processes}")
+    if recall and recall.latency.count:
+        minutes = activity.window.seconds / 60
+        print_line(f"  latency  p50 {_quantiles(recall.latency)} ms of Recall in the last {minutes:.0f} min")
     for stage in activity.stages:
         name = enum_word(recall_pb2.RecallStage, stage.stage).replace(" ", "_")
         print_line(f"    {name:<18} p50 {_quantiles(stage.latency)} ms, {stage.latency.count} times")
     calls = sorted(activity.methods, key=lambda each: -(each.ok_count + each.failed_count))
     shown = [f"{each.ok_count + each.failed_count} {each.method.rpartition('/')[2]}" for each in calls[:_MOST]]
     if shown:
-        print_line(printable(f"  since    {', '.join(shown)}"))
+        print_line(f"  since    {', '.join(shown)}")
     if activity.failures:
         failed = ", ".join(f"{each.count} {each.reason}" for each in activity.failures[:_MOST])
-        print_line(printable(f"  failed   {failed}"))
+        print_line(f"  failed   {failed}")
     print_line(
         f"  cache    {activity.cached_answer_count} answers, {activity.cached_bytes / _MIB:.1f} MiB; "
         f"{activity.cache_hit_count} of {activity.recall_count} recalls came from it"
@@ -68,17 +69,9 @@ def print_activity(activity: pb.Activity) -> None:
     )
 
 
-def _recalls(activity: pb.Activity) -> str:
-    rate = next((each.rate for each in activity.methods if each.method.endswith("ContextService/Recall")), 0.0)
-    return f"{rate:.2f}/s in the last minute, {activity.recall_count} since the start"
-
-
 def _quantiles(latency: pb.Latency) -> str:
-    return f"{_ms(latency.p50)}, p95 {_ms(latency.p95)}, p99 {_ms(latency.p99)}"
-
-
-def _ms(span: Duration) -> str:
-    return f"{span.ToNanoseconds() / 1e6:.2f}"
+    p50, p95, p99 = (f"{span.ToNanoseconds() / 1e6:.2f}" for span in (latency.p50, latency.p95, latency.p99))
+    return f"{p50}, p95 {p95}, p99 {p99}"
 
 
 app = typer.Typer(no_args_is_help=True, help="List projects, and say what prompts tell of them and what recalls mean.")
@@ -86,109 +79,92 @@ settings = typer.Typer(no_args_is_help=True, help="Show and change what a projec
 app.add_typer(settings, name="settings")
 
 
-NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", envvar="HUMMOCK_PROJECT", callback=utf8)]
+NameArgument = Annotated[str, Argument(metavar="PROJECT", envvar="HUMMOCK_PROJECT", callback=options.utf8)]
 # Where more arguments follow, the environment cannot stand in for the first.
-FirstNameArgument = Annotated[str, typer.Argument(metavar="PROJECT", callback=utf8)]
-ValuesArgument = Annotated[
-    list[str],
-    typer.Argument(metavar="PATH=VALUE...", help='For example chat.top_k=8, "chat.origins=manual,ai_output".'),
-]
-PathsArgument = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="For example chat.top_k, or chat for all of it.")
-]
+FirstNameArgument = Annotated[str, Argument(metavar="PROJECT", callback=options.utf8)]
 
 
 @app.command("ls")
 def ls(
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Projects of one page.")] = 100,
-    page: PageOption = "",
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    limit: Annotated[int, Option("--limit", min=1, max=1000, help="Projects of one page.")] = 100,
+    page: options.Page = "",
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """List projects by name."""
-    request = project_service_pb2.ListProjectsRequest(page_size=limit, page_token=page)
-    with connect(target) as service:
-        response = service.projects.ListProjects(request, timeout=CALL_TIMEOUT_S)
+    request = projects_pb.ListProjectsRequest(page_size=limit, page_token=page)
+    response = ask(target, lambda service: service.projects.ListProjects, request)
     if json:
-        print_json(response)
-        return
-    table = new_table()
-    table.add_column("project", ratio=2, overflow="fold")
-    table.add_column("memories", justify="right", no_wrap=True)
-    table.add_column("pending", justify="right", no_wrap=True)
-    table.add_column("writes", justify="right", no_wrap=True)
-    table.add_column("tech stack", ratio=3, overflow="fold")
+        return print_json(response)
+    table = new_table({"project": 2, "memories": "right", "pending": "right", "writes": "right", "tech stack": 3})
     for project in response.projects:
-        stack = Text(printable(", ".join(project.info.tech_stack)))
-        counts = (project.memory_count, project.pending_count, project.seq)
-        table.add_row(Text(printable(project.name)), *map(str, counts), stack)
+        counts = map(str, (project.memory_count, project.pending_count, project.seq))
+        table.add_row(cell(project.name), *counts, cell(", ".join(project.info.tech_stack)))
     print_page(table, "no projects; the first `hummock learn` makes one", response.next_page_token)
 
 
 @app.command("show")
-def show(name: NameArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+def show(name: NameArgument, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Print one project."""
-    with connect(target) as service:
-        response = service.projects.GetProject(
-            project_service_pb2.GetProjectRequest(project=name), timeout=CALL_TIMEOUT_S
-        )
+    request = projects_pb.GetProjectRequest(project=name)
+    response = ask(target, lambda service: service.projects.GetProject, request)
     if json:
-        print_json(response)
-    else:
-        _print_project(response.project)
+        return print_json(response)
+    _print_project(response.project)
 
 
 @app.command("set")
 def set_info(
     name: NameArgument,
-    tech: Annotated[list[str] | None, typer.Option("--tech", help="Part of the tech stack; repeatable.")] = None,
-    path: Annotated[str | None, typer.Option("--path", help="Where the project lies for its users.")] = None,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    tech: Annotated[list[str] | None, Option("--tech", help="Part of the tech stack; repeatable.")] = None,
+    path: Annotated[str | None, Option("--path", help="Where the project lies for its users.")] = None,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Change what prompts tell of a project; creates it when it does not exist."""
     paths = (["tech_stack"] if tech else []) + (["path"] if path is not None else [])
     if not paths:
         raise typer.BadParameter("nothing to change: give --tech or --path")
-    request = project_service_pb2.UpdateProjectRequest(
+    request = projects_pb.UpdateProjectRequest(
         project=name,
-        request_id=str(uuid.uuid4()),
-        info=project_service_pb2.ProjectInfo(tech_stack=tech or (), path=path or ""),
+        request_id=new_request_id(),
+        info=projects_pb.ProjectInfo(tech_stack=tech or (), path=path or ""),
         update_mask=FieldMask(paths=paths),
     )
-    with connect(target) as service:
-        response = service.projects.UpdateProject(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.projects.UpdateProject, request)
     if json:
-        print_json(response)
-    else:
-        _print_project(response.project)
+        return print_json(response)
+    _print_project(response.project)
 
 
 @settings.command("get")
 def get(
     name: FirstNameArgument,
-    path: Annotated[str, typer.Argument(metavar="[PATH]", help="One setting, or a group such as chat.")] = "",
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    path: Annotated[str, Argument(metavar="[PATH]", help="One setting, or a group such as chat.")] = "",
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Show every value that applies, and who says it."""
-    with connect(target) as service:
-        request = project_service_pb2.GetProjectSettingsRequest(project=name)
-        response = service.projects.GetProjectSettings(request, timeout=CALL_TIMEOUT_S)
+    request = projects_pb.GetProjectSettingsRequest(project=name)
+    response = ask(target, lambda service: service.projects.GetProjectSettings, request)
     if path:
         if not any(_is_named(known, [path]) for known, _ in _fields(response.effective)):
             raise typer.BadParameter(f"there is no setting {path!r}; `hummock projects settings get {name}` lists them")
         for shown in (response.settings, response.effective, response.defaults):
             _keep(shown, path)
     if json:
-        print_json(response)
-    else:
-        _print_settings(response, [path] if path else ())
+        return print_json(response)
+    _print_settings(response, [path] if path else ())
 
 
 @settings.command("set")
 def set_values(
-    name: FirstNameArgument, values: ValuesArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET
+    name: FirstNameArgument,
+    values: Annotated[
+        list[str], Argument(metavar="PATH=VALUE...", help='For example chat.top_k=8, "chat.origins=manual,ai_output".')
+    ],
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Give settings values; the next request follows them. Creates the project when it does not exist."""
     chosen = settings_pb2.ProjectSettings()
@@ -198,26 +174,27 @@ def set_values(
 
 @settings.command("unset")
 def unset(
-    name: FirstNameArgument, paths: PathsArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET
+    name: FirstNameArgument,
+    paths: Annotated[list[str], Argument(metavar="PATH...", help="For example chat.top_k, or chat for all of it.")],
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Let settings return to their defaults."""
     _change(name, settings_pb2.ProjectSettings(), paths, target, json=json)
 
 
-def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+def status(json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Say what runs, on what, and how full it is."""
-    with connect(target) as service:
-        response = service.admin.GetStatus(admin_service_pb2.GetStatusRequest(), timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.admin.GetStatus, pb.GetStatusRequest())
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     model, storage = response.model, response.storage
-    scripts = " and ".join(enum_word(admin_service_pb2.Script, each) for each in model.scripts)
+    scripts = " and ".join(enum_word(pb.Script, each) for each in model.scripts)
     up = age(response.uptime.ToNanoseconds() / 86_400e9)
     print_line(f"hummock {response.version} at {target}, up {up}")
     print_line(f"  model    {model.name}, {model.dim} dimensions, {model.max_tokens} tokens, {scripts}")
     print_line(f"  space    {model.emb_space}")
-    print_line(printable(f"  data     {storage.directory}"))
+    print_line(f"  data     {storage.directory}")
     print_line(
         f"  store    {storage.used_bytes / _MIB:.1f} of {storage.quota_bytes / _MIB:.0f} MiB, "
         f"{storage.project_count} projects"
@@ -236,7 +213,7 @@ def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> Non
         warn(model.advice)
 
 
-def _embedding(embedding: admin_service_pb2.EmbeddingStatus) -> str:
+def _embedding(embedding: pb.EmbeddingStatus) -> str:
     said = f"{embedding.pending_count} memories wait for theirs, {embedding.rate:.0f}/s"
     if embedding.HasField("time_left"):
         said += f", {embedding.time_left.ToNanoseconds() / 1e9:.0f} s left"
@@ -245,13 +222,13 @@ def _embedding(embedding: admin_service_pb2.EmbeddingStatus) -> str:
     return said
 
 
-def _print_project(project: project_service_pb2.ProjectDetails) -> None:
-    print_line(printable(project.name))
+def _print_project(project: projects_pb.ProjectDetails) -> None:
+    print_line(project.name)
     if project.info.tech_stack:
-        print_line(printable(f"  tech stack  {', '.join(project.info.tech_stack)}"))
+        print_line(f"  tech stack  {', '.join(project.info.tech_stack)}")
     if project.info.path:
-        print_line(printable(f"  path        {project.info.path}"))
-    kinds = ", ".join(f"{each.count} {_kind_name(each.kind)}" for each in project.kinds)
+        print_line(f"  path        {project.info.path}")
+    kinds = ", ".join(f"{each.count} {enum_word(memory_pb2.MemoryKind, each.kind).upper()}" for each in project.kinds)
     print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
     if project.pending_count:
         print_line(f"  vectors     {project.pending_count} memories wait for theirs")
@@ -263,28 +240,17 @@ def _print_project(project: project_service_pb2.ProjectDetails) -> None:
     print_line(f"  created     {project.create_time.ToJsonString()}")
 
 
-def _kind_name(kind: memory_pb2.MemoryKind.ValueType) -> str:
-    return enum_word(memory_pb2.MemoryKind, kind).upper()
-
-
-SettingsReply: TypeAlias = (
-    project_service_pb2.GetProjectSettingsResponse | project_service_pb2.UpdateProjectSettingsResponse
-)
-
-
-def _print_settings(reply: SettingsReply, paths: Sequence[str] = ()) -> None:
+def _print_settings(
+    reply: projects_pb.GetProjectSettingsResponse | projects_pb.UpdateProjectSettingsResponse, paths: Sequence[str] = ()
+) -> None:
     """Every value that applies; where paths are given, theirs."""
-    table = new_table()
-    table.add_column("setting", no_wrap=True)
-    table.add_column("value", overflow="fold")
-    table.add_column("said by", no_wrap=True)
-    table.add_column("default", overflow="fold")
+    table = new_table({"setting": "left", "value": 0, "said by": "left", "default": 0})
     own, defaults = dict(_fields(reply.settings)), dict(_fields(reply.defaults))
     for path, value in _fields(reply.effective):
         if paths and not _is_named(path, paths):
             continue
         is_own = bool(own[path])
-        table.add_row(path, Text(value), "project" if is_own else "default", Text(defaults[path] if is_own else ""))
+        table.add_row(path, cell(value), "project" if is_own else "default", cell(defaults[path] if is_own else ""))
     print_table(table)
 
 
@@ -316,15 +282,13 @@ def _keep(settings: settings_pb2.ProjectSettings, path: str) -> None:
 
 
 def _change(name: str, chosen: settings_pb2.ProjectSettings, paths: Sequence[str], target: str, *, json: bool) -> None:
-    request = project_service_pb2.UpdateProjectSettingsRequest(
-        project=name, request_id=str(uuid.uuid4()), settings=chosen, update_mask=FieldMask(paths=paths)
+    request = projects_pb.UpdateProjectSettingsRequest(
+        project=name, request_id=new_request_id(), settings=chosen, update_mask=FieldMask(paths=paths)
     )
-    with connect(target) as service:
-        response = service.projects.UpdateProjectSettings(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.projects.UpdateProjectSettings, request)
     if json:
-        print_json(response)
-    else:
-        _print_settings(response, paths)
+        return print_json(response)
+    _print_settings(response, paths)
 
 
 def _is_named(path: str, paths: Sequence[str]) -> bool:
@@ -366,9 +330,9 @@ def _prefix(enum: EnumDescriptor) -> str:
     return str(enum.values[0].name).removesuffix("UNSPECIFIED")
 
 
-def _learner(learner: admin_service_pb2.LearnerStatus) -> str:
+def _learner(learner: pb.LearnerStatus) -> str:
     turns = f"{learner.waiting_turns} turns waiting, {learner.dropped_turns} dropped"
     if not learner.model:
         return f"no language model, keywords come from observed turns; {turns}"
     tokens = f"{learner.prompt_tokens} + {learner.completion_tokens} tokens"
-    return printable(f"{learner.model}, {learner.replies} of {learner.requests} requests answered, {tokens}; {turns}")
+    return f"{learner.model}, {learner.replies} of {learner.requests} requests answered, {tokens}; {turns}"

@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import sys
-import uuid
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 from google.protobuf.duration_pb2 import Duration
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
+from typer import Option
 
 from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.requests import new_request_id
 from hummock_client.time_zone import own_zone
-from hummock_client.v1 import context_service_pb2, explain_pb2, recall_pb2
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, connect
-from hummock_tools.cli.options import (
-    JsonFlag,
-    PresetOption,
-    ProjectOption,
-    QueryArgument,
-    SinceOption,
-    StaleFlag,
-    TagOption,
-    TargetOption,
-    TopKOption,
-    UntilOption,
-    count_option,
-    filter_of,
-    recall_request,
-    utf8,
-)
+from hummock_client.v1 import context_service_pb2 as pb
+from hummock_client.v1 import explain_pb2, recall_pb2
+from hummock_tools.cli import options
+from hummock_tools.cli.connection import ask
 from hummock_tools.cli.output import (
     age,
+    cell,
     enum_word,
     kind_word,
     new_table,
@@ -55,79 +41,59 @@ _WIDE_COLUMNS = 110
 _Ids = list[str] | None
 
 
-class FormName(StrEnum):
-    """The contract's forms of a rendered section; MESSAGES is for programs."""
-
-    CONTEXT = "context"
-    WATERFALL = "waterfall"
-    INDEX = "index"
-    MEMORIES = "memories"
-
-
-class LocaleName(StrEnum):
-    """The contract's languages of headings."""
-
-    ZH = "zh"
-    EN = "en"
-
-
-class ScopeName(StrEnum):
-    """The contract's scopes of a search."""
-
-    CODE = "code"
-    KNOWLEDGE = "knowledge"
-    BOTH = "both"
+# The contract's forms of a rendered section, but MESSAGES, which is for programs; languages of headings; scopes.
+FormName: TypeAlias = Literal["context", "waterfall", "index", "memories"]
+LocaleName: TypeAlias = Literal["zh", "en"]
+ScopeName: TypeAlias = Literal["code", "knowledge", "both"]
 
 
 def recall(
-    text: QueryArgument,
-    project: ProjectOption,
-    preset: PresetOption = None,
-    top_k: TopKOption = None,
-    tag: TagOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    text: options.Query,
+    project: options.Project,
+    preset: options.Preset = None,
+    top_k: options.TopK = None,
+    tag: options.Tags = None,
+    since: options.Since = None,
+    until: options.Until = None,
     include_superseded: Annotated[
-        bool, typer.Option("--include-superseded", help="Also those that others replace; each says which.")
+        bool, Option("--include-superseded", help="Also those that others replace; each says which.")
     ] = False,
-    allow_stale: StaleFlag = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    allow_stale: options.Stale = False,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Find the memories that bear on a text, and why."""
-    request = recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until))
+    request = options.recall_request(project, text, preset, top_k, tag, since, until)
     request.include_superseded, request.allow_stale = include_superseded, allow_stale
-    with connect(target) as service:
-        response = service.context.Recall(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.context.Recall, request)
     if json:
-        print_json(response)
-    else:
-        print_recall(response)
+        return print_json(response)
+    print_recall(response)
 
 
 def render(
-    project: ProjectOption,
-    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="What to recall for.", callback=utf8)] = "",
-    memory_id: Annotated[list[str] | None, typer.Option("--id", help="Render this memory instead; repeatable.")] = None,
-    form: Annotated[FormName, typer.Option("--form", help="The form of the section.")] = FormName.CONTEXT,
-    budget: Annotated[int | None, count_option("--budget", "Upper bound on its tokens.")] = None,
-    locale: Annotated[LocaleName | None, typer.Option("--locale", help="Language of its headings.")] = None,
-    read: Annotated[list[str] | None, typer.Option("--read", help="Put this memory in full first; repeatable.")] = None,
-    preset: PresetOption = None,
-    top_k: TopKOption = None,
-    tag: TagOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    allow_stale: StaleFlag = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    project: options.Project,
+    text: Annotated[str, options.text_argument("[TEXT]", "What to recall for.")] = "",
+    memory_id: Annotated[list[str] | None, Option("--id", help="Render this memory instead; repeatable.")] = None,
+    form: Annotated[FormName, Option("--form", help="The form of the section.")] = "context",
+    budget: Annotated[int | None, options.count_option("--budget", "Upper bound on its tokens.")] = None,
+    locale: Annotated[LocaleName | None, Option("--locale", help="Language of its headings.")] = None,
+    read: Annotated[list[str] | None, Option("--read", help="Put this memory in full first; repeatable.")] = None,
+    preset: options.Preset = None,
+    top_k: options.TopK = None,
+    tag: options.Tags = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    allow_stale: options.Stale = False,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Write the prompt section for a text: the section goes to stdout, what is known about it to stderr."""
     if bool(text) == bool(memory_id):
         raise typer.BadParameter("give either TEXT or --id")
-    request = context_service_pb2.RenderRequest(
+    request = pb.RenderRequest(
         project=project,
-        form=context_service_pb2.RenderForm.Value(f"RENDER_FORM_{form.name}"),
+        form=pb.RenderForm.Value(f"RENDER_FORM_{form.upper()}"),
         budget_tokens=budget,
         locale=locale or "",
         read_ids=read or (),
@@ -135,161 +101,142 @@ def render(
     if memory_id:
         request.memories.ids.extend(memory_id)
     else:
-        request.recall.CopyFrom(recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until)))
+        request.recall.CopyFrom(options.recall_request(project, text, preset, top_k, tag, since, until))
         request.recall.allow_stale = allow_stale
-    with connect(target) as service:
-        response = service.context.Render(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.context.Render, request)
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     if response.text:
         # A pipe gets the exact bytes; a terminal must not obey control sequences in a memory.
-        print_line(printable(response.text) if sys.stdout.isatty() else response.text)
+        print(printable(response.text) if sys.stdout.isatty() else response.text, flush=True)
     print_rendered(response)
 
 
 def search(
-    text: QueryArgument,
-    project: ProjectOption,
-    scope: Annotated[ScopeName, typer.Option("--scope", help="What to look through.")] = ScopeName.BOTH,
-    top_k: TopKOption = None,
-    tag: TagOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
+    text: options.Query,
+    project: options.Project,
+    scope: Annotated[ScopeName, Option("--scope", help="What to look through.")] = "both",
+    top_k: options.TopK = None,
+    tag: options.Tags = None,
+    since: options.Since = None,
+    until: options.Until = None,
     session: Annotated[
-        str, typer.Option("--session", help="A conversation: what leans on its earlier searches is read with them.")
+        str, Option("--session", help="A conversation: what leans on its earlier searches is read with them.")
     ] = "",
-    unseen_first: Annotated[
-        bool, typer.Option("--unseen-first", help="What the session has shown comes last.")
-    ] = False,
-    allow_stale: StaleFlag = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    unseen_first: Annotated[bool, Option("--unseen-first", help="What the session has shown comes last.")] = False,
+    allow_stale: options.Stale = False,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Search code and knowledge together: the tool that an agent is given."""
-    request = context_service_pb2.SearchRequest(
+    request = pb.SearchRequest(
         project=project,
         query_text=text,
         top_k=top_k,
-        scope=context_service_pb2.SearchScope.Value(f"SEARCH_SCOPE_{scope.name}"),
-        filter=filter_of(tag, since=since, until=until),
+        scope=pb.SearchScope.Value(f"SEARCH_SCOPE_{scope.upper()}"),
+        filter=options.filter_of(tag, since=since, until=until),
         session_id=session,
         unseen_first=unseen_first,
         allow_stale=allow_stale,
         time_zone=own_zone(),
     )
-    with connect(target) as service:
-        response = service.context.Search(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.context.Search, request)
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     print_page(_results(response.results, wide=Console().width >= _WIDE_COLUMNS), "nothing was found")
     if response.together_with:
-        note(printable(f"read together with: {'; '.join(response.together_with)}"))
+        note(f"read together with: {'; '.join(response.together_with)}")
     _print_receipt(response.receipt)
     _print_degraded(response.degraded)
 
 
 def explain(
-    text: QueryArgument,
-    project: ProjectOption,
-    memory_id: Annotated[str, typer.Option("--id", help="The memory that is asked about.", callback=utf8)],
-    preset: PresetOption = None,
-    top_k: TopKOption = None,
-    tag: TagOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    text: options.Query,
+    project: options.Project,
+    memory_id: Annotated[str, options.text_option("--id", "The memory that is asked about.")],
+    preset: options.Preset = None,
+    top_k: options.TopK = None,
+    tag: options.Tags = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Say why a recall brings back a memory or loses it, and what would bring it back."""
     request = explain_pb2.ExplainRequest(
-        recall=recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until)),
-        memory_id=memory_id,
+        recall=options.recall_request(project, text, preset, top_k, tag, since, until), memory_id=memory_id
     )
-    with connect(target) as service:
-        response = service.context.Explain(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.context.Explain, request)
     if json:
-        print_json(response)
-        return
-    print_line(printable(response.sentence))
+        return print_json(response)
+    print_line(response.sentence)
     for change in response.changes:
-        print_line(printable(f"{change.field} = {change.value}" if change.value else f"{change.field} cleared"))
+        print_line(f"{change.field} = {change.value}" if change.value else f"{change.field} cleared")
     if response.HasField("numbers"):
         note(_numbers(response.numbers))
     _print_degraded(response.degraded)
 
 
 def feedback(
-    project: ProjectOption,
-    query: Annotated[str, typer.Option("--query", help="What was asked.", callback=utf8)] = "",
-    helpful: Annotated[_Ids, typer.Option("--helpful", metavar="ID", help="It was of use; repeatable.")] = None,
+    project: options.Project,
+    query: Annotated[str, options.text_option("--query", "What was asked.")] = "",
+    helpful: Annotated[_Ids, Option("--helpful", metavar="ID", help="It was of use; repeatable.")] = None,
     not_helpful: Annotated[
-        _Ids, typer.Option("--not-helpful", metavar="ID", help="It has nothing to do with it; repeatable.")
+        _Ids, Option("--not-helpful", metavar="ID", help="It has nothing to do with it; repeatable.")
     ] = None,
-    wrong: Annotated[_Ids, typer.Option("--wrong", metavar="ID", help="It is not so; repeatable.")] = None,
-    words: Annotated[str, typer.Option("--note", help="In your own words.", callback=utf8)] = "",
-    session: Annotated[str, typer.Option("--session", help="The session in which it was asked.", callback=utf8)] = "",
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    wrong: Annotated[_Ids, Option("--wrong", metavar="ID", help="It is not so; repeatable.")] = None,
+    words: Annotated[str, options.text_option("--note", "In your own words.")] = "",
+    session: Annotated[str, options.text_option("--session", "The session in which it was asked.")] = "",
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Say which memories were of use for a query."""
-    judged = (
-        (context_service_pb2.JUDGEMENT_HELPFUL, helpful),
-        (context_service_pb2.JUDGEMENT_NOT_HELPFUL, not_helpful),
-        (context_service_pb2.JUDGEMENT_WRONG, wrong),
-    )
+    judged = {pb.JUDGEMENT_HELPFUL: helpful, pb.JUDGEMENT_NOT_HELPFUL: not_helpful, pb.JUDGEMENT_WRONG: wrong}
     verdicts = [
-        context_service_pb2.FeedbackVerdict(memory_id=utf8(memory_id), judgement=judgement)
-        for judgement, ids in judged
+        pb.FeedbackVerdict(memory_id=options.utf8(memory_id), judgement=judgement)
+        for judgement, ids in judged.items()
         for memory_id in ids or ()
     ]
     if not verdicts and not words:
         raise typer.BadParameter("nothing to say: give --helpful, --not-helpful, --wrong or --note")
-    request = context_service_pb2.FeedbackRequest(
+    request = pb.FeedbackRequest(
         project=project,
-        request_id=str(uuid.uuid4()),
+        request_id=new_request_id(),
         query_text=query,
         verdicts=verdicts,
         note=words,
         session_id=session,
     )
-    with connect(target) as service:
-        response = service.context.Feedback(request, timeout=CALL_TIMEOUT_S)
+    response = ask(target, lambda service: service.context.Feedback, request)
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     print_line(f"kept {response.recorded_count} verdicts{' and the note' if words else ''}")
     if response.unknown_ids:
-        note(printable(f"the project has no memory {', '.join(response.unknown_ids)}"))
+        note(f"the project has no memory {', '.join(response.unknown_ids)}")
 
 
 def print_recall(response: recall_pb2.RecallResponse) -> None:
     """Hits, code fragments and domains as tables to stdout; the receipt to stderr."""
     if not (response.hits or response.code_fragments or response.domains):
         note("nothing was recalled")
-    for title, hits in (
-        ("", response.hits),
-        ("code fragments", response.code_fragments),
-        ("domains", response.domains),
-    ):
+    groups = {"": response.hits, "code fragments": response.code_fragments, "domains": response.domains}
+    for title, hits in groups.items():
         if hits:
             print_table(_hits(title, hits, wide=Console().width >= _WIDE_COLUMNS))
     _print_receipt(response.receipt)
     _print_degraded(response.degraded)
 
 
-def print_rendered(response: context_service_pb2.RenderResponse) -> None:
+def print_rendered(response: pb.RenderResponse) -> None:
     """Prints the tier of each memory, tokens and times to stderr."""
     for memory in response.memories:
-        tier = context_service_pb2.Tier.Name(memory.tier).removeprefix("TIER_").lower()
-        where = printable(memory.memory_id)
+        marks = (enum_word(pb.MemoryMark, mark).replace("_", " ") for mark in memory.marks)
         note(
-            f"{tier:<8}{memory.score:.2f}  {memory.token_count:>5} tokens  {kind_word(memory.kind):<7}"
-            f"{where}  ({', '.join([memory.reason, *map(_mark_words, memory.marks)])})"
+            f"{enum_word(pb.Tier, memory.tier):<8}{memory.score:.2f}  {memory.token_count:>5} tokens  "
+            f"{kind_word(memory.kind):<7}{memory.memory_id}  ({', '.join([memory.reason, *marks])})"
         )
     for missing in response.missing_ids:
-        warn(f"missing: {printable(missing)}")
+        warn(f"missing: {missing}")
     if response.instructions:
         note(response.instructions)
     over = ", over the budget" if response.over_budget else ""
@@ -311,60 +258,43 @@ def _print_receipt(receipt: recall_pb2.Receipt) -> None:
 
 
 def _print_degraded(degraded: Iterable[recall_pb2.Degradation]) -> None:
-    """Prints the parts that the service left out to stderr."""
     for each in degraded:
         reason = enum_word(recall_pb2.DegradationReason, each.reason)
         warn(f"degraded: {enum_word(recall_pb2.DegradedPart, each.part)}: {each.message or reason}")
 
 
 def _hits(title: str, hits: Sequence[recall_pb2.Hit], *, wide: bool) -> Table:
-    table = new_table(title=title)
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("sim", justify="right", no_wrap=True)
-    table.add_column("words", justify="right", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("title", ratio=3, overflow="fold")
-    table.add_column("why", ratio=2, overflow="fold")
-    table.add_column("age", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("id", ratio=2, overflow="fold")
+    numbers = dict.fromkeys(("score", "sim", "words"), "right")
+    table = new_table({**numbers, "kind": "left", "title": 3, "why": 2, "age": "right", **_id_column(wide)}, title)
     for hit in hits:
         table.add_row(
-            Text(f"{hit.score:.2f}", style="bold"),
+            cell(f"{hit.score:.2f}", "bold"),
             f"{hit.similarity:.2f}",
             f"{hit.keyword_score:.1f}",
             kind_word(hit.memory.kind),
-            Text(title_of(hit.memory, whole_path=wide)),
-            Text(_why(hit), style="dim"),
+            title_of(hit.memory, whole_path=wide),
+            cell(_why(hit), "dim"),
             age(hit.age_days),
-            *([Text(printable(hit.memory.id))] if wide else []),
+            *([cell(hit.memory.id)] if wide else []),
         )
     return table
 
 
-def _results(results: Iterable[context_service_pb2.SearchResult], *, wide: bool) -> Table:
-    table = new_table()
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("type", no_wrap=True)
-    table.add_column("title", ratio=2, overflow="fold")
-    table.add_column("content", ratio=3, overflow="fold")
-    if wide:
-        table.add_column("id", ratio=2, overflow="fold")
+def _results(results: Iterable[pb.SearchResult], *, wide: bool) -> Table:
+    table = new_table({"score": "right", "type": "left", "title": 2, "content": 3, **_id_column(wide)})
     for result in results:
-        content = " ".join(printable(result.content).split())
-        title = Text(printable(result.title), style="dim" if result.seen_before else "")
         table.add_row(
             f"{result.score:.2f}",
-            enum_word(context_service_pb2.SearchScope, result.scope),
-            title,
-            Text(content, style="dim"),
-            *([Text(printable(result.memory_id))] if wide else []),
+            enum_word(pb.SearchScope, result.scope),
+            cell(result.title, "dim" if result.seen_before else ""),
+            cell(" ".join(printable(result.content).split()), "dim"),
+            *([cell(result.memory_id)] if wide else []),
         )
     return table
 
 
 def _why(hit: recall_pb2.Hit) -> str:
-    paths = "+".join(recall_pb2.RecallPath.Name(path).removeprefix("RECALL_PATH_").lower() for path in hit.paths)
+    paths = "+".join(enum_word(recall_pb2.RecallPath, path) for path in hit.paths)
     terms = one_line(" ".join(hit.matched_terms))
     taken = one_line(" ".join(f"{each.asked} → {each.meant}" for each in hit.corrections))
     twin = "another version" if hit.near_twin else ""
@@ -372,12 +302,6 @@ def _why(hit: recall_pb2.Hit) -> str:
     replaced = one_line(f"replaced by {' '.join(hit.memory.superseded_by)}") if hit.memory.superseded_by else ""
     wrong = f"called wrong by {hit.wrong_count}" if hit.wrong_count else ""
     return ", ".join(part for part in (paths, terms, taken, twin, over, replaced, wrong) if part)
-
-
-def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:
-    if mark not in context_service_pb2.MemoryMark.values():  # of a newer service
-        return str(int(mark))
-    return context_service_pb2.MemoryMark.Name(mark).removeprefix("MEMORY_MARK_").lower().replace("_", " ")
 
 
 def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
@@ -393,6 +317,9 @@ def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
     return f"{ranks} · {scores}"
 
 
+def _id_column(wide: bool) -> dict[str, int]:
+    return {"id": 2} if wide else {}
+
+
 def _milliseconds(elapsed: Duration) -> str:
-    """A duration as "3.1 ms"."""
     return f"{elapsed.ToNanoseconds() / 1e6:.1f} ms"

@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
-import uuid
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, TypeVar
 
+import grpc
 import typer
+from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.requests import new_request_id
 from hummock_client.v1 import memory_service_pb2 as pb
 from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_client.v1.memory_pb2 import MemoryFilter
+from hummock_tools.cli import options
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, connect
-from hummock_tools.cli.memories import KindsOption, OriginsOption, SessionsOption, WritersOption, warn_of_missing
-from hummock_tools.cli.options import (
-    JsonFlag,
-    MetaOption,
-    ProjectOption,
-    SinceOption,
-    TagOption,
-    TargetOption,
-    UntilOption,
-    filter_of,
-    utf8,
-)
-from hummock_tools.cli.output import confirm, note, print_json, print_line, printable
+from hummock_tools.cli.memories import warn_of_missing
+from hummock_tools.cli.output import confirm, note, print_json, print_line
 from hummock_tools.cli.projects import FirstNameArgument
+
+Slice = TypeVar("Slice", pb.DeleteMemoriesRequest, pb.ForgetRequest)
+Reply = TypeVar("Reply", pb.DeleteMemoriesResponse, pb.ForgetResponse)
 
 app = typer.Typer(no_args_is_help=True, help="Remove memories, all that was learnt of them, projects, and their bytes.")
 
+_NOT_FORGOTTEN = "nothing was forgotten; --yes forgets without asking"
+_FORGOTTEN = ("memory_count", "session_count", "message_count", "event_count", "held_count")
 _BYTES_STAY = "their bytes stay in the data directory until `hummock purge`, and in backups of before"
 
 
 def rm(
-    project: ProjectOption,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of memories.")] = None,
-    kind: KindsOption = None,
-    origin: OriginsOption = None,
-    tag: TagOption = None,
-    meta: MetaOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    session: SessionsOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many the conditions would remove.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove what meets the conditions without asking.")] = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    project: options.Project,
+    ids: Annotated[list[str] | None, Argument(metavar="[ID]...", help="Ids of memories.")] = None,
+    kind: options.Kinds = None,
+    origin: options.Origins = None,
+    tag: options.Tags = None,
+    meta: options.Meta = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    session: options.Sessions = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say how many the conditions would remove.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Remove what meets the conditions without asking.")] = False,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Remove memories by their ids, or all that meet conditions; then it asks first."""
-    where = filter_of(tag, kind, origin, session, since, until, meta)
+    where = options.filter_of(tag, kind, origin, session, since, until, meta)
     has_conditions = bool(where.ListFields())
     if bool(ids) == has_conditions or (ids and (dry_run or yes)):
         raise typer.BadParameter("give either ids or conditions; --dry-run and --yes go with conditions")
@@ -56,13 +54,12 @@ def rm(
         if has_conditions:
             response = _remove_where(service, project, where, only_count=dry_run, asks=not yes)
         else:
-            request = pb.DeleteMemoriesRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
+            request = pb.DeleteMemoriesRequest(project=project, request_id=new_request_id(), ids=ids)
             response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     print_line(f"{response.deleted_count} {'would be removed' if dry_run else 'removed'}")
-    warn_of_missing(list(response.missing_ids))
+    warn_of_missing(response.missing_ids)
 
 
 def _remove_where(
@@ -74,53 +71,54 @@ def _remove_where(
         counted = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
         if only_count:
             return counted
-        confirm(
-            f"Remove {counted.deleted_count} memories of {project}?",
-            "nothing was removed; --yes removes without asking",
-        )
+        question = f"Remove {counted.deleted_count} memories of {project}?"
+        confirm(question, "nothing was removed; --yes removes without asking")
         request.dry_run = False
-    removed = 0
+    return _slice_by_slice(service.memories.DeleteMemories, request, "deleted_count")
+
+
+def _slice_by_slice(method: grpc.UnaryUnaryMultiCallable[Slice, Reply], request: Slice, *counts: str) -> Reply:
+    """Write until nothing remains; the last reply, with the counts of all. A digest in it is that of the last write."""
+    totals: Counter[str] = Counter()
     while True:
-        request.request_id = str(uuid.uuid4())
-        response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
-        removed += response.deleted_count
-        if not response.remaining_count:
-            response.deleted_count = removed
-            return response
+        request.request_id = new_request_id()
+        reply = method(request, timeout=CALL_TIMEOUT_S)
+        totals.update({name: getattr(reply, name) for name in counts})
+        if not reply.remaining_count:
+            for name in counts:
+                setattr(reply, name, totals[name])
+            return reply
 
 
 def forget(
     context: typer.Context,
-    project: ProjectOption,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of memories.")] = None,
-    contains: Annotated[
-        str, typer.Option("--contains", help="What holds this text, also in the learning log.", callback=utf8)
-    ] = "",
-    kind: KindsOption = None,
-    origin: OriginsOption = None,
-    tag: TagOption = None,
+    project: options.Project,
+    ids: Annotated[list[str] | None, Argument(metavar="[ID]...", help="Ids of memories.")] = None,
+    contains: Annotated[str, options.text_option("--contains", "What holds this text, also in the learning log.")] = "",
+    kind: options.Kinds = None,
+    origin: options.Origins = None,
+    tag: options.Tags = None,
     path: Annotated[
-        list[str] | None, typer.Option("--path", help="What comes from this file, or path's end; repeatable.")
+        list[str] | None, Option("--path", help="What comes from this file, or path's end; repeatable.")
     ] = None,
-    speaker: Annotated[list[str] | None, typer.Option("--speaker", help="What this speaker said; repeatable.")] = None,
-    writer: WritersOption = None,
-    meta: MetaOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    session: SessionsOption = None,
+    speaker: Annotated[list[str] | None, Option("--speaker", help="What this speaker said; repeatable.")] = None,
+    writer: options.Writers = None,
+    meta: options.Meta = None,
+    since: options.Since = None,
+    until: options.Until = None,
+    session: options.Sessions = None,
     whole: Annotated[
-        bool, typer.Option("--all", help="The whole project that -p names, its sessions and its log too.")
+        bool, Option("--all", help="The whole project that -p names, its sessions and its log too.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much would be forgotten.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget without asking.")] = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say how much would be forgotten.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Forget without asking.")] = False,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Forget what meets all conditions, a session with its messages; `hummock remove bytes` then erases the bytes."""
-    where = filter_of(tag, kind, origin, session, since, until, meta)
+    where = options.filter_of(tag, kind, origin, session, since, until, meta, writer)
     where.paths.extend(path or ())
     where.speakers.extend(speaker or ())
-    where.writers.extend(writer or ())
     request = pb.ForgetRequest(
         project=project, ids=ids or (), filter=where, contains=contains, with_sessions=bool(session)
     )
@@ -131,8 +129,7 @@ def forget(
         said_by = context.get_parameter_source("project")
         if said_by is None or said_by.name != "COMMANDLINE":
             raise typer.BadParameter("--all wants the project named by -p: what is lost is said, not set")
-        _forget_project(project, target, dry_run=dry_run, yes=yes, json=json)
-        return
+        return _forget_project(project, target, dry_run=dry_run, yes=yes, json=json)
     if not is_chosen:
         raise typer.BadParameter("give ids or conditions, or --all with -p for a whole project")
     with connect(target) as service:
@@ -140,15 +137,12 @@ def forget(
             request.dry_run = True
             receipt = service.memories.Forget(request, timeout=CALL_TIMEOUT_S)
             if not dry_run:
-                confirm(
-                    f"Forget {_counts(receipt)} of {project}?", "nothing was forgotten; --yes forgets without asking"
-                )
+                confirm(f"Forget {_counts(receipt)} of {project}?", _NOT_FORGOTTEN)
                 request.dry_run = False
         if not dry_run:
-            receipt = _forget_all(service, request)
+            receipt = _slice_by_slice(service.memories.Forget, request, *_FORGOTTEN)
     if json:
-        print_json(receipt)
-        return
+        return print_json(receipt)
     print_line(f"{'would be forgotten' if dry_run else 'forgotten'}: {_counts(receipt)}")
     if not dry_run:
         note(_BYTES_STAY)
@@ -160,32 +154,16 @@ def _forget_project(project: str, target: str, *, dry_run: bool, yes: bool, json
         if dry_run or not yes:
             count = _memory_count(service, project)
             if dry_run:
-                print_line(printable(f"would be forgotten: {project}, {count} memories and all that is beside them"))
-                return
-            question = f"Forget {project} with its {count} memories, its sessions and its log?"
-            confirm(question, "nothing was forgotten; --yes forgets without asking")
+                return print_line(f"would be forgotten: {project}, {count} memories and all that is beside them")
+            confirm(f"Forget {project} with its {count} memories, its sessions and its log?", _NOT_FORGOTTEN)
         receipt = _delete_project(service, project)
     if json:
-        print_json(receipt)
-        return
+        return print_json(receipt)
     print_line(
         f"forgotten: {receipt.memory_count} memories, {receipt.session_count} sessions with {receipt.message_count} "
         f"messages, {receipt.event_count} events, {receipt.held_count} held for review; digest {receipt.ids_digest}"
     )
     note(_BYTES_STAY)
-
-
-def _forget_all(service: Service, request: pb.ForgetRequest) -> pb.ForgetResponse:
-    """Write by write; the last receipt, with the counts of all. Its digest is that of the last write."""
-    total = pb.ForgetResponse()
-    while True:
-        request.request_id = str(uuid.uuid4())
-        receipt = service.memories.Forget(request, timeout=CALL_TIMEOUT_S)
-        for name in ("memory_count", "session_count", "message_count", "event_count", "held_count"):
-            setattr(receipt, name, getattr(receipt, name) + getattr(total, name))
-        total = receipt
-        if not receipt.remaining_count:
-            return receipt
 
 
 def _counts(receipt: pb.ForgetResponse) -> str:
@@ -201,16 +179,16 @@ def _memory_count(service: Service, name: str) -> int:
 
 
 def _delete_project(service: Service, name: str) -> project_pb.DeleteProjectResponse:
-    request = project_pb.DeleteProjectRequest(project=name, request_id=str(uuid.uuid4()))
+    request = project_pb.DeleteProjectRequest(project=name, request_id=new_request_id())
     return service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
 
 
 def delete(
     # Not from the environment: a project to delete must be named.
     name: FirstNameArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
+    yes: Annotated[bool, Option("--yes", "-y", help="Delete without asking.")] = False,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Delete a project with all that it has; there is no way back but an export."""
     with connect(target) as service:
@@ -219,10 +197,9 @@ def delete(
             confirm(question, "nothing was deleted; --yes deletes without asking")
         response = _delete_project(service, name)
     if json:
-        print_json(response)
-        return
+        return print_json(response)
     counts = f"{response.memory_count} memories, {response.session_count} sessions, {response.message_count} messages"
-    print_line(printable(f"{name} is deleted: {counts}"))
+    print_line(f"{name} is deleted: {counts}")
 
 
 app.command("memories")(rm)

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 from google.protobuf.json_format import MessageToJson
+from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import HummockCallError, describe, status_error
@@ -20,30 +21,21 @@ from hummock_client.streaming import IMPORT, exchange, import_messages
 from hummock_client.v1 import project_service_pb2 as pb
 from hummock_client.v1.admin_service_pb2 import GetStatusRequest
 from hummock_client.v1.transfer_pb2 import TransferRecord
+from hummock_tools.cli import options
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
-from hummock_tools.cli.options import TargetOption, utf8
-from hummock_tools.cli.output import Meter, note, print_line, printable, warn
-from hummock_tools.importing import (
-    BadLine,
-    FileFormat,
-    Line,
-    NotWhole,
-    OtherProject,
-    Part,
-    Place,
-    Retired,
-    lines_of,
-    read_file,
-)
+from hummock_tools.cli.output import Meter, note, print_line, warn
+from hummock_tools.importing.fields import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired
+from hummock_tools.importing.formats import FileFormat, read_file
+from hummock_tools.importing.json_items import lines_of
 
 _INTERRUPTED = 130
 _SHOWN_FAILURES = 20
 
 
 def export(
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="The project to write out.", callback=utf8)],
-    vectors: Annotated[bool, typer.Option("--vectors", help="With vectors, for a service of the same model.")] = False,
-    target: TargetOption = DEFAULT_TARGET,
+    project: Annotated[str, options.text_argument("PROJECT", "The project to write out.")],
+    vectors: Annotated[bool, Option("--vectors", help="With vectors, for a service of the same model.")] = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Write a project to stdout, for `hummock import`: settings, what was learnt, memories, conversations.
 
@@ -62,22 +54,21 @@ def export(
     sys.stdout.buffer.flush()
     if held:
         is_one = "memory that is held for review is" if held == 1 else "memories that are held for review are"
-        note(printable(f"{held} {is_one} not in it; `hummock review ls --project {project}` shows them"))
+        note(f"{held} {is_one} not in it; `hummock review ls --project {project}` shows them")
 
 
 def import_file(
-    project: Annotated[str, typer.Argument(metavar="PROJECT", help="The project to store in.", callback=utf8)],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help='What to take in; "-" reads stdin.')],
-    format: Annotated[FileFormat, typer.Option("--format", help="What the file is.")] = FileFormat.JSONL,
+    project: Annotated[str, options.text_argument("PROJECT", "The project to store in.")],
+    file: Annotated[Path, Argument(metavar="FILE", help='What to take in; "-" reads stdin.')],
+    format: Annotated[FileFormat, Option("--format", help="What the file is.")] = FileFormat.JSONL,
     vectors: Annotated[
-        bool,
-        typer.Option("--vectors", help="legacy: take the file's vectors; the service's model must have made them."),
+        bool, Option("--vectors", help="legacy: take the file's vectors; the service's model must have made them.")
     ] = False,
     project_key: Annotated[
-        str, typer.Option("--project-key", help="legacy: take records of this projectKey; PROJECT if unset.")
+        str, Option("--project-key", help="legacy: take records of this projectKey; PROJECT if unset.")
     ] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    target: TargetOption = DEFAULT_TARGET,
+    json: Annotated[bool, Option("--json", help="Print the outcome as JSON.")] = False,
+    target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Take a file of memories, plain or gzip, into a project. Doing it again changes nothing.
 
@@ -91,7 +82,9 @@ def import_file(
         with ExitStack() as stack:
             lines = lines_of(sys.stdin.buffer if run.name == "stdin" else stack.enter_context(file.open("rb")))
             service = stack.enter_context(connect(target))
-            emb_space = _emb_space(service) if vectors else ""
+            emb_space = ""
+            if vectors:
+                emb_space = service.admin.GetStatus(GetStatusRequest(), timeout=CALL_TIMEOUT_S).model.emb_space
             run.send(service, target, project, read_file(lines, format, project_key or project, emb_space))
     except OSError as error:
         raise CommandFailed(f"{run.name} cannot be read: {error.strerror}") from error
@@ -105,19 +98,10 @@ def import_file(
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """State and counts of one import.
+    """State and counts of one import; all lines up to `stored_line` have been answered.
 
-    Attributes:
-        name: Name of the file, for people.
-        counts: Memories by outcome.
-        failures: Place and reason of each refused record.
-        stored_line: All lines up to this one have been answered.
-        others: Records of other projects by their key.
-        retired: Records no longer valid, by their state.
-        unused_vectors: Records whose vectors were left out.
-        unfit: Labels and facts that were left out.
-        left_events: Events of the learning log that were left out.
-        not_whole: Position at which a truncated file ends, and the reason.
+    Left out are records of `others`, other projects by their key, and `retired` ones by their state, `unused_vectors`,
+    `unfit` labels and facts, and `left_events` of the learning log.
     """
 
     name: str
@@ -151,17 +135,17 @@ class _Run:
     def report(self, *, as_json: bool) -> None:
         """Prints the outcome of the import."""
         if as_json:
-            print_line(printable(json_lib.dumps(self._in_json(), ensure_ascii=False)))
+            print_line(json_lib.dumps(self._in_json(), ensure_ascii=False))
         # They are found by words already.
         said = [f"{count} {_IN_WORDS.get(name, name)}" for name, count in self.counts.items() if count]
-        said += [f"{count} left out as {printable(state)}" for state, count in self.retired.items()]
+        said += [f"{count} left out as {state}" for state, count in self.retired.items()]
         if self.failures:
             said.append(f"{len(self.failures)} records not taken in")
         note(", ".join(said) or "nothing to import")
         if len(self.failures) > self._shown:
             warn(f"and {len(self.failures) - self._shown} more records are wrong")
         for key, count in self.others.items():
-            warn(f"{count} records of projectKey {printable(key)} were left out; --project-key takes them")
+            warn(f"{count} records of projectKey {key} were left out; --project-key takes them")
         if self.unused_vectors:
             note(f"{self.unused_vectors} vectors were left out; --vectors takes them, if the service's model made them")
         if self.unfit:
@@ -169,27 +153,24 @@ class _Run:
         if self.left_events:
             warn(f"{self.left_events} learning events were left out: the project has a history of its own")
         if self.not_whole is not None:
-            warn(f"{self.name} {printable(self.not_whole.reason)} ({self.not_whole.place})")
+            warn(f"{self.name} {self.not_whole.reason} ({self.not_whole.place})")
             warn("what was read is stored and stays; import the whole file: what is there already is not stored twice")
 
     def _in_json(self) -> dict[str, object]:
         failures = sorted(self.failures, key=lambda failure: (failure[0].line, failure[0].record))
-        left_out = {
-            "otherProjects": dict(self.others),
-            "states": dict(self.retired),
-            "vectors": self.unused_vectors,
-            "tagsAndFacts": self.unfit,
-            "events": self.left_events,
-        }
-        found = {
+        return {
             **self.counts,
             "failures": [{**_in_fields(place), "reason": reason} for place, reason in failures],
-            "leftOut": left_out,
+            "leftOut": {
+                "otherProjects": dict(self.others),
+                "states": dict(self.retired),
+                "vectors": self.unused_vectors,
+                "tagsAndFacts": self.unfit,
+                "events": self.left_events,
+            },
             "whole": self.not_whole is None,
+            **({"why": f"{self.not_whole.reason} ({self.not_whole.place})"} if self.not_whole else {}),
         }
-        if self.not_whole is not None:
-            found["why"] = f"{self.not_whole.reason} ({self.not_whole.place})"
-        return found
 
     def _messages(self, project: str, parts: Iterable[Part]) -> Iterator[pb.ImportProjectRequest]:
         for message in import_messages(project, self._records(parts)):
@@ -216,23 +197,16 @@ class _Run:
     def _count(self, reply: pb.ImportProjectResponse) -> None:
         places = self._sent.popleft()
         self.stored_line = max(self.stored_line, *(place.line for place in places.values()), 0)
-        self.counts["created"] += reply.created_count
-        self.counts["updated"] += reply.updated_count
-        self.counts["unchanged"] += reply.unchanged_count
-        self.counts["removed"] += reply.removed_count
-        self.counts["embedded"] += reply.embedded_count
-        self.counts["sessions"] += reply.session_count
-        self.counts["messages"] += reply.message_count
-        self.counts["events"] += reply.event_count
-        self.counts["expired"] += reply.expired_count
+        for name in _COUNTED:
+            self.counts[name] += getattr(reply, f"{name.removesuffix('s')}_count")
         self.left_events += reply.left_event_count
-        for failure in reply.failures:
-            self.failures.append((places[failure.number], describe(status_error(failure.status), "")))
+        refused = ((places[one.number], describe(status_error(one.status), "")) for one in reply.failures)
+        self.failures.extend(refused)
 
     def _show_failures(self, meter: Meter) -> None:
         while self._shown < min(len(self.failures), _SHOWN_FAILURES):
             place, reason = self.failures[self._shown]
-            meter.say(f"{self.name}, {place}: {printable(reason)}")
+            meter.say(f"{self.name}, {place}: {reason}")
             self._shown += 1
 
 
@@ -240,9 +214,5 @@ def _in_fields(place: Place) -> dict[str, int]:
     return {"line": place.line} | ({"record": place.record} if place.record else {})
 
 
+_COUNTED = ["created", "updated", "unchanged", "removed", "embedded", "sessions", "messages", "events", "expired"]
 _IN_WORDS = {"embedded": "being embedded", "events": "learning events", "expired": "left out as expired"}
-
-
-def _emb_space(service: Service) -> str:
-    """The space of the service's model."""
-    return str(service.admin.GetStatus(GetStatusRequest(), timeout=CALL_TIMEOUT_S).model.emb_space)

@@ -12,7 +12,6 @@ from hummock_client.v1 import memory_pb2
 
 Kind: TypeAlias = Literal["LEARNING_RECORD", "DOMAIN_KNOWLEDGE", "CODE_FRAGMENT", "NOTE", "ENTRY"]
 Origin: TypeAlias = Literal["MANUAL", "SUMMARY", "USER_INPUT", "AI_OUTPUT", "INDEXER"]
-_TUPLES = frozenset({"tags", "source_files", "aliases", "key_files"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +52,10 @@ class Sample:
 def load_sample() -> Sample:
     """The sample that ships with the package."""
     data = json.loads(files("hummock_tools.demo").joinpath("records.json").read_text(encoding="utf-8"))
+    for record in data["memories"]:
+        record.update({name: tuple(value) for name, value in record.items() if isinstance(value, list)})
     return Sample(
-        memories=tuple(_memory(record) for record in data["memories"]),
+        memories=tuple(SampleMemory(**record) for record in data["memories"]),
         questions=tuple(Question(**question) for question in data["questions"]),
     )
 
@@ -89,10 +90,3 @@ def sample_input(memory: SampleMemory) -> memory_pb2.Memory:
             )
         )
     return made
-
-
-def _memory(record: dict[str, object]) -> SampleMemory:
-    fields = {
-        name: tuple(value) if name in _TUPLES and isinstance(value, list) else value for name, value in record.items()
-    }
-    return SampleMemory(**fields)  # type: ignore[arg-type] # JSON has no types; an unknown field raises TypeError

@@ -26,12 +26,7 @@ _FIRST_MILLISECONDS = 1e11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Position of a record in its file.
-
-    Attributes:
-        line: Counts from 1.
-        record: Its place among the records of a list, from 1; 0 where each record has a line of its own.
-    """
+    """Position of a record in its file: its line, and its place in a list, from 1; 0 where each has its own line."""
 
     line: int
     record: int = 0
@@ -42,12 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A record.
-
-    Attributes:
-        has_unused_vector: Whether it has a vector that was not requested.
-        unfit: Labels and facts left out because they exceed the contract's limits.
-    """
+    """A record: if it has a vector that was not requested, and how many labels and facts the contract does not take."""
 
     place: Place
     record: TransferRecord
@@ -134,10 +124,7 @@ def time(fields: Fields, name: str) -> Timestamp | None:
 
 
 def embedding(fields: Fields, name: str) -> bytes:
-    """A vector as little-endian float32, from a list of numbers or from Base64; b"" when there is none.
-
-    Raises: BadRecord.
-    """
+    """A vector as little-endian float32, of a list of numbers or Base64; b"" without one. Raises: BadRecord."""
     value = fields.get(name)
     if value is None or value in ("", []):
         return b""

@@ -57,13 +57,6 @@ def _with(value: Value, outer: str, inner: str, fields: Fields) -> Value:
     return {**value, outer: {**above, inner: fields}}
 
 
-def of_today(record: TransferRecord) -> TransferRecord:
-    """Set the version in the header to the one that it was read as."""
-    if record.header.version == _VERSION:
-        record.header.version = _CURRENT
-    return record
-
-
 def _flat(memory: Fields) -> Fields:
     flat = {name: value for name, value in memory.items() if name not in ("index", "payload")}
     for name in ("index", "payload"):
@@ -86,7 +79,9 @@ def records(lines: Iterable[bytes]) -> Iterator[Part]:
             if record.HasField("header") and read + wrong:
                 yield _another(place)
                 return
-            yield Line(place=place, record=of_today(record))
+            if record.header.version == _VERSION:
+                record.header.version = _CURRENT
+            yield Line(place=place, record=record)
             if record.HasField("end"):
                 yield from _behind(place, _differing(record.end, read, memories, wrong), found)
                 return
@@ -105,16 +100,14 @@ def _differing(end: TransferEnd, read: int, memories: int, wrong: int) -> str:
 
 
 def _behind(end: Place, differing: str, found: Iterator[tuple[Place, TransferRecord] | BadLine]) -> Iterator[NotWhole]:
+    one = None if differing else next(found, None)
     if differing:
         yield NotWhole(place=end, reason=differing)
-        return
-    for one in found:
+    elif isinstance(one, tuple) and one[1].HasField("header"):
+        yield _another(one[0])
+    elif one is not None:
         place = one.place if isinstance(one, BadLine) else one[0]
-        if not isinstance(one, BadLine) and one[1].HasField("header"):
-            yield _another(place)
-        else:
-            yield NotWhole(place=place, reason=f"goes on behind its end: {place} was not read, nor what follows")
-        return
+        yield NotWhole(place=place, reason=f"goes on behind its end: {place} was not read, nor what follows")
 
 
 def _another(place: Place) -> NotWhole:
@@ -164,7 +157,6 @@ def mem0_part(place: Place, fields: Fields, beside: Fields) -> Part:
 
 
 def _names(beside: Fields) -> Iterator[tuple[str, str]]:
-    """Yield pairs of id and name."""
     for listed, name in (("categories", "name"), ("apps", "name"), ("user", "user_id")):
         found = beside.get(listed)
         for one in found if isinstance(found, list) else [found]:
@@ -180,9 +172,7 @@ def _categories(fields: Fields, names: dict[str, str]) -> Iterable[str]:
 
 def _facts(fields: Fields, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     """The record's owners, then its own metadata. Raises: BadRecord."""
-    metadata = fields.get("metadata")
-    if metadata is None:
-        metadata = {}
+    metadata = {} if fields.get("metadata") is None else fields["metadata"]
     if not isinstance(metadata, dict):
         raise BadRecord("metadata is no object")
     said = {name: fields.get(name) or metadata.get(name) for name in _OWNERS}
@@ -197,11 +187,9 @@ def _facts(fields: Fields, names: dict[str, str]) -> Iterator[tuple[str, str]]:
 def _texts(fields: Fields, name: str) -> list[str]:
     """Texts of a list; none where there is no list. Raises: BadRecord."""
     found = fields.get(name)
-    if found is None:
-        return []
-    if not isinstance(found, list):
+    if found is not None and not isinstance(found, list):
         raise BadRecord(f"{name} is no list")
-    return [read.text({name: one}, name) for one in found]
+    return [read.text({name: one}, name) for one in found or ()]
 
 
 def _fits(name: str) -> bool:
@@ -233,11 +221,7 @@ class FileFormat(StrEnum):
 def read_file(lines: Iterable[bytes], format: FileFormat, project_key: str = "", emb_space: str = "") -> Iterator[Part]:
     """Yield the records of a file in order; faults are yielded, not raised. NotWhole comes last or not at all.
 
-    Args:
-        lines: Lines of the file.
-        format: Format of the file.
-        project_key: Reads only legacy records of this project, or without a project; empty reads all.
-        emb_space: Embedding space of the vectors in legacy records; empty leaves them out.
+    Of legacy records it reads those of this project, or without one, or all; vectors if their `emb_space` is given.
     """
     try:
         match format:
@@ -246,8 +230,7 @@ def read_file(lines: Iterable[bytes], format: FileFormat, project_key: str = "",
             case FileFormat.MEM0:
                 yield from _foreign(items(lines), mem0_part)
             case FileFormat.LEGACY:
-                legacy = partial(_legacy, project_key=project_key, emb_space=emb_space)
-                yield from _foreign(items(lines), legacy)
+                yield from _foreign(items(lines), partial(_legacy, project_key=project_key, emb_space=emb_space))
     except BadFile as error:
         yield NotWhole(place=Place(line=error.number), reason=str(error))
 

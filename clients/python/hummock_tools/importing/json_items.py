@@ -17,13 +17,12 @@ from google.protobuf.message import Message
 from hummock_tools.importing.fields import BadLine, Fields, NotWhole, Place, Value
 
 _GZIP: Final = b"\x1f\x8b"
+_WIDE: Final = "is UTF-{0} (byte 0); write it as UTF-8: iconv -f UTF-{0} -t UTF-8"
 _NOT_READ: Final = {
     b"PK\x03\x04": "is a ZIP archive; unpack it, and import the files that are in it",
     # Before UTF-16, whose mark these begin with.
-    codecs.BOM_UTF32_LE: "is UTF-32 (byte 0); write it as UTF-8: iconv -f UTF-32 -t UTF-8",
-    codecs.BOM_UTF32_BE: "is UTF-32 (byte 0); write it as UTF-8: iconv -f UTF-32 -t UTF-8",
-    codecs.BOM_UTF16_LE: "is UTF-16 (byte 0); write it as UTF-8: iconv -f UTF-16 -t UTF-8",
-    codecs.BOM_UTF16_BE: "is UTF-16 (byte 0); write it as UTF-8: iconv -f UTF-16 -t UTF-8",
+    **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), _WIDE.format(32)),
+    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), _WIDE.format(16)),
 }
 """Messages by the first bytes of files that cannot be read."""
 
@@ -91,10 +90,7 @@ def messages(
 ) -> Iterator[tuple[Place, AnyMessage] | BadLine]:
     """A message in protobuf's JSON mapping from each line that is not empty.
 
-    Args:
-        lines: Lines of the file.
-        type_: Type of the messages.
-        upgraded: Makes JSON of today's message of that of an older one; None where there never was another.
+    `upgraded` makes JSON of today's message of that of an older one; None where there never was another.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -136,7 +132,7 @@ def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine | NotWhole]:
             yield text
         elif text.strip(_SPACE):
             whole = _value(text)
-            if whole is None or isinstance(whole[0], list) or _list_name(whole[0]):
+            if whole is None or isinstance(whole[0], list) or _holds_list(whole[0]):
                 yield from _of_documents(number, _joined(line, numbered))
             else:
                 yield from _one_a_line(chain([(number, line)], numbered))
@@ -256,10 +252,8 @@ def _value(text: str) -> tuple[Value] | None:
         return None
 
 
-def _list_name(value: Value) -> str | None:
-    if not isinstance(value, dict):
-        return None
-    return next((name for name in _LISTS if isinstance(value.get(name), list)), None)
+def _holds_list(value: Value) -> bool:
+    return isinstance(value, dict) and any(isinstance(value.get(name), list) for name in _LISTS)
 
 
 def _decoded(number: int, data: bytes) -> str | BadLine:
