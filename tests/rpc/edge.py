@@ -16,6 +16,7 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
+from hummock.core import session as core
 from hummock.core.activity import ProcessLoad
 from hummock.core.memory import Changes, Deleted, EventPage, Filter, LearnCommand, Learned, Memory, Origin, Updated
 from hummock.core.project import Project, Stars
@@ -24,6 +25,7 @@ from hummock.core.render import Rendered, RenderQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
 from hummock.memories.garden import Garden
 from hummock.ports.store import Page
+from hummock.ports.writes import Written
 from hummock.recall.cache import Answer
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes
@@ -31,7 +33,6 @@ from hummock.rpc.methods import UseCases
 from hummock.rpc.server import Access, Server
 from tests.rpc import samples
 from tests.rpc.fixed_learning import FixedLearning, FixedScan, observe
-from tests.rpc.fixed_sessions import FixedMessages, FixedSessions
 
 LOOPBACK = "127.0.0.1:0"
 CLIENT_OPTIONS = (("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 16 << 20))
@@ -140,6 +141,74 @@ class FixedSettings:
     ) -> SettingsShown:
         self.asked.append((project, request_id, values, paths, fingerprint))
         return samples.SETTINGS
+
+
+SESSION = core.Session(id="s", title="还款方式", create_time=1.0, update_time=2.0, message_count=1)
+MESSAGE = core.SessionMessage(
+    id="m", role=core.PromptRole.USER, content="还款方式", raw="", send_time=2.0, position=1, memory_id="u"
+)
+
+
+class FixedSessions:
+    """Stands in for the use case."""
+
+    def active(self, project: str) -> core.Active:
+        return core.Active(session=SESSION, is_new=False)
+
+    def create(self, asked: core.CreateSession) -> core.WrittenSession:
+        return core.WrittenSession(session=SESSION, seq=1)
+
+    def get(self, project: str, session_id: str) -> core.Session:
+        return SESSION
+
+    def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> core.SessionPage:
+        return core.SessionPage(sessions=(SESSION,), next_behind=None)
+
+    def change(self, asked: core.ChangeSession) -> core.WrittenSession:
+        return core.WrittenSession(session=SESSION, seq=2)
+
+    def delete(self, asked: core.DeleteSession) -> core.DeletedSession:
+        return core.DeletedSession(message_count=1, seq=3)
+
+    def append(self, asked: core.AppendMessage) -> core.AppendedMessage:
+        return core.AppendedMessage(message_id=asked.message_id or "m", position=1, seq=4)
+
+    def messages(
+        self, project: str, session_id: str, before: int | None, limit: int, *, characters: int | None, most_bytes: int
+    ) -> core.MessagePage:
+        return core.MessagePage(messages=(MESSAGE,), has_before=False)
+
+    def position_before(self, project: str, session: core.Session, newest: int, most_bytes: int) -> int:
+        return max(0, session.last_position - newest)
+
+    def news(self, project: str, session: core.Session, position: int, revision: int) -> FixedNews:
+        return FixedNews(position)
+
+
+class FixedNews:
+    """Stands in for what comes of a session: its message, where that stands behind the position."""
+
+    is_current = True
+    revision = 0
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def read(self, most_bytes: int) -> tuple[tuple[core.SessionMessage, ...], tuple[core.SessionMessage, ...]]:
+        appended = (MESSAGE,) if self.position < MESSAGE.position else ()
+        self.position = max(self.position, MESSAGE.position)
+        return appended, ()
+
+
+class FixedMessages:
+    """Stands in for the use case that changes messages."""
+
+    def update(self, asked: core.UpdateMessage) -> Written[core.UpdatedMessage]:
+        updated = core.UpdatedMessage(position=1, memory_id="u", held_for=(), deleted_count=0)
+        return Written(seq=5, reply=updated)
+
+    def delete(self, asked: core.DeleteMessage) -> Written[core.DeletedMessages]:
+        return Written(seq=6, reply=core.DeletedMessages(deleted_count=1))
 
 
 def use_cases(**chosen: Any) -> UseCases:

@@ -6,102 +6,71 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hummock.core import learning as core
+from hummock.core import learning_requests as requests
 from hummock.core.deadline import NO_DEADLINE, Deadline
-from hummock.core.learning import (
-    FeedbackGiven,
-    Forgotten,
-    Injected,
-    Injection,
-    InjectionStatus,
-    Judgement,
-    KeywordsLearned,
-    KeywordsSet,
-    KeywordUpdate,
-    Learner,
-    LearningEvent,
-    LearningSettings,
-    LearningState,
-    LoggedEvent,
-    Profile,
-    SettingsChanged,
-    Switched,
-    TurnObserved,
-    Usage,
-    Verdict,
-)
-from hummock.core.learning_requests import (
-    EntryLearnt,
-    EntryOutcome,
-    EntryState,
-    Fork,
-    ForkedTurn,
-    LearningCommand,
-    LearningPage,
-    LearningUpdated,
-    ObserveCommand,
-    Replayed,
-    ScanEnd,
-    ScanProgress,
-    SettingsChanges,
-)
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 
 CORE = "世界.图鉴.物品.潮汐木芯"
-SETTINGS = LearningSettings(high_above=5, mid_above=2, min_similarity=0.75, cold_start_pause_s=0.25)
-STATE = LearningState(enabled=True, settings=SETTINGS, turns=9, missed_turns=2, events=8, keywords_event=2)
-ENTRY = EntryState(
+SETTINGS = core.LearningSettings(high_above=5, mid_above=2, min_similarity=0.75, cold_start_pause_s=0.25)
+STATE = core.LearningState(enabled=True, settings=SETTINGS, turns=9, missed_turns=2, events=8, keywords_event=2)
+ENTRY = requests.EntryState(
     memory_id=CORE,
     title="潮汐木芯",
-    profile=Profile(keywords=("硬木头",), last_analyzed_turn=8, miss_count=1),
-    injection=Injection(
+    profile=core.Profile(keywords=("硬木头",), last_analyzed_turn=8, miss_count=1),
+    injection=core.Injection(
         memory_id=CORE,
-        usage=Usage(frequency=2, last_sent_turn=7),
+        usage=core.Usage(frequency=2, last_sent_turn=7),
         probability=0.25,
-        status=InjectionStatus.COOLING_DOWN,
+        status=core.InjectionStatus.COOLING_DOWN,
         reason="later",
     ),
 )
-EVENTS: tuple[LearningEvent, ...] = (
-    TurnObserved(scope="s", turn=1, user_text="硬木头", assistant_hash=b"\xff", used_ids=(CORE,)),
-    KeywordsLearned(
-        learner=Learner.OFFLINE,
+EVENTS: tuple[core.LearningEvent, ...] = (
+    core.TurnObserved(scope="s", turn=1, user_text="硬木头", assistant_hash=b"\xff", used_ids=(CORE,)),
+    core.KeywordsLearned(
+        learner=core.Learner.OFFLINE,
         turn=1,
-        updates=(KeywordUpdate(memory_id=CORE, keywords=("硬木头",)),),
+        updates=(core.KeywordUpdate(memory_id=CORE, keywords=("硬木头",)),),
         analyzed_ids=(CORE, "b"),
     ),
-    Injected(scope="s", turn=2, request_id="r", referenced_ids=(CORE,), injected_ids=(CORE, "b"), dropped_ids=("b",)),
-    KeywordsSet(memory_id=CORE, keywords=()),
-    Switched(enabled=True),
-    SettingsChanged(settings=SETTINGS),
-    Forgotten(memory_ids=("b",)),
-    FeedbackGiven(
+    core.Injected(
+        scope="s", turn=2, request_id="r", referenced_ids=(CORE,), injected_ids=(CORE, "b"), dropped_ids=("b",)
+    ),
+    core.KeywordsSet(memory_id=CORE, keywords=()),
+    core.Switched(enabled=True),
+    core.SettingsChanged(settings=SETTINGS),
+    core.Forgotten(memory_ids=("b",)),
+    core.FeedbackGiven(
         query_text="q",
         verdicts=(
-            Verdict(memory_id=CORE, judgement=Judgement.HELPFUL),
-            Verdict(memory_id="b", judgement=Judgement.WRONG),
+            core.Verdict(memory_id=CORE, judgement=core.Judgement.HELPFUL),
+            core.Verdict(memory_id="b", judgement=core.Judgement.WRONG),
         ),
     ),
 )
-LOG = tuple(LoggedEvent(number=number, time=1_700_000_000.0, event=one) for number, one in enumerate(EVENTS, start=1))
-REPLAYED = Replayed(
+LOG = tuple(
+    core.LoggedEvent(number=number, time=1_700_000_000.0, event=one) for number, one in enumerate(EVENTS, start=1)
+)
+REPLAYED = requests.Replayed(
     events=8,
     digest="aa",
     replayed_digest="aa",
-    fork=Fork(
+    fork=requests.Fork(
         settings=SETTINGS,
         turn_count=3,
         injected_count=4,
         forked_injected_count=5,
         differing_count=1,
-        differing=(ForkedTurn(event=3, scope="s", turn=2, added_ids=("a",), removed_ids=("b",)),),
+        differing=(requests.ForkedTurn(event=3, scope="s", turn=2, added_ids=("a",), removed_ids=("b",)),),
     ),
 )
 
 
 LEARNT = (
-    EntryLearnt(memory_id=CORE, outcome=EntryOutcome.LEARNT, keywords=("硬木头",)),
-    EntryLearnt(memory_id="b", outcome=EntryOutcome.FAILED, reason="it did not answer in time"),
+    requests.EntryLearnt(memory_id=CORE, outcome=requests.EntryOutcome.LEARNT, keywords=("硬木头",)),
+    requests.EntryLearnt(memory_id="b", outcome=requests.EntryOutcome.FAILED, reason="it did not answer in time"),
 )
 
 
@@ -111,14 +80,14 @@ class FixedScan(Scan):
 
     looks: int = 0
 
-    def since(self, read: int) -> ScanProgress:
+    def since(self, read: int) -> requests.ScanProgress:
         self.looks += 1
         known = LEARNT[: min(self.looks, 2)]
-        end = ScanEnd.FAILING if self.looks > 2 else None
-        return ScanProgress(total=2, learnt=known[read:], end=end, reason="enough" if end else "")
+        end = requests.ScanEnd.FAILING if self.looks > 2 else None
+        return requests.ScanProgress(total=2, learnt=known[read:], end=end, reason="enough" if end else "")
 
 
-def observe(command: ObserveCommand) -> int:
+def observe(command: requests.ObserveCommand) -> int:
     return 4
 
 
@@ -129,28 +98,30 @@ class FixedLearning(Learning):
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     at_version: tuple[int, int] | None = (4, 2)
 
-    def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
+    def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> requests.LearningPage:
         self.asked.append((project, scope, turn, after, limit))
-        return LearningPage(state=STATE, turn=8, entries=(ENTRY,), next_after=None)
+        return requests.LearningPage(state=STATE, turn=8, entries=(ENTRY,), next_after=None)
 
-    def whole(self, project: str, scope: str) -> LearningPage:
+    def whole(self, project: str, scope: str) -> requests.LearningPage:
         self.asked.append((project, scope))
-        return LearningPage(state=STATE, turn=8, entries=(ENTRY,), next_after=None)
+        return requests.LearningPage(state=STATE, turn=8, entries=(ENTRY,), next_after=None)
 
     def version(self, project: str) -> tuple[int, int] | None:
         return self.at_version
 
-    def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
+    def events(self, project: str, after: int, limit: int) -> Sequence[core.LoggedEvent]:
         self.asked.append((project, after, limit))
         return LOG[after : after + limit]
 
     def event_count(self, project: str) -> int:
         return len(LOG)
 
-    def update(self, command: LearningCommand) -> LearningUpdated:
+    def update(self, command: requests.LearningCommand) -> requests.LearningUpdated:
         self.asked.append((command,))
-        return LearningUpdated(seq=3, state=STATE, missed_turns=2)
+        return requests.LearningUpdated(seq=3, state=STATE, missed_turns=2)
 
-    def replay(self, project: str, fork: SettingsChanges | None, deadline: Deadline = NO_DEADLINE) -> Replayed:
+    def replay(
+        self, project: str, fork: requests.SettingsChanges | None, deadline: Deadline = NO_DEADLINE
+    ) -> requests.Replayed:
         self.asked.append((project, fork))
         return REPLAYED

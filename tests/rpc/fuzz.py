@@ -201,12 +201,7 @@ def main() -> None:
         (place / "models").mkdir()
         model = models.build_tiny(place / "models").name
         figures = run(
-            place,
-            place / "models",
-            model,
-            calls=arguments.calls,
-            seed=arguments.seed,
-            processes=arguments.processes,
+            place, place / "models", model, calls=arguments.calls, seed=arguments.seed, processes=arguments.processes
         )
     print(file=sys.stderr)
     for one in figures.broken[:_MOST_SHOWN]:

@@ -7,49 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from hummock.core import memory as core
+from hummock.core import recall, render
 from hummock.core.candidates import FoundBy
 from hummock.core.deadline import Deadline
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
 from hummock.core.learning import LoggedEvent, Switched
 from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted
-from hummock.core.memory import (
-    CodeFragment,
-    Deleted,
-    LearnCommand,
-    Learned,
-    LearnResult,
-    LearnStatus,
-    Memory,
-    MemoryIndex,
-    MemoryKind,
-    Origin,
-    Payload,
-    Updated,
-)
 from hummock.core.project import EmbeddingStatus, LearnerStatus, Project, ProjectInfo, ServiceStatus, StoreStatus
-from hummock.core.recall import (
-    DecayMode,
-    Degradation,
-    GroupCount,
-    Hit,
-    Intent,
-    Preset,
-    Recalled,
-    RecallQuery,
-    Receipt,
-    StageTime,
-)
-from hummock.core.render import (
-    MemoryMark,
-    Rendered,
-    RenderedMemory,
-    RenderQuery,
-    Searched,
-    SearchQuery,
-    SearchResult,
-    Tier,
-)
 from hummock.core.review import Quarantined, QuarantinedPage
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
@@ -69,15 +35,17 @@ SPACE = EmbeddingSpace(
     calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.95),
 )
 
-MEMORY = Memory(
+MEMORY = core.Memory(
     id="世界.图鉴.物品.潮汐木芯",
-    kind=MemoryKind.CODE_FRAGMENT,
-    origin=Origin.INDEXER,
-    index=MemoryIndex(title="还款 repay()", summary="先本后息", tags=("code", "还款")),
-    payload=Payload(
+    kind=core.MemoryKind.CODE_FRAGMENT,
+    origin=core.Origin.INDEXER,
+    index=core.MemoryIndex(title="还款 repay()", summary="先本后息", tags=("code", "还款")),
+    payload=core.Payload(
         content="fun repay() = 1",
         raw="fun repay() = 1 // 计算",
-        detail=CodeFragment(path="src/Repay.kt", start_line=3, end_line=9, language="kotlin", symbol="Repay.repay"),
+        detail=core.CodeFragment(
+            path="src/Repay.kt", start_line=3, end_line=9, language="kotlin", symbol="Repay.repay"
+        ),
     ),
     session_id="s-1",
     speaker="林",
@@ -94,7 +62,7 @@ MEMORY = Memory(
     chunk_count=1,
 )
 
-HIT = Hit(
+HIT = recall.Hit(
     memory=MEMORY,
     score=0.75,
     similarity=0.5,
@@ -109,10 +77,10 @@ HIT = Hit(
     cross_encoder_score=0.875,
 )
 
-RECEIPT = Receipt(
-    preset=Preset.CODE,
-    stages=(StageTime(stage="embed", elapsed_s=0.0025),),
-    groups=(GroupCount(name="main", searched=9, vector=5, returned=1),),
+RECEIPT = recall.Receipt(
+    preset=recall.Preset.CODE,
+    stages=(recall.StageTime(stage="embed", elapsed_s=0.0025),),
+    groups=(recall.GroupCount(name="main", searched=9, vector=5, returned=1),),
     emb_space=SPACE.id,
     as_of=1_700_000_003.0,
     vector_weight=0.5,
@@ -121,23 +89,23 @@ RECEIPT = Receipt(
     elapsed_s=0.004,
 )
 
-DEGRADED = (Degradation(path="vector", reason="EMBEDDER_FAILED", message="no vectors"),)
+DEGRADED = (recall.Degradation(path="vector", reason="EMBEDDER_FAILED", message="no vectors"),)
 
 SETTINGS = SettingsShown(
-    own=ProjectSettings(chat=PresetSettings(top_k=8, origins=frozenset({Origin.AI_OUTPUT, Origin.MANUAL}))),
+    own=ProjectSettings(chat=PresetSettings(top_k=8, origins=frozenset({core.Origin.AI_OUTPUT, core.Origin.MANUAL}))),
     settings=(
         Setting(path="chat.top_k", value=8, origin=SettingOrigin.PROJECT, default=5),
         Setting(
             path="chat.origins",
-            value=frozenset({Origin.AI_OUTPUT, Origin.MANUAL}),
+            value=frozenset({core.Origin.AI_OUTPUT, core.Origin.MANUAL}),
             origin=SettingOrigin.PROJECT,
-            default=frozenset({Origin.MANUAL}),
+            default=frozenset({core.Origin.MANUAL}),
         ),
         Setting(
             path="chat.decay_mode",
-            value=DecayMode.EXPONENTIAL,
+            value=recall.DecayMode.EXPONENTIAL,
             origin=SettingOrigin.DEFAULT,
-            default=DecayMode.EXPONENTIAL,
+            default=recall.DecayMode.EXPONENTIAL,
         ),
     ),
     seq=9,
@@ -151,21 +119,21 @@ PROJECT = Project(
     seq=7,
     content_seq=5,
     emb_space=SPACE.id,
-    kinds={MemoryKind.NOTE: 2, MemoryKind.LEARNING_RECORD: 1},
+    kinds={core.MemoryKind.NOTE: 2, core.MemoryKind.LEARNING_RECORD: 1},
 )
 
 
-def fresh(recalled: Recalled) -> Answer:
+def fresh(recalled: recall.Recalled) -> Answer:
     """The answer of a recall of one's own."""
     return Answer(of=Cached(recalled), is_cached=False, project_settings=(), seq=recalled.seq)
 
 
-def recalled(query: RecallQuery) -> Recalled:
-    return Recalled(
+def recalled(query: recall.RecallQuery) -> recall.Recalled:
+    return recall.Recalled(
         hits=(HIT,),
         code_fragments=(),
         domains=(),
-        intent=Intent(domains=("还款",), action="ADD_FEATURE", keywords=("先本后息",)),
+        intent=recall.Intent(domains=("还款",), action="ADD_FEATURE", keywords=("先本后息",)),
         receipt=RECEIPT,
         degraded=DEGRADED,
         seq=7,
@@ -173,20 +141,20 @@ def recalled(query: RecallQuery) -> Recalled:
     )
 
 
-def rendered(query: RenderQuery) -> Rendered:
-    return Rendered(
+def rendered(query: render.RenderQuery) -> render.Rendered:
+    return render.Rendered(
         text="## 项目背景\n",
         token_count=6,
         budget_tokens=query.budget_tokens or 4000,
         over_budget=False,
         memories=(
-            RenderedMemory(
+            render.RenderedMemory(
                 trust=0.5,
-                origin=Origin.INDEXER,
-                marks=(MemoryMark.STALE,),
+                origin=core.Origin.INDEXER,
+                marks=(render.MemoryMark.STALE,),
                 memory_id=MEMORY.id,
                 kind=MEMORY.kind,
-                tier=Tier.INDEX,
+                tier=render.Tier.INDEX,
                 token_count=6,
                 reason="fits",
                 score=0.75,
@@ -212,11 +180,11 @@ def rendered(query: RenderQuery) -> Rendered:
     )
 
 
-def learned(command: LearnCommand) -> Learned:
-    return Learned(
+def learned(command: core.LearnCommand) -> core.Learned:
+    return core.Learned(
         seq=8,
         results=tuple(
-            LearnResult(id=lesson.draft.id or f"made-{index}", status=LearnStatus.CREATED)
+            core.LearnResult(id=lesson.draft.id or f"made-{index}", status=core.LearnStatus.CREATED)
             for index, lesson in enumerate(command.lessons)
         ),
     )
@@ -228,17 +196,17 @@ def learned_turn(command: LearnTurnCommand) -> LearnedTurn:
             message_id=side.message_id or f"made-{position}",
             position=position,
             memory_id=f"memory-{position}",
-            status=LearnStatus.CREATED,
+            status=core.LearnStatus.CREATED,
         )
         for position, side in enumerate((command.user, command.assistant), start=1)
     )
     return LearnedTurn(seq=9, user=user, assistant=assistant)
 
 
-def searched(query: SearchQuery) -> Searched:
-    return Searched(
+def searched(query: render.SearchQuery) -> render.Searched:
+    return render.Searched(
         results=(
-            SearchResult(
+            render.SearchResult(
                 type="code",
                 memory_id=MEMORY.id,
                 title="repay()",
@@ -280,12 +248,7 @@ def status() -> ServiceStatus:
         space=SPACE,
         advice="",
         store=StoreStatus(
-            directory="/data",
-            used_bytes=1,
-            quota_bytes=2,
-            project_count=3,
-            loaded_project_count=1,
-            loaded_bytes=4,
+            directory="/data", used_bytes=1, quota_bytes=2, project_count=3, loaded_project_count=1, loaded_bytes=4
         ),
         learner=LearnerStatus(
             model="small",
@@ -341,8 +304,8 @@ def imported(project: str, parts: Sequence[Given]) -> Imported:
     )
 
 
-UPDATED = Updated(memory=MEMORY, seq=9)
-DELETED = Deleted(seq=10, deleted_count=1, missing_ids=("gone",))
+UPDATED = core.Updated(memory=MEMORY, seq=9)
+DELETED = core.Deleted(seq=10, deleted_count=1, missing_ids=("gone",))
 
 
 class Forgotten:

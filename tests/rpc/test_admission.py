@@ -81,180 +81,142 @@ async def turn() -> None:
         await asyncio.sleep(0)
 
 
-def test_work_runs_in_the_order_of_arrival() -> None:
-    async def run() -> None:
-        order: list[int] = []
-        async with blocked(waiting_limit=9) as busy:
-            for number in range(5):
-                busy.call(busy.queue.run(partial(order.append, number)))
-                await turn()
-        assert order == [0, 1, 2, 3, 4]
-
-    asyncio.run(run())
-
-
-def test_beyond_the_waiting_limit_calls_are_refused_at_once() -> None:
-    async def run() -> None:
-        async with blocked(waiting_limit=2) as busy:
-            for _ in range(2):
-                busy.call(busy.queue.run(lambda: None))
+async def test_work_runs_in_the_order_of_arrival() -> None:
+    order: list[int] = []
+    async with blocked(waiting_limit=9) as busy:
+        for number in range(5):
+            busy.call(busy.queue.run(partial(order.append, number)))
             await turn()
-            assert busy.queue.load == Load(running=1, waiting=2)
-            with pytest.raises(Overloaded) as caught:
-                await busy.queue.run(lambda: None)
-            assert (caught.value.waiting, caught.value.limit) == (2, 2)
-            assert 0.05 <= caught.value.retry_after_s <= 5
-
-    asyncio.run(run())
+    assert order == [0, 1, 2, 3, 4]
 
 
-def test_a_limit_of_zero_lets_nobody_wait_but_keeps_every_worker_busy() -> None:
-    async def run() -> None:
-        async with blocked(workers=2, waiting_limit=0) as busy:
-            assert busy.queue.load == Load(running=2, waiting=0)
-            with pytest.raises(Overloaded):
-                await busy.queue.run(lambda: None)
-
-    asyncio.run(run())
-
-
-def test_a_patient_caller_waits_beyond_the_limit() -> None:
-    async def run() -> None:
-        async with blocked(waiting_limit=0) as busy:
-            patient = busy.call(busy.queue.run(lambda: "done", is_patient=True))
-            await turn()
-            assert busy.queue.load.waiting == 1
-            busy.release.set()
-            assert await patient == "done"
-
-    asyncio.run(run())
+async def test_beyond_the_waiting_limit_calls_are_refused_at_once() -> None:
+    async with blocked(waiting_limit=2) as busy:
+        for _ in range(2):
+            busy.call(busy.queue.run(lambda: None))
+        await turn()
+        assert busy.queue.load == Load(running=1, waiting=2)
+        with pytest.raises(Overloaded) as caught:
+            await busy.queue.run(lambda: None)
+        assert (caught.value.waiting, caught.value.limit) == (2, 2)
+        assert 0.05 <= caught.value.retry_after_s <= 5
 
 
-def test_work_whose_caller_has_gone_never_runs_and_gives_its_place_back() -> None:
-    async def run() -> None:
-        ran: list[str] = []
-        async with blocked(waiting_limit=1) as busy:
-            gone = busy.call(busy.queue.run(lambda: ran.append("gone")))
-            await turn()
-            gone.cancel()
-            await turn()
-            assert gone.cancelled()
-            assert busy.queue.load == Load(running=1, waiting=0)
-            busy.call(busy.queue.run(lambda: ran.append("next")))
-            await turn()
-        assert ran == ["next"]
-
-    asyncio.run(run())
+async def test_a_limit_of_zero_lets_nobody_wait_but_keeps_every_worker_busy() -> None:
+    async with blocked(workers=2, waiting_limit=0) as busy:
+        assert busy.queue.load == Load(running=2, waiting=0)
+        with pytest.raises(Overloaded):
+            await busy.queue.run(lambda: None)
 
 
-def test_cancelled_work_that_runs_keeps_its_worker_until_it_ends() -> None:
-    async def run() -> None:
-        async with blocked() as busy:
-            busy.tasks[0].cancel()
-            await turn()
-            assert busy.tasks[0].cancelled()
-            assert busy.queue.load == Load(running=1, waiting=0)
-        assert busy.queue.load == Load(running=0, waiting=0)
-
-    asyncio.run(run())
+async def test_a_patient_caller_waits_beyond_the_limit() -> None:
+    async with blocked(waiting_limit=0) as busy:
+        patient = busy.call(busy.queue.run(lambda: "done", is_patient=True))
+        await turn()
+        assert busy.queue.load.waiting == 1
+        busy.release.set()
+        assert await patient == "done"
 
 
-def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
-    async def run() -> None:
-        ran: list[str] = []
-        async with blocked() as busy:
-            late = busy.call(busy.queue.run(lambda: ran.append("late"), until_s=0.1))
-            in_time = busy.call(busy.queue.run(lambda: ran.append("in time"), until_s=0.3))
-            await turn()
-            busy.clock.now_s = 0.2
-            busy.release.set()
-            with pytest.raises(DeadlinePassed):
-                await late
-            await in_time
-        assert ran == ["in time"]
-
-    asyncio.run(run())
+async def test_work_whose_caller_has_gone_never_runs_and_gives_its_place_back() -> None:
+    ran: list[str] = []
+    async with blocked(waiting_limit=1) as busy:
+        gone = busy.call(busy.queue.run(lambda: ran.append("gone")))
+        await turn()
+        gone.cancel()
+        await turn()
+        assert gone.cancelled()
+        assert busy.queue.load == Load(running=1, waiting=0)
+        busy.call(busy.queue.run(lambda: ran.append("next")))
+        await turn()
+    assert ran == ["next"]
 
 
-def test_what_work_raises_reaches_its_caller_alone() -> None:
-    async def run() -> None:
-        with ThreadPoolExecutor(1) as executor:
-            queue = AdmissionQueue(executor, workers=1)
-            with pytest.raises(ZeroDivisionError):
-                await queue.run(lambda: 1 // 0)
-            assert await queue.run(lambda: "fine") == "fine"
-            assert queue.load == Load(running=0, waiting=0)
-
-    asyncio.run(run())
+async def test_cancelled_work_that_runs_keeps_its_worker_until_it_ends() -> None:
+    async with blocked() as busy:
+        busy.tasks[0].cancel()
+        await turn()
+        assert busy.tasks[0].cancelled()
+        assert busy.queue.load == Load(running=1, waiting=0)
+    assert busy.queue.load == Load(running=0, waiting=0)
 
 
-def test_what_comes_later_keeps_no_worker_and_counts_as_inside_until_it_is_there() -> None:
-    async def run() -> None:
-        said: Future[int] = Future()
-        with ThreadPoolExecutor(1) as executor:
-            queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
-            call = asyncio.ensure_future(queue.run(later(said, lambda seq: seq + 1)))
-            assert await queue.run(lambda: "meanwhile") == "meanwhile"
-            assert queue.load == Load(running=1, waiting=0)
-            said.set_result(7)
-            assert await call == 8
-            assert queue.load == Load(running=0, waiting=0)
+async def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
+    ran: list[str] = []
+    async with blocked() as busy:
+        late = busy.call(busy.queue.run(lambda: ran.append("late"), until_s=0.1))
+        in_time = busy.call(busy.queue.run(lambda: ran.append("in time"), until_s=0.3))
+        await turn()
+        busy.clock.now_s = 0.2
+        busy.release.set()
+        with pytest.raises(DeadlinePassed):
+            await late
+        await in_time
+    assert ran == ["in time"]
 
-    asyncio.run(run())
+
+async def test_what_work_raises_reaches_its_caller_alone() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        queue = AdmissionQueue(executor, workers=1)
+        with pytest.raises(ZeroDivisionError):
+            await queue.run(lambda: 1 // 0)
+        assert await queue.run(lambda: "fine") == "fine"
+        assert queue.load == Load(running=0, waiting=0)
 
 
-def test_too_many_calls_that_wait_for_what_comes_later_are_overload() -> None:
+async def test_what_comes_later_keeps_no_worker_and_counts_as_inside_until_it_is_there() -> None:
+    said: Future[int] = Future()
+    with ThreadPoolExecutor(1) as executor:
+        queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
+        call = asyncio.ensure_future(queue.run(later(said, lambda seq: seq + 1)))
+        assert await queue.run(lambda: "meanwhile") == "meanwhile"
+        assert queue.load == Load(running=1, waiting=0)
+        said.set_result(7)
+        assert await call == 8
+        assert queue.load == Load(running=0, waiting=0)
+
+
+async def test_too_many_calls_that_wait_for_what_comes_later_are_overload() -> None:
     """V7 of the reliability notes."""
-
-    async def run() -> None:
-        said: Future[int] = Future()
-        with ThreadPoolExecutor(1) as executor:
-            queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
-            waiting = [asyncio.ensure_future(queue.run(later(said, str))) for _ in range(2)]
-            await turn()
-            with pytest.raises(Overloaded):
-                await queue.run(lambda: None)
-            said.set_result(7)
-            assert await asyncio.gather(*waiting) == ["7", "7"]
-
-    asyncio.run(run())
-
-
-def test_what_goes_wrong_later_reaches_its_caller_alone() -> None:
-    async def run() -> None:
-        said: Future[int] = Future()
-        said.set_result(0)
-        failed: Future[int] = Future()
-        failed.set_exception(KeyError("gone"))
-        with ThreadPoolExecutor(1) as executor:
-            queue = AdmissionQueue(executor, workers=1)
-            with pytest.raises(KeyError):
-                await queue.run(later(failed, str))
-            with pytest.raises(ZeroDivisionError):
-                await queue.run(later(said, lambda one: 1 // one))
-            assert queue.load == Load(running=0, waiting=0)
-
-    asyncio.run(run())
-
-
-def test_what_nobody_waits_for_any_more_is_given_up_and_its_place_is_free() -> None:
-    """V6 of the reliability notes."""
-
-    async def run() -> None:
-        said: Future[int] = Future()
-        with ThreadPoolExecutor(1) as executor:
-            queue = AdmissionQueue(executor, workers=1)
-            gone = asyncio.ensure_future(queue.run(later(said, str)))
-            await turn()
-            # After it on the only worker, so that it waits by now.
+    said: Future[int] = Future()
+    with ThreadPoolExecutor(1) as executor:
+        queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
+        waiting = [asyncio.ensure_future(queue.run(later(said, str))) for _ in range(2)]
+        await turn()
+        with pytest.raises(Overloaded):
             await queue.run(lambda: None)
-            gone.cancel()
-            await turn()
-            assert gone.cancelled()
-            assert said.cancelled()
-            assert queue.load == Load(running=0, waiting=0)
+        said.set_result(7)
+        assert await asyncio.gather(*waiting) == ["7", "7"]
 
-    asyncio.run(run())
+
+async def test_what_goes_wrong_later_reaches_its_caller_alone() -> None:
+    said: Future[int] = Future()
+    said.set_result(0)
+    failed: Future[int] = Future()
+    failed.set_exception(KeyError("gone"))
+    with ThreadPoolExecutor(1) as executor:
+        queue = AdmissionQueue(executor, workers=1)
+        with pytest.raises(KeyError):
+            await queue.run(later(failed, str))
+        with pytest.raises(ZeroDivisionError):
+            await queue.run(later(said, lambda one: 1 // one))
+        assert queue.load == Load(running=0, waiting=0)
+
+
+async def test_what_nobody_waits_for_any_more_is_given_up_and_its_place_is_free() -> None:
+    """V6 of the reliability notes."""
+    said: Future[int] = Future()
+    with ThreadPoolExecutor(1) as executor:
+        queue = AdmissionQueue(executor, workers=1)
+        gone = asyncio.ensure_future(queue.run(later(said, str)))
+        await turn()
+        # After it on the only worker, so that it waits by now.
+        await queue.run(lambda: None)
+        gone.cancel()
+        await turn()
+        assert gone.cancelled()
+        assert said.cancelled()
+        assert queue.load == Load(running=0, waiting=0)
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -283,98 +245,73 @@ def test_what_has_come_later_is_left_to_no_collector(fails: bool) -> None:
         gc.enable()
 
 
-def test_a_call_that_no_worker_takes_is_counted_no_longer() -> None:
-    async def run() -> Load:
-        executor = ThreadPoolExecutor(1)
-        executor.shutdown()
-        queue = AdmissionQueue(executor, workers=1)
-        with pytest.raises(RuntimeError, match="shutdown"):
-            await queue.run(lambda: 1)
-        return queue.load
-
-    assert asyncio.run(run()) == Load(running=0, waiting=0)
+async def test_a_call_that_no_worker_takes_is_counted_no_longer() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    queue = AdmissionQueue(executor, workers=1)
+    with pytest.raises(RuntimeError, match="shutdown"):
+        await queue.run(lambda: 1)
+    assert queue.load == Load(running=0, waiting=0)
 
 
-def test_a_call_that_was_refused_while_it_was_queued_is_never_done(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_that_was_refused_while_it_was_queued_is_never_done(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
-
-    async def run() -> Load:
-        with ThreadPoolExecutor(1) as executor:
-            queue = AdmissionQueue(executor, workers=1)
-            with monkeypatch.context() as patch:
-                patch.setattr(
-                    threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no thread"))
-                )
-                with pytest.raises(RuntimeError, match="no thread"):
-                    await queue.run(lambda: done.append(1))
-            await queue.run(lambda: done.append(2))
-            return queue.load
-
-    assert asyncio.run(run()) == Load(running=0, waiting=0)
+    with ThreadPoolExecutor(1) as executor:
+        queue = AdmissionQueue(executor, workers=1)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no thread")))
+            with pytest.raises(RuntimeError, match="no thread"):
+                await queue.run(lambda: done.append(1))
+        await queue.run(lambda: done.append(2))
+        assert queue.load == Load(running=0, waiting=0)
     assert done == [2]
 
 
-def test_work_that_stops_an_iteration_fails_its_call_instead_of_leaving_it_waiting() -> None:
-    async def run() -> None:
-        with ThreadPoolExecutor(1) as executor:
-            await AdmissionQueue(executor, workers=1).run(lambda: next(iter(())))
-
-    with pytest.raises(RuntimeError, match="StopIteration"):
-        asyncio.run(run())
+async def test_work_that_stops_an_iteration_fails_its_call_instead_of_leaving_it_waiting() -> None:
+    with pytest.raises(RuntimeError, match="StopIteration"), ThreadPoolExecutor(1) as executor:
+        await AdmissionQueue(executor, workers=1).run(lambda: next(iter(())))
 
 
-def test_a_flood_of_one_project_neither_denies_nor_delays_anothers_call() -> None:
+async def test_a_flood_of_one_project_neither_denies_nor_delays_anothers_call() -> None:
     """D8, V10 of the reliability notes: the newest of the flood gives its place away."""
-
-    async def run() -> None:
-        ran: list[str] = []
-        async with blocked(waiting_limit=4) as busy:
-            flood = [busy.call(busy.queue.run(partial(ran.append, f"{n}"), project="loud")) for n in range(4)]
-            await turn()
-            with pytest.raises(Overloaded):
-                await busy.queue.run(lambda: None, project="loud")
-            quiet = busy.call(busy.queue.run(partial(ran.append, "quiet"), project="quiet"))
-            await turn()
-            assert isinstance(flood[3].exception(), Overloaded)
-            assert busy.queue.load == Load(running=1, waiting=4)
-            busy.release.set()
-            await quiet
-        assert ran.index("quiet") <= 1
-        assert ran == ["0", "quiet", "1", "2"]
-
-    asyncio.run(run())
+    ran: list[str] = []
+    async with blocked(waiting_limit=4) as busy:
+        flood = [busy.call(busy.queue.run(partial(ran.append, f"{n}"), project="loud")) for n in range(4)]
+        await turn()
+        with pytest.raises(Overloaded):
+            await busy.queue.run(lambda: None, project="loud")
+        quiet = busy.call(busy.queue.run(partial(ran.append, "quiet"), project="quiet"))
+        await turn()
+        assert isinstance(flood[3].exception(), Overloaded)
+        assert busy.queue.load == Load(running=1, waiting=4)
+        busy.release.set()
+        await quiet
+    assert ran.index("quiet") <= 1
+    assert ran == ["0", "quiet", "1", "2"]
 
 
-def test_interactive_work_goes_before_bulk() -> None:
+async def test_interactive_work_goes_before_bulk() -> None:
     """D16."""
-
-    async def run() -> None:
-        ran: list[str] = []
-        async with blocked(waiting_limit=4) as busy:
-            for number in range(3):
-                busy.call(busy.queue.run(partial(ran.append, f"b{number}"), is_patient=True, is_bulk=True))
-            await turn()
-            busy.call(busy.queue.run(partial(ran.append, "call")))
-            await turn()
-        assert ran == ["call", "b0", "b1", "b2"]
-
-    asyncio.run(run())
+    ran: list[str] = []
+    async with blocked(waiting_limit=4) as busy:
+        for number in range(3):
+            busy.call(busy.queue.run(partial(ran.append, f"b{number}"), is_patient=True, is_bulk=True))
+        await turn()
+        busy.call(busy.queue.run(partial(ran.append, "call")))
+        await turn()
+    assert ran == ["call", "b0", "b1", "b2"]
 
 
-def test_streams_that_wait_take_no_place_of_a_call() -> None:
+async def test_streams_that_wait_take_no_place_of_a_call() -> None:
     """D1."""
-
-    async def run() -> None:
-        async with blocked(waiting_limit=1) as busy:
-            for _ in range(50):
-                busy.call(busy.queue.run(lambda: None, is_patient=True))
-            await turn()
-            call = busy.call(busy.queue.run(lambda: "answered"))
-            await turn()
-            busy.release.set()
-            assert await call == "answered"
-
-    asyncio.run(run())
+    async with blocked(waiting_limit=1) as busy:
+        for _ in range(50):
+            busy.call(busy.queue.run(lambda: None, is_patient=True))
+        await turn()
+        call = busy.call(busy.queue.run(lambda: "answered"))
+        await turn()
+        busy.release.set()
+        assert await call == "answered"
 
 
 @pytest.fixture
@@ -391,89 +328,71 @@ def a_mean_of(seconds: float, busy: Blocked) -> None:
 
 @pytest.mark.usefixtures("no_few")
 @pytest.mark.parametrize(("stands_s", "most"), [(0.0, 10), (5.0, 1)])
-def test_who_would_wait_too_long_is_refused_at_the_door(stands_s: float, most: int) -> None:
+async def test_who_would_wait_too_long_is_refused_at_the_door(stands_s: float, most: int) -> None:
     """V7: a burst passes, and a queue that stands stays short, however many calls may wait by their number."""
-
-    async def run() -> None:
-        async with blocked(waiting_limit=100) as busy:
-            a_mean_of(0.1, busy)
-            first = busy.call(busy.queue.run(lambda: None, is_patient=True))
+    async with blocked(waiting_limit=100) as busy:
+        a_mean_of(0.1, busy)
+        first = busy.call(busy.queue.run(lambda: None, is_patient=True))
+        await turn()
+        busy.clock.now_s = stands_s
+        for _ in range(most):
+            busy.call(busy.queue.run(lambda: None))
             await turn()
-            busy.clock.now_s = stands_s
-            for _ in range(most):
-                busy.call(busy.queue.run(lambda: None))
-                await turn()
-            assert busy.queue.load.waiting == 1 + most
-            with pytest.raises(Overloaded, match="too long") as caught:
-                await busy.queue.run(lambda: None)
-            assert caught.value.wait_s == pytest.approx(0.1 * (1 + most), rel=0.02)
-            busy.release.set()
-            await first
-
-    asyncio.run(run())
+        assert busy.queue.load.waiting == 1 + most
+        with pytest.raises(Overloaded, match="too long") as caught:
+            await busy.queue.run(lambda: None)
+        assert caught.value.wait_s == pytest.approx(0.1 * (1 + most), rel=0.02)
+        busy.release.set()
+        await first
 
 
 @pytest.mark.usefixtures("no_few")
-def test_who_would_be_too_late_is_refused_at_the_door_instead_of_waiting_for_nothing() -> None:
+async def test_who_would_be_too_late_is_refused_at_the_door_instead_of_waiting_for_nothing() -> None:
     """V6 of the reliability notes."""
+    async with blocked(waiting_limit=100) as busy:
+        a_mean_of(0.1, busy)
+        for _ in range(3):
+            busy.call(busy.queue.run(lambda: None))
+        await turn()
+        with pytest.raises(Overloaded):
+            await busy.queue.run(lambda: None, until_s=0.25)
+        busy.call(busy.queue.run(lambda: None, until_s=0.35))
+        await turn()
+        assert busy.queue.load.waiting == 4
 
-    async def run() -> None:
-        async with blocked(waiting_limit=100) as busy:
-            a_mean_of(0.1, busy)
-            for _ in range(3):
-                busy.call(busy.queue.run(lambda: None))
+
+async def test_a_few_slow_calls_are_never_refused_for_the_time_that_they_wait() -> None:
+    async with blocked(waiting_limit=100) as busy:
+        a_mean_of(60.0, busy)
+        busy.clock.now_s = 5.0
+        for _ in range(ALWAYS_WAIT + 1):
+            busy.call(busy.queue.run(lambda: None))
             await turn()
-            with pytest.raises(Overloaded):
-                await busy.queue.run(lambda: None, until_s=0.25)
-            busy.call(busy.queue.run(lambda: None, until_s=0.35))
-            await turn()
-            assert busy.queue.load.waiting == 4
-
-    asyncio.run(run())
+        assert busy.queue.load.waiting == ALWAYS_WAIT + 1
+        with pytest.raises(Overloaded, match="too long"):
+            await busy.queue.run(lambda: None)
 
 
-def test_a_few_slow_calls_are_never_refused_for_the_time_that_they_wait() -> None:
-    async def run() -> None:
-        async with blocked(waiting_limit=100) as busy:
-            a_mean_of(60.0, busy)
-            busy.clock.now_s = 5.0
-            for _ in range(ALWAYS_WAIT + 1):
-                busy.call(busy.queue.run(lambda: None))
-                await turn()
-            assert busy.queue.load.waiting == ALWAYS_WAIT + 1
-            with pytest.raises(Overloaded, match="too long"):
-                await busy.queue.run(lambda: None)
-
-    asyncio.run(run())
-
-
-def test_what_waited_longer_than_was_expected_is_refused_and_not_done() -> None:
-    async def run() -> None:
-        ran: list[str] = []
-        async with blocked(waiting_limit=100) as busy:
-            late = busy.call(busy.queue.run(lambda: ran.append("late")))
-            await turn()
-            for _ in range(ALWAYS_WAIT + 1):
-                busy.call(busy.queue.run(lambda: None, is_patient=True))
-            await turn()
-            busy.clock.now_s = LONGEST_WAIT_S + 1
-            busy.release.set()
-            with pytest.raises(Overloaded, match="too long"):
-                await late
-        assert ran == []
-        assert busy.queue.load == Load(running=0, waiting=0)
-
-    asyncio.run(run())
+async def test_what_waited_longer_than_was_expected_is_refused_and_not_done() -> None:
+    ran: list[str] = []
+    async with blocked(waiting_limit=100) as busy:
+        late = busy.call(busy.queue.run(lambda: ran.append("late")))
+        await turn()
+        for _ in range(ALWAYS_WAIT + 1):
+            busy.call(busy.queue.run(lambda: None, is_patient=True))
+        await turn()
+        busy.clock.now_s = LONGEST_WAIT_S + 1
+        busy.release.set()
+        with pytest.raises(Overloaded, match="too long"):
+            await late
+    assert (ran, busy.queue.load) == ([], Load(running=0, waiting=0))
 
 
-def test_one_slow_call_does_not_close_the_door_to_others() -> None:
-    async def run() -> None:
-        async with blocked(waiting_limit=100) as busy:
-            a_mean_of(0.001, busy)
-            busy.queue.worked("p", 60.0)
-            for _ in range(50):
-                busy.call(busy.queue.run(lambda: None))
-            await turn()
-            assert busy.queue.load.waiting == 50
-
-    asyncio.run(run())
+async def test_one_slow_call_does_not_close_the_door_to_others() -> None:
+    async with blocked(waiting_limit=100) as busy:
+        a_mean_of(0.001, busy)
+        busy.queue.worked("p", 60.0)
+        for _ in range(50):
+            busy.call(busy.queue.run(lambda: None))
+        await turn()
+        assert busy.queue.load.waiting == 50

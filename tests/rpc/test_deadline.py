@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -28,21 +27,18 @@ OTHERS = {
 REQUEST = recall_pb2.RecallRequest(project="p", query_text="还款").SerializeToString()
 
 
-def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
+async def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
     asked: list[RecallQuery] = []
 
     def recall(query: RecallQuery) -> Recalled:
         asked.append(query)
         return recalled(query)
 
-    async def run() -> None:
-        async with edge(use_cases(recall=recall), workers=1) as serving:
-            call: Any = serving.channel.unary_unary(f"/hummock.v1.{RECALL}")
-            await call(REQUEST, timeout=50_000)
-            await call(REQUEST)
-
     begun = time.monotonic()
-    asyncio.run(run())
+    async with edge(use_cases(recall=recall), workers=1) as serving:
+        call: Any = serving.channel.unary_unary(f"/hummock.v1.{RECALL}")
+        await call(REQUEST, timeout=50_000)
+        await call(REQUEST)
     hurried, patient = asked
     assert hurried.until_s is not None
     # gRPC rounds what it sends.
@@ -52,7 +48,7 @@ def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
 
 
 @pytest.mark.parametrize("method", sorted(OTHERS))
-def test_so_do_all_that_recall_for_another_answer(method: str) -> None:
+async def test_so_do_all_that_recall_for_another_answer(method: str) -> None:
     asked: list[float | None] = []
     samples: dict[str, Callable[[Any], Any]] = {"Search": searched, "Explain": explained, "Render": rendered}
 
@@ -61,13 +57,10 @@ def test_so_do_all_that_recall_for_another_answer(method: str) -> None:
         asked.append(inner.until_s)
         return samples[method](query)
 
-    async def run() -> None:
-        async with edge(use_cases(**{method.lower(): answer}), workers=1) as serving:
-            call: Any = serving.channel.unary_unary(f"/hummock.v1.ContextService/{method}")
-            await call(OTHERS[method].SerializeToString(), timeout=500)
-
     begun = time.monotonic()
-    asyncio.run(run())
+    async with edge(use_cases(**{method.lower(): answer}), workers=1) as serving:
+        call: Any = serving.channel.unary_unary(f"/hummock.v1.ContextService/{method}")
+        await call(OTHERS[method].SerializeToString(), timeout=500)
     (until_s,) = asked
     assert until_s is not None
     assert begun + 400 < until_s < begun + 600

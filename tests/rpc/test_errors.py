@@ -202,8 +202,7 @@ def test_an_unexpected_error_says_nothing_of_its_insides_and_is_logged_once_with
     assert (answer.code, answer.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
     assert "secret" not in answer.message
     (line,) = logs
-    assert line["error_id"] == answer.metadata["error_id"]
-    assert line["method"] == "/hummock.v1.ContextService/Recall"
+    assert (line["error_id"], line["method"]) == (answer.metadata["error_id"], "/hummock.v1.ContextService/Recall")
     assert "secret" not in str(line)
     assert "先本后息" not in str(line)
 
@@ -229,11 +228,7 @@ def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
     ("method", "make", "field"),
     [
         ("ContextService/Recall", lambda name: RecallRequest(project=name, query_text="q"), "project"),
-        (
-            "MemoryService/GetMemory",
-            lambda name: memory_service_pb2.GetMemoryRequest(project="p", id=name),
-            "id",
-        ),
+        ("MemoryService/GetMemory", lambda name: memory_service_pb2.GetMemoryRequest(project="p", id=name), "id"),
     ],
 )
 def test_names_hold_no_control_characters(
@@ -242,11 +237,8 @@ def test_names_hold_no_control_characters(
     assert refusal(method, make(name).SerializeToString()).violations == {field: "holds a control character"}
 
 
-def test_calls_before_opening_are_told_to_try_again() -> None:
-    async def run() -> Refusal:
-        async with edge(opened=False) as serving:
-            return await refused(serving.raw("ContextService/Recall", GOOD.SerializeToString()))
-
-    answer = asyncio.run(run())
+async def test_calls_before_opening_are_told_to_try_again() -> None:
+    async with edge(opened=False) as serving:
+        answer = await refused(serving.raw("ContextService/Recall", GOOD.SerializeToString()))
     assert answer.code is grpc.StatusCode.UNAVAILABLE
     assert answer.retry_after_s == 1.0

@@ -104,39 +104,33 @@ async def reading(service: Service | None) -> AsyncIterator[Any]:
     await server.stop(None)
 
 
-def test_a_recall_is_answered_here_and_the_rest_there() -> None:
-    async def run() -> None:
-        service = Service()
-        async with reading(service) as channel:
-            request = RecallRequest(project="p", query_text="q").SerializeToString()
-            assert await channel.unary_unary(RECALL)(request)
-            assert await channel.unary_unary(LEARN)(b"abc") == b"cba"
-            assert [each async for each in channel.unary_stream(WATCH)(b"ab")] == [b"begun", b"ba"]
-            assert [each async for each in channel.stream_stream(LEARN_STREAM)(iter([b"ab", b"cd"]))] == [b"ba", b"dc"]
-        assert service.asked == [(LEARN, b"abc"), (WATCH, b"ab"), (LEARN_STREAM, b"ab"), (LEARN_STREAM, b"cd")]
-
-    asyncio.run(run())
+async def test_a_recall_is_answered_here_and_the_rest_there() -> None:
+    service = Service()
+    async with reading(service) as channel:
+        request = RecallRequest(project="p", query_text="q").SerializeToString()
+        assert await channel.unary_unary(RECALL)(request)
+        assert await channel.unary_unary(LEARN)(b"abc") == b"cba"
+        assert [each async for each in channel.unary_stream(WATCH)(b"ab")] == [b"begun", b"ba"]
+        assert [each async for each in channel.stream_stream(LEARN_STREAM)(iter([b"ab", b"cd"]))] == [b"ba", b"dc"]
+    assert service.asked == [(LEARN, b"abc"), (WATCH, b"ab"), (LEARN_STREAM, b"ab"), (LEARN_STREAM, b"cd")]
 
 
-def test_the_deadline_and_the_metadata_go_along() -> None:
-    async def run() -> None:
-        service = Service()
-        async with reading(service) as channel:
-            for timeout in (100.0, None):
-                said = (("authorization", "Bearer token"), ("trace-bin", b"\x00\xff"))
-                await channel.unary_unary(LEARN)(b"abc", timeout=timeout, metadata=said)
-                async for _ in channel.unary_stream(WATCH)(b"abc", timeout=timeout, metadata=said):
-                    pass
-                async for _ in channel.stream_stream(LEARN_STREAM)(iter([b"a"]), timeout=timeout, metadata=said):
-                    pass
-        with_one, without = service.time_left_s[:3], service.time_left_s[3:]
-        # Rounded up at each hop, to what the header can say.
-        assert all(left is not None and 90 < left < 105 for left in with_one)
-        assert without == [None, None, None]
-        for metadata in service.metadata:
-            assert (metadata["authorization"], metadata["trace-bin"]) == ("Bearer token", b"\x00\xff")
-
-    asyncio.run(run())
+async def test_the_deadline_and_the_metadata_go_along() -> None:
+    service = Service()
+    async with reading(service) as channel:
+        for timeout in (100.0, None):
+            said = (("authorization", "Bearer token"), ("trace-bin", b"\x00\xff"))
+            await channel.unary_unary(LEARN)(b"abc", timeout=timeout, metadata=said)
+            async for _ in channel.unary_stream(WATCH)(b"abc", timeout=timeout, metadata=said):
+                pass
+            async for _ in channel.stream_stream(LEARN_STREAM)(iter([b"a"]), timeout=timeout, metadata=said):
+                pass
+    with_one, without = service.time_left_s[:3], service.time_left_s[3:]
+    # Rounded up at each hop, to what the header can say.
+    assert all(left is not None and 90 < left < 105 for left in with_one)
+    assert without == [None, None, None]
+    for metadata in service.metadata:
+        assert (metadata["authorization"], metadata["trace-bin"]) == ("Bearer token", b"\x00\xff")
 
 
 def test_who_hangs_up_ends_the_call_there() -> None:
@@ -160,14 +154,11 @@ def test_who_hangs_up_ends_the_call_there() -> None:
         asyncio.run(run(name))
 
 
-def test_without_the_service_recalls_are_answered_and_the_rest_is_unavailable() -> None:
-    async def run() -> None:
-        async with reading(None) as channel:
-            request = RecallRequest(project="p", query_text="q").SerializeToString()
-            assert await channel.unary_unary(RECALL)(request)
-            answer = await refused(channel.unary_unary(LEARN)(b"abc"))
-            assert (answer.code, answer.reason) == (grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE")
-            assert answer.retry_after_s
-            assert "127.0.0.1" not in answer.message
-
-    asyncio.run(run())
+async def test_without_the_service_recalls_are_answered_and_the_rest_is_unavailable() -> None:
+    async with reading(None) as channel:
+        request = RecallRequest(project="p", query_text="q").SerializeToString()
+        assert await channel.unary_unary(RECALL)(request)
+        answer = await refused(channel.unary_unary(LEARN)(b"abc"))
+        assert (answer.code, answer.reason) == (grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE")
+        assert answer.retry_after_s
+        assert "127.0.0.1" not in answer.message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +47,7 @@ def garbage() -> Iterator[list[Any]]:
 
 @pytest.mark.parametrize(("method", "request_bytes"), CALLS)
 @pytest.mark.parametrize("is_inline", [True, False])
-def test_a_refused_call_is_freed_when_it_is_over(
+async def test_a_refused_call_is_freed_when_it_is_over(
     garbage: list[Any], method: str, request_bytes: bytes, is_inline: bool
 ) -> None:
     """Requests have up to 4 MiB, and the service collects seldom."""
@@ -60,28 +59,25 @@ def test_a_refused_call_is_freed_when_it_is_over(
         def inline(self, query: RecallQuery) -> Answer | None:
             return self.answer(query) if is_inline else None
 
-    async def run() -> None:
-        async with edge(use_cases(recall=Refusing())) as serving:
+    async with edge(use_cases(recall=Refusing())) as serving:
 
-            async def called() -> None:
-                if not method.endswith("WatchMemories"):
-                    await serving.raw(method, request_bytes)
-                    return
-                call: Any = serving.channel.unary_stream(f"/hummock.v1.{method}")
-                async for _ in call(request_bytes):
-                    pass
+        async def called() -> None:
+            if not method.endswith("WatchMemories"):
+                await serving.raw(method, request_bytes)
+                return
+            call: Any = serving.channel.unary_stream(f"/hummock.v1.{method}")
+            async for _ in call(request_bytes):
+                pass
 
-            async def refused() -> None:
-                with pytest.raises(aio.AioRpcError) as caught:
-                    await called()
-                assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        async def refused() -> None:
+            with pytest.raises(aio.AioRpcError) as caught:
+                await called()
+            assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
-            await refused()
-            gc.collect()
-            gc.set_debug(gc.DEBUG_SAVEALL)
-            await refused()
-
-    asyncio.run(run())
+        await refused()
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        await refused()
     gc.collect()
     assert [error for error in garbage if isinstance(error, InvalidRequest)] == []
     held = [each for found in garbage for each in gc.get_referents(found) if isinstance(each, bytes)]

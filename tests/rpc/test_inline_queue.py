@@ -18,128 +18,105 @@ from hummock.rpc.lanes import inline_queue
 pytestmark = pytest.mark.timed
 
 
-def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:
-    async def run() -> list[tuple[int, int]]:
-        queue, ran = inline_queue(), list[tuple[int, int]]()
+async def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:
+    queue, ran = inline_queue(), list[tuple[int, int]]()
 
-        def work(number: int) -> Callable[[], int]:
-            def piece() -> int:
-                ran.append((number, threading.get_ident()))
-                return number
+    def work(number: int) -> Callable[[], int]:
+        def piece() -> int:
+            ran.append((number, threading.get_ident()))
+            return number
 
-            return piece
+        return piece
 
-        assert await asyncio.gather(*(queue.run(work(number)) for number in range(20))) == list(range(20))
-        return ran
-
-    assert asyncio.run(run()) == [(number, threading.get_ident()) for number in range(20)]
+    assert await asyncio.gather(*(queue.run(work(number)) for number in range(20))) == list(range(20))
+    assert ran == [(number, threading.get_ident()) for number in range(20)]
 
 
-def test_between_two_pieces_the_loop_does_what_else_there_is() -> None:
-    async def run() -> list[str]:
-        queue, done = inline_queue(), list[str]()
-        loop = asyncio.get_running_loop()
+async def test_between_two_pieces_the_loop_does_what_else_there_is() -> None:
+    queue, done = inline_queue(), list[str]()
+    loop = asyncio.get_running_loop()
 
-        def piece(name: str) -> Callable[[], None]:
-            def work() -> None:
-                done.append(name)
-                loop.call_soon(done.append, f"after {name}")
+    def piece(name: str) -> Callable[[], None]:
+        def work() -> None:
+            done.append(name)
+            loop.call_soon(done.append, f"after {name}")
 
-            return work
+        return work
 
-        await asyncio.gather(*(queue.run(piece(name)) for name in "abc"))
-        return done[:5]
-
-    assert asyncio.run(run()) == ["a", "after a", "b", "after b", "c"]
+    await asyncio.gather(*(queue.run(piece(name)) for name in "abc"))
+    assert done[:5] == ["a", "after a", "b", "after b", "c"]
 
 
-def test_beyond_the_waiting_limit_calls_are_refused_while_others_wait() -> None:
-    async def run() -> None:
-        queue, refused = inline_queue(waiting_limit=2), list[bool]()
+async def test_beyond_the_waiting_limit_calls_are_refused_while_others_wait() -> None:
+    queue, refused = inline_queue(waiting_limit=2), list[bool]()
 
-        async def call() -> Load:
-            try:
-                return await queue.run(lambda: queue.load)
-            except Overloaded as error:
-                refused.append(error.retry_after_s > 0)
-                raise
+    async def call() -> Load:
+        try:
+            return await queue.run(lambda: queue.load)
+        except Overloaded as error:
+            refused.append(error.retry_after_s > 0)
+            raise
 
-        # The first is done when it comes; of the five after it one would run next, and two may wait.
-        calls = [asyncio.ensure_future(call()) for _ in range(6)]
-        answers = await asyncio.gather(*calls, return_exceptions=True)
-        loads = [answer for answer in answers if isinstance(answer, Load)]
-        assert [load.waiting for load in loads] == [0, 2, 1, 0]
-        assert refused == [True, True]
-        assert queue.load == Load(running=0, waiting=0)
-
-    asyncio.run(run())
+    # The first is done when it comes; of the five after it one would run next, and two may wait.
+    calls = [asyncio.ensure_future(call()) for _ in range(6)]
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    loads = [answer for answer in answers if isinstance(answer, Load)]
+    assert [load.waiting for load in loads] == [0, 2, 1, 0]
+    assert (refused, queue.load) == ([True, True], Load(running=0, waiting=0))
 
 
-def test_work_whose_caller_has_gone_never_runs() -> None:
-    async def run() -> None:
-        queue, ran = inline_queue(), list[str]()
-        calls = [asyncio.ensure_future(queue.run(partial(ran.append, name))) for name in "abcd"]
-        await asyncio.sleep(0)
-        calls[2].cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
-        assert ran == ["a", "b", "d"]
-        assert queue.load == Load(running=0, waiting=0)
-
-    asyncio.run(run())
+async def test_work_whose_caller_has_gone_never_runs() -> None:
+    queue, ran = inline_queue(), list[str]()
+    calls = [asyncio.ensure_future(queue.run(partial(ran.append, name))) for name in "abcd"]
+    await asyncio.sleep(0)
+    calls[2].cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert (ran, queue.load) == (["a", "b", "d"], Load(running=0, waiting=0))
 
 
-def test_work_whose_deadline_has_passed_never_runs() -> None:
-    async def run() -> None:
-        now_s = [0.0]
-        queue = inline_queue(monotonic=lambda: now_s[0])
+async def test_work_whose_deadline_has_passed_never_runs() -> None:
+    now_s = [0.0]
+    queue = inline_queue(monotonic=lambda: now_s[0])
 
-        def pass_the_time() -> None:
-            now_s[0] = 1.0
+    def pass_the_time() -> None:
+        now_s[0] = 1.0
 
-        calls = (
-            queue.run(lambda: "at once", until_s=0.5),
-            queue.run(pass_the_time),
-            queue.run(lambda: "late", until_s=0.5),
-            queue.run(lambda: "patient"),
-        )
-        at_once, _, late, patient = await asyncio.gather(*calls, return_exceptions=True)
-        assert at_once == "at once"
-        assert isinstance(late, DeadlinePassed)
-        assert patient == "patient"
-
-    asyncio.run(run())
+    calls = (
+        queue.run(lambda: "at once", until_s=0.5),
+        queue.run(pass_the_time),
+        queue.run(lambda: "late", until_s=0.5),
+        queue.run(lambda: "patient"),
+    )
+    at_once, _, late, patient = await asyncio.gather(*calls, return_exceptions=True)
+    assert at_once == "at once"
+    assert isinstance(late, DeadlinePassed)
+    assert patient == "patient"
 
 
-def test_what_work_raises_reaches_its_caller_alone() -> None:
-    async def run() -> None:
-        queue = inline_queue()
+async def test_what_work_raises_reaches_its_caller_alone() -> None:
+    queue = inline_queue()
 
-        def fail() -> None:
-            raise KeyError("broken")
+    def fail() -> None:
+        raise KeyError("broken")
 
-        failing, next_one = asyncio.ensure_future(queue.run(fail)), asyncio.ensure_future(queue.run(lambda: 7))
-        with pytest.raises(KeyError):
-            await failing
-        assert await next_one == 7
-
-    asyncio.run(run())
+    failing, next_one = asyncio.ensure_future(queue.run(fail)), asyncio.ensure_future(queue.run(lambda: 7))
+    with pytest.raises(KeyError):
+        await failing
+    assert await next_one == 7
 
 
-def test_what_comes_later_comes_from_the_thread_that_knows_it() -> None:
-    async def run() -> None:
-        queue, said = inline_queue(), Future[int]()
+async def test_what_comes_later_comes_from_the_thread_that_knows_it() -> None:
+    queue, said = inline_queue(), Future[int]()
 
-        def work() -> int | Future[int]:
-            return then(said, lambda number: number + 1)
+    def work() -> int | Future[int]:
+        return then(said, lambda number: number + 1)
 
-        call = asyncio.ensure_future(queue.run(work))
-        await asyncio.sleep(0)
-        assert queue.load == Load(running=1, waiting=0)
-        elsewhere = threading.Thread(target=said.set_result, args=(6,))
-        elsewhere.start()
-        async with asyncio.timeout(30):
-            assert await call == 7
-        elsewhere.join()
-        assert queue.load == Load(running=0, waiting=0)
-
-    asyncio.run(run())
+    call = asyncio.ensure_future(queue.run(work))
+    await asyncio.sleep(0)
+    assert queue.load == Load(running=1, waiting=0)
+    elsewhere = threading.Thread(target=said.set_result, args=(6,))
+    elsewhere.start()
+    async with asyncio.timeout(30):
+        assert await call == 7
+    elsewhere.join()
+    assert queue.load == Load(running=0, waiting=0)

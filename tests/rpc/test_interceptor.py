@@ -32,7 +32,7 @@ from hummock_client.v1 import context_service_pb2_grpc, explain_pb2, memory_pb2,
 from hummock_client.v1 import memory_service_pb2 as memory_pb
 from hummock_client.v1 import project_service_pb2 as project_pb
 from tests.rpc import samples
-from tests.rpc.edge import Edge, FixedProjects, Refusal, edge, refusal_of, refused, use_cases
+from tests.rpc.edge import Edge, FixedProjects, edge, refusal_of, refused, use_cases
 
 pytestmark = pytest.mark.timed
 
@@ -111,39 +111,32 @@ async def silence() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_no_method_answers_without_a_token_or_with_a_wrong_one(method: Any, tmp_path: Path) -> None:
+async def test_no_method_answers_without_a_token_or_with_a_wrong_one(method: Any, tmp_path: Path) -> None:
     """X11."""
-
-    async def run() -> None:
-        token_of(tmp_path, "*:admin")
-        async with guarded(tmp_path) as serving:
-            for metadata in ((), (("authorization", "Bearer hmk_00_x"),)):
-                # Not even garbage is looked at. Whoever may send more sends nothing: a write of gRPC's client to a call
-                # that has ended is INTERNAL to it, now and then.
-                name = policy_of(method).method
-                any_shape: Any = serving.channel.stream_stream(name)
-                one_message: Any = serving.channel.unary_stream(name)
-                call = (
-                    any_shape(silence(), metadata=metadata)
-                    if method.client_streaming
-                    else one_message(b"\xff\xff", metadata=metadata)
-                )
-                assert await status_of(call) == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
-
-    asyncio.run(run())
+    token_of(tmp_path, "*:admin")
+    async with guarded(tmp_path) as serving:
+        for metadata in ((), (("authorization", "Bearer hmk_00_x"),)):
+            # Not even garbage is looked at. Whoever may send more sends nothing: a write of gRPC's client to a call
+            # that has ended is INTERNAL to it, now and then.
+            name = policy_of(method).method
+            any_shape: Any = serving.channel.stream_stream(name)
+            one_message: Any = serving.channel.unary_stream(name)
+            call = (
+                any_shape(silence(), metadata=metadata)
+                if method.client_streaming
+                else one_message(b"\xff\xff", metadata=metadata)
+            )
+            assert await status_of(call) == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
 
 
-def test_a_call_without_a_token_never_waits_for_a_worker(tmp_path: Path) -> None:
-    async def run() -> None:
-        token_of(tmp_path, "*:admin")
-        async with guarded(tmp_path, workers=1, waiting_limit=1) as serving:
-            await refused(serving.raw("ContextService/Search", b"\xff"))
-            assert serving.lanes.read.load.waiting == serving.lanes.read.load.running == 0
-
-    asyncio.run(run())
+async def test_a_call_without_a_token_never_waits_for_a_worker(tmp_path: Path) -> None:
+    token_of(tmp_path, "*:admin")
+    async with guarded(tmp_path, workers=1, waiting_limit=1) as serving:
+        await refused(serving.raw("ContextService/Search", b"\xff"))
+        assert serving.lanes.read.load.waiting == serving.lanes.read.load.running == 0
 
 
-def test_a_token_is_looked_at_once_in_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_token_is_looked_at_once_in_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before gRPC takes in the message, so that no stranger's is kept."""
     looks: list[str | None] = []
     caller = Authenticator.caller
@@ -153,16 +146,12 @@ def test_a_token_is_looked_at_once_in_a_call(tmp_path: Path, monkeypatch: pytest
         return caller(self, authorization, is_over_http=is_over_http)
 
     monkeypatch.setattr(Authenticator, "caller", counted)
-
-    async def run() -> None:
-        ((_, token),) = metadata = token_of(tmp_path, "shop:read")
-        async with guarded(tmp_path) as serving:
-            call: Any = serving.channel.unary_unary("/hummock.v1.ContextService/Recall")
-            await call(RECALL.SerializeToString(), metadata=metadata)
-            await refused(call(RECALL.SerializeToString()))
-        assert looks == [token, None]
-
-    asyncio.run(run())
+    ((_, token),) = metadata = token_of(tmp_path, "shop:read")
+    async with guarded(tmp_path) as serving:
+        call: Any = serving.channel.unary_unary("/hummock.v1.ContextService/Recall")
+        await call(RECALL.SerializeToString(), metadata=metadata)
+        await refused(call(RECALL.SerializeToString()))
+    assert looks == [token, None]
 
 
 RECALL = recall_pb2.RecallRequest(project="shop", query_text="q")
@@ -178,96 +167,81 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize(("method", "request_", "scope"), ALLOWED, ids=[method for method, _, _ in ALLOWED])
-def test_a_scope_allows_its_project_and_verb_and_no_other(
+async def test_a_scope_allows_its_project_and_verb_and_no_other(
     method: str, request_: Message, scope: str, tmp_path: Path
 ) -> None:
     """X11."""
-
-    async def run() -> None:
-        good = token_of(tmp_path, scope)
-        project, _, verb = scope.partition(":")
-        foreign = f"sho:{verb}" if project == "shop" else "shop*:admin"
-        bad = [token_of(tmp_path, foreign, "other-*:admin", name="b")]
-        if verb == "learn":
-            bad.append(token_of(tmp_path, f"{project}:read", name="c"))
-        async with guarded(tmp_path) as serving:
-            call: Any = serving.channel.unary_unary(f"/hummock.v1.{method}")
-            await call(request_.SerializeToString(), metadata=good)
-            for metadata in bad:
-                refusal = await refused(call(request_.SerializeToString(), metadata=metadata))
-                assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
-                assert "hummock tokens create" in refusal.message
-                assert refusal.metadata["verb"] == verb
-
-    asyncio.run(run())
+    good = token_of(tmp_path, scope)
+    project, _, verb = scope.partition(":")
+    foreign = f"sho:{verb}" if project == "shop" else "shop*:admin"
+    bad = [token_of(tmp_path, foreign, "other-*:admin", name="b")]
+    if verb == "learn":
+        bad.append(token_of(tmp_path, f"{project}:read", name="c"))
+    async with guarded(tmp_path) as serving:
+        call: Any = serving.channel.unary_unary(f"/hummock.v1.{method}")
+        await call(request_.SerializeToString(), metadata=good)
+        for metadata in bad:
+            refusal = await refused(call(request_.SerializeToString(), metadata=metadata))
+            assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
+            assert "hummock tokens create" in refusal.message
+            assert refusal.metadata["verb"] == verb
 
 
 @pytest.mark.parametrize(
     "method", [each for each in METHODS if each.name not in WITHOUT_PROJECT], ids=lambda method: method.name
 )
-def test_a_foreign_project_and_a_missing_one_are_refused_alike(method: Any, tmp_path: Path) -> None:
+async def test_a_foreign_project_and_a_missing_one_are_refused_alike(method: Any, tmp_path: Path) -> None:
     """Nothing is looked up for an unauthorised caller; an invalid request is refused before."""
-
-    async def run() -> None:
-        metadata = token_of(tmp_path, "mine:admin")
-        async with guarded(tmp_path) as serving:
-            said = {
-                await status_of(call_of(serving.channel, method, naming(method, project), metadata))
-                for project in ("loan", "never-made")
-            }
-            assert len(said) == 1
-            ((code, _),) = said
-            if method.name != "LearnStream":
-                assert code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT)
-
-    asyncio.run(run())
+    metadata = token_of(tmp_path, "mine:admin")
+    async with guarded(tmp_path) as serving:
+        said = {
+            await status_of(call_of(serving.channel, method, naming(method, project), metadata))
+            for project in ("loan", "never-made")
+        }
+        assert len(said) == 1
+        ((code, _),) = said
+        if method.name != "LearnStream":
+            assert code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT)
 
 
-def test_a_batch_of_a_foreign_project_is_not_stored_and_the_stream_goes_on(tmp_path: Path) -> None:
+async def test_a_batch_of_a_foreign_project_is_not_stored_and_the_stream_goes_on(tmp_path: Path) -> None:
     stored: list[str] = []
+    metadata = token_of(tmp_path, "shop:learn")
 
-    async def run() -> None:
-        metadata = token_of(tmp_path, "shop:learn")
+    def learn(command: Any) -> Any:
+        stored.append(command.project)
+        return samples.learned(command)
 
-        def learn(command: Any) -> Any:
-            stored.append(command.project)
-            return samples.learned(command)
-
-        async with guarded(tmp_path, chosen=use_cases(learn=learn)) as serving:
-            call: Any = serving.channel.stream_stream("/hummock.v1.ContextService/LearnStream")
-            batches = [
-                context_pb.LearnStreamRequest(
-                    learn=context_pb.LearnRequest(project=project, memories=[memory_pb2.Memory(content="x")])
-                ).SerializeToString()
-                for project in ("other", "shop")
-            ]
-            replies = [
-                context_pb.LearnStreamResponse.FromString(each) async for each in call(iter(batches), metadata=metadata)
-            ]
-            assert [each.HasField("failed") for each in replies] == [True, False]
-            assert replies[0].failed.code == grpc.StatusCode.PERMISSION_DENIED.value[0]
-
-    asyncio.run(run())
+    async with guarded(tmp_path, chosen=use_cases(learn=learn)) as serving:
+        call: Any = serving.channel.stream_stream("/hummock.v1.ContextService/LearnStream")
+        batches = [
+            context_pb.LearnStreamRequest(
+                learn=context_pb.LearnRequest(project=project, memories=[memory_pb2.Memory(content="x")])
+            ).SerializeToString()
+            for project in ("other", "shop")
+        ]
+        replies = [
+            context_pb.LearnStreamResponse.FromString(each) async for each in call(iter(batches), metadata=metadata)
+        ]
+        assert [each.HasField("failed") for each in replies] == [True, False]
+        assert replies[0].failed.code == grpc.StatusCode.PERMISSION_DENIED.value[0]
     assert stored == ["shop"]
 
 
-def test_a_stream_of_batches_stores_no_more_when_its_token_is_revoked(tmp_path: Path) -> None:
-    async def run() -> None:
-        metadata = token_of(tmp_path, "shop:learn", name="w")
-        async with guarded(tmp_path) as serving:
-            open_stream: Any = serving.channel.stream_stream("/hummock.v1.ContextService/LearnStream")
-            stream = open_stream(metadata=metadata)
-            outcomes = []
-            for turn in range(2):
-                await stream.write(context_pb.LearnStreamRequest(learn=LEARN).SerializeToString())
-                outcomes.append(context_pb.LearnStreamResponse.FromString(await stream.read()))
-                if turn == 0:
-                    TokenFile(tmp_path).revoke("w", now_s=2.0)
-            await stream.done_writing()
-            assert [each.HasField("failed") for each in outcomes] == [False, True]
-            assert outcomes[1].failed.code == grpc.StatusCode.UNAUTHENTICATED.value[0]
-
-    asyncio.run(run())
+async def test_a_stream_of_batches_stores_no_more_when_its_token_is_revoked(tmp_path: Path) -> None:
+    metadata = token_of(tmp_path, "shop:learn", name="w")
+    async with guarded(tmp_path) as serving:
+        open_stream: Any = serving.channel.stream_stream("/hummock.v1.ContextService/LearnStream")
+        stream = open_stream(metadata=metadata)
+        outcomes = []
+        for turn in range(2):
+            await stream.write(context_pb.LearnStreamRequest(learn=LEARN).SerializeToString())
+            outcomes.append(context_pb.LearnStreamResponse.FromString(await stream.read()))
+            if turn == 0:
+                TokenFile(tmp_path).revoke("w", now_s=2.0)
+        await stream.done_writing()
+        assert [each.HasField("failed") for each in outcomes] == [False, True]
+        assert outcomes[1].failed.code == grpc.StatusCode.UNAUTHENTICATED.value[0]
 
 
 @dataclass
@@ -284,69 +258,57 @@ async def all_of(watch: Any) -> None:
         pass
 
 
-def test_a_watch_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
+async def test_a_watch_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     """The next thing that it would tell is not told."""
-
-    async def run() -> None:
-        metadata = token_of(tmp_path, "loan:read", name="w")
-        async with guarded(tmp_path, chosen=use_cases(projects=Growing())) as serving:
-            call: Any = serving.channel.unary_stream("/hummock.v1.ProjectService/WatchProject")
-            watch = call(project_pb.WatchProjectRequest(project="loan").SerializeToString(), metadata=metadata)
-            assert isinstance(await watch.read(), bytes)
-            TokenFile(tmp_path).revoke("w", now_s=2.0)
-            # What was sent before is read; then it ends.
-            assert (await refused(all_of(watch))).reason == "TOKEN_INVALID"
-
-    asyncio.run(run())
+    metadata = token_of(tmp_path, "loan:read", name="w")
+    async with guarded(tmp_path, chosen=use_cases(projects=Growing())) as serving:
+        call: Any = serving.channel.unary_stream("/hummock.v1.ProjectService/WatchProject")
+        watch = call(project_pb.WatchProjectRequest(project="loan").SerializeToString(), metadata=metadata)
+        assert isinstance(await watch.read(), bytes)
+        TokenFile(tmp_path).revoke("w", now_s=2.0)
+        # What was sent before is read; then it ends.
+        assert (await refused(all_of(watch))).reason == "TOKEN_INVALID"
 
 
-def test_health_stays_open_and_reflection_is_a_setting(tmp_path: Path) -> None:
-    async def run() -> None:
-        token_of(tmp_path, "*:admin")
-        for has_reflection in (True, False):
-            access = Access(
-                interceptor=Interceptor(Authenticator(tmp_path, Exposure.MACHINE)), has_reflection=has_reflection
-            )
-            async with edge(access=access) as serving:
-                health = health_pb2_grpc.HealthStub(serving.channel)
-                assert (await health.Check(health_pb2.HealthCheckRequest())).status == 1
-                ask = reflection_pb2.ServerReflectionRequest(list_services="")
-                info = reflection_pb2_grpc.ServerReflectionStub(serving.channel).ServerReflectionInfo(iter([ask]))
-                code, _ = await status_of(info)
-                assert code is (grpc.StatusCode.OK if has_reflection else grpc.StatusCode.UNIMPLEMENTED)
-
-    asyncio.run(run())
+async def test_health_stays_open_and_reflection_is_a_setting(tmp_path: Path) -> None:
+    token_of(tmp_path, "*:admin")
+    for has_reflection in (True, False):
+        access = Access(
+            interceptor=Interceptor(Authenticator(tmp_path, Exposure.MACHINE)), has_reflection=has_reflection
+        )
+        async with edge(access=access) as serving:
+            health = health_pb2_grpc.HealthStub(serving.channel)
+            assert (await health.Check(health_pb2.HealthCheckRequest())).status == 1
+            ask = reflection_pb2.ServerReflectionRequest(list_services="")
+            info = reflection_pb2_grpc.ServerReflectionStub(serving.channel).ServerReflectionInfo(iter([ask]))
+            code, _ = await status_of(info)
+            assert code is (grpc.StatusCode.OK if has_reflection else grpc.StatusCode.UNIMPLEMENTED)
 
 
-def test_two_tokens_are_none(tmp_path: Path) -> None:
-    async def run() -> None:
-        good = token_of(tmp_path, "*:admin")
-        async with guarded(tmp_path) as serving:
-            call: Any = serving.channel.unary_unary("/hummock.v1.ContextService/Recall")
-            refusal = await refused(call(RECALL.SerializeToString(), metadata=good * 2))
-            assert (refusal.reason, refusal.message) == ("TOKEN_INVALID", "the call has two tokens; send one")
-
-    asyncio.run(run())
+async def test_two_tokens_are_none(tmp_path: Path) -> None:
+    good = token_of(tmp_path, "*:admin")
+    async with guarded(tmp_path) as serving:
+        call: Any = serving.channel.unary_unary("/hummock.v1.ContextService/Recall")
+        refusal = await refused(call(RECALL.SerializeToString(), metadata=good * 2))
+        assert (refusal.reason, refusal.message) == ("TOKEN_INVALID", "the call has two tokens; send one")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]"])  # noqa: S104 # refused, that is the point
-def test_other_machines_are_let_in_with_tokens_alone(host: str, tmp_path: Path) -> None:
+async def test_other_machines_are_let_in_with_tokens_alone(host: str, tmp_path: Path) -> None:
     """X11."""
-
-    async def run() -> None:
-        access = Access(interceptor=Interceptor(Authenticator(tmp_path, Exposure.NETWORK)), allow_remote_plaintext=True)
-        with pytest.raises(StartError, match="hummock tokens create"):
-            async with edge(access=access, address=f"{host}:0"):
-                pass
-
-    asyncio.run(run())
+    access = Access(interceptor=Interceptor(Authenticator(tmp_path, Exposure.NETWORK)), allow_remote_plaintext=True)
+    with pytest.raises(StartError, match="hummock tokens create"):
+        async with edge(access=access, address=f"{host}:0"):
+            pass
 
 
 @pytest.mark.parametrize(
     ("scope", "trusts"),
     [("p:learn", [0.4, 0.4, 0.1, 1.0]), ("p:index", [1.0, 0.9, 0.1, 1.0]), ("*:admin", [1.0, 0.9, 0.1, 1.0])],
 )
-def test_who_may_not_index_is_hardly_believed_to_be_an_indexer(tmp_path: Path, scope: str, trusts: list[float]) -> None:
+async def test_who_may_not_index_is_hardly_believed_to_be_an_indexer(
+    tmp_path: Path, scope: str, trusts: list[float]
+) -> None:
     drafts: list[Draft] = []
 
     def learn(command: LearnCommand) -> Learned:
@@ -362,30 +324,22 @@ def test_who_may_not_index_is_hardly_believed_to_be_an_indexer(tmp_path: Path, s
         memory_pb2.Memory(content="d"),
     ]
     request = context_pb.LearnRequest(project="p", memories=memories)
-
-    async def run() -> None:
-        async with guarded(tmp_path, chosen=use_cases(learn=learn)) as serving:
-            stub: Any = context_service_pb2_grpc.ContextServiceStub(serving.channel)
-            await stub.Learn(request, metadata=metadata)
-            async for _ in stub.LearnStream(iter([context_pb.LearnStreamRequest(learn=request)]), metadata=metadata):
-                pass
-
-    asyncio.run(run())
+    async with guarded(tmp_path, chosen=use_cases(learn=learn)) as serving:
+        stub: Any = context_service_pb2_grpc.ContextServiceStub(serving.channel)
+        await stub.Learn(request, metadata=metadata)
+        async for _ in stub.LearnStream(iter([context_pb.LearnStreamRequest(learn=request)]), metadata=metadata):
+            pass
     assert [draft.trust for draft in drafts] == trusts * 2
 
 
-def test_who_may_not_index_makes_no_memory_one_of_the_indexers(tmp_path: Path) -> None:
+async def test_who_may_not_index_makes_no_memory_one_of_the_indexers(tmp_path: Path) -> None:
     metadata = token_of(tmp_path, "p:learn")
     request = memory_pb.UpdateMemoryRequest(
         project="p",
         memory=memory_pb2.Memory(id="m", origin=memory_pb2.ORIGIN_INDEXER),
         update_mask=FieldMask(paths=["origin"]),
     )
-
-    async def run() -> Refusal:
-        async with guarded(tmp_path) as serving:
-            stub: Any = memory_service_pb2_grpc.MemoryServiceStub(serving.channel)
-            return await refused(stub.UpdateMemory(request, metadata=metadata))
-
-    refusal = asyncio.run(run())
+    async with guarded(tmp_path) as serving:
+        stub: Any = memory_service_pb2_grpc.MemoryServiceStub(serving.channel)
+        refusal = await refused(stub.UpdateMemory(request, metadata=metadata))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")

@@ -98,8 +98,7 @@ def test_batches_that_name_the_same_id_are_stored_in_their_order() -> None:
     contents = [str(number) for number in range(40)]
     replies, error = answers([batch(content, ids=["世界.图鉴"]) for content in contents], learn, workers=4)
     assert error is None
-    assert len(replies) == 40
-    assert stored == contents
+    assert (len(replies), stored) == (40, contents)
 
 
 def test_a_batch_that_breaks_a_rule_fails_alone() -> None:
@@ -168,8 +167,7 @@ def test_no_more_than_a_few_batches_are_taken_in_before_the_first_is_stored() ->
 
     replies, error = answers([batch(str(number)) for number in range(30)], learn, workers=16)
     assert error is None
-    assert len(replies) == 30
-    assert most[0] == IN_FLIGHT
+    assert (len(replies), most[0]) == (30, IN_FLIGHT)
 
 
 def test_streams_are_slowed_down_not_refused_when_the_service_is_busy() -> None:
@@ -179,14 +177,22 @@ def test_streams_are_slowed_down_not_refused_when_the_service_is_busy() -> None:
 
 
 @pytest.mark.parametrize("when", ["before the answer", "after the answer"])
-def test_a_caller_that_hangs_up_leaves_nothing_behind(when: str) -> None:
+async def test_a_caller_that_hangs_up_leaves_nothing_behind(when: str) -> None:
     release = threading.Event()
 
     def learn(command: LearnCommand) -> Learned:
         release.wait(60)
         return learned(command)
 
-    async def run() -> None:
+    async def again(serving: Edge) -> bytes:
+        stream = open_stream(serving)
+        await stream.write(batch("b"))
+        await stream.done_writing()
+        reply = await stream.read()
+        assert isinstance(reply, bytes)
+        return reply
+
+    with capture_logs() as logs:
         async with edge(use_cases(learn=learn)) as serving:
             stream = open_stream(serving)
             await stream.write(batch("a"))
@@ -199,15 +205,4 @@ def test_a_caller_that_hangs_up_leaves_nothing_behind(when: str) -> None:
                 while serving.lanes.write.load.running:  # noqa: ASYNC110 # the queue has no event, on purpose
                     await asyncio.sleep(0.001)
             assert pb.LearnStreamResponse.FromString(await again(serving)).stored_count == 1
-
-    async def again(serving: Edge) -> bytes:
-        stream = open_stream(serving)
-        await stream.write(batch("b"))
-        await stream.done_writing()
-        reply = await stream.read()
-        assert isinstance(reply, bytes)
-        return reply
-
-    with capture_logs() as logs:
-        asyncio.run(run())
     assert logs == []

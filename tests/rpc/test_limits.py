@@ -76,8 +76,7 @@ def test_metadata_breaks_its_rules_by_its_names_and_its_values(kind: type[Messag
 
 def test_what_no_rule_says_is_as_the_table_has_it() -> None:
     assert (validation.MAX_REQUEST_BYTES, status.MAX_REPLY_BYTES) == (4 * MIB, 4 * MIB)
-    assert status.LARGEST_REPLY_BYTES == 16 * MIB
-    assert (values.MAX_PAGE_SIZE, streams.MAX_STREAMS) == (1000, 1000)
+    assert (status.LARGEST_REPLY_BYTES, values.MAX_PAGE_SIZE, streams.MAX_STREAMS) == (16 * MIB, 1000, 1000)
     assert (streams.MAX_STREAMS_OF_A_PROJECT, streams.MAX_STREAMS_OF_A_CALLER) == (600, 200)
     assert (admission.LONGEST_WAIT_S, admission.STANDING_WAIT_S, admission.ALWAYS_WAIT) == (1.0, 0.1, 32)
     assert (listening.CALLS_OF_CONNECTION, listening.UNREAD_CALLS, listening.UNREAD_CALLS_MOST) == (256, 256, 384)

@@ -58,16 +58,12 @@ def call(name: str, value: bytes) -> bytes:
     )
 
 
-def test_who_has_no_token_is_refused_before_a_message_of_his_comes(tmp_path: Path) -> None:
+async def test_who_has_no_token_is_refused_before_a_message_of_his_comes(tmp_path: Path) -> None:
     """X11: up to 16 MiB of each call would be kept otherwise."""
     token_of(tmp_path, "shop:read")
     unfinished = call(AUTHORIZATION, b"Bearer x").removesuffix(frame(_DATA, _END_STREAM, 1, bytes(5)))
-
-    async def run() -> str:
-        async with edge(access=Access(interceptor=Interceptor(Authenticator(tmp_path, Exposure.MACHINE)))) as serving:
-            return await ended(serving.server.address.port, unfinished)  # type: ignore[union-attr] # it is TCP
-
-    assert asyncio.run(run()) == "trailers"
+    async with edge(access=Access(interceptor=Interceptor(Authenticator(tmp_path, Exposure.MACHINE)))) as serving:
+        assert (await ended(serving.server.address.port, unfinished)) == "trailers"
 
 
 async def ended(port: int, sent: bytes) -> str:
@@ -91,23 +87,21 @@ async def ended(port: int, sent: bytes) -> str:
 
 @pytest.mark.parametrize("name", [AUTHORIZATION, OVER_HTTP, *TRACE_KEYS, "x-of-nobody"])
 @pytest.mark.parametrize("has_token", [True, False])
-def test_metadata_with_a_byte_that_none_has_is_the_callers_fault(tmp_path: Path, name: str, has_token: bool) -> None:
+async def test_metadata_with_a_byte_that_none_has_is_the_callers_fault(
+    tmp_path: Path, name: str, has_token: bool
+) -> None:
     """This holds for metadata that is read, and for what is not."""
     if has_token:
         token_of(tmp_path, "shop:read")
     meter = Ended()
     interceptor = Interceptor(Authenticator(tmp_path, Exposure.MACHINE), meters=(meter,))
     interceptor.reads_traces = True
-
-    async def run() -> None:
+    with structlog.testing.capture_logs() as events:
         async with edge(access=Access(interceptor=interceptor)) as serving:
             port = serving.server.address.port  # type: ignore[union-attr] # it is TCP
             assert await ended(port, call(name, b"plain")) == "trailers"
             for byte in ODD_BYTES:
                 assert await ended(port, call(name, b"a%cb" % byte)) in ("trailers", "refused", "closed")
             assert await ended(port, call(name, b"plain")) == "trailers"
-
-    with structlog.testing.capture_logs() as events:
-        asyncio.run(run())
     assert events == []
     assert meter.outcomes <= {"OK", "UNAUTHENTICATED", "CANCELLED"}

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Changes, DomainKnowledge, Draft, Filter, LearningRecord, MemoryIndex, MemoryKind, Origin
+from hummock.core.project import MAX_PROJECT_BYTES
 from hummock.core.recall import CrossEncoding, DecayMode, Preset, RecallPath, RecallQuery
 from hummock.core.render import Locale, RenderForm, SearchScope
 from hummock.rpc import memory_messages, recall_messages, render_messages
 from hummock.rpc import values as parse_values
-from hummock.rpc.tokens import page_position, page_token
 from hummock.rpc.validation import parse
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2, recall_pb2
@@ -32,8 +32,8 @@ def broken(call: Any, *args: Any) -> InvalidRequest:
     return caught.value
 
 
-def note(**more: Any) -> memory_pb2.Memory:
-    return memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="记住", **more)
+def note(content: str = "记住", **more: Any) -> memory_pb2.Memory:
+    return memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content=content, **more)
 
 
 def draft(sent: memory_pb2.Memory) -> Draft:
@@ -46,42 +46,26 @@ def test_an_unset_recall_leaves_everything_to_the_preset() -> None:
 
 
 def test_every_field_of_a_recall_arrives() -> None:
-    query = recall_messages.recall_query(
-        recall_pb2.RecallRequest(
-            project="p",
-            query_text="q",
-            preset=recall_pb2.PRESET_CODE,
-            tuning=recall_pb2.RecallTuning(
-                top_k=7,
-                candidates=9,
-                min_similarity=0.0,
-                decay_mode=recall_pb2.DECAY_MODE_EXPONENTIAL,
-                half_life_days=3,
-                relevance_weight=0.0,
-                near_twin_bar=0.5,
-                code_top_k=0,
-                domain_top_k=2,
-            ),
-            filter=memory_pb2.MemoryFilter(
-                kinds=[memory_pb2.MEMORY_KIND_NOTE], tags=["#还款", " 还款"], speakers=["林"]
-            ),
-            paths=[recall_pb2.RECALL_PATH_KEYWORD],
-            decay_exempt_origins=[memory_pb2.ORIGIN_MANUAL],
-            late_interaction=False,
-            cross_encoder=recall_pb2.CROSS_ENCODER_ON,
-            as_of=Timestamp(seconds=100, nanos=500_000_000),
-            min_seq=4,
-            view=memory_pb2.MEMORY_VIEW_INDEX,
-            intent=recall_pb2.Intent(domains=["还款"], action="ADD_FEATURE", keywords=["先本后息"]),
-        )
-    )
+    request = recall_pb2.RecallRequest(project="p", query_text="q", preset=recall_pb2.PRESET_CODE, min_seq=4)
+    request.tuning.top_k, request.tuning.candidates, request.tuning.min_similarity = 7, 9, 0.0
+    request.tuning.decay_mode, request.tuning.half_life_days = recall_pb2.DECAY_MODE_EXPONENTIAL, 3
+    request.tuning.relevance_weight, request.tuning.near_twin_bar = 0.0, 0.5
+    request.tuning.code_top_k, request.tuning.domain_top_k = 0, 2
+    request.filter.kinds.append(memory_pb2.MEMORY_KIND_NOTE)
+    request.filter.tags.extend(["#还款", " 还款"])
+    request.filter.speakers.append("林")
+    request.paths.append(recall_pb2.RECALL_PATH_KEYWORD)
+    request.decay_exempt_origins.append(memory_pb2.ORIGIN_MANUAL)
+    request.late_interaction, request.cross_encoder = False, recall_pb2.CROSS_ENCODER_ON
+    request.as_of.FromMilliseconds(100_500)
+    request.view = memory_pb2.MEMORY_VIEW_INDEX
+    request.intent.MergeFrom(recall_pb2.Intent(domains=["还款"], action="ADD_FEATURE", keywords=["先本后息"]))
+    query = recall_messages.recall_query(request)
     assert (query.preset, query.top_k, query.candidates, query.min_similarity) == (Preset.CODE, 7, 9, 0.0)
     assert query.filter == Filter(kinds=frozenset({MemoryKind.NOTE}), tags=("还款",), speakers=("林",))
-    assert query.paths == {RecallPath.KEYWORD}
+    assert (query.paths, query.decay_exempt_origins) == ({RecallPath.KEYWORD}, {Origin.MANUAL})
     assert (query.decay_mode, query.half_life_days) == (DecayMode.EXPONENTIAL, 3.0)
-    assert query.decay_exempt_origins == {Origin.MANUAL}
-    assert (query.relevance_weight, query.near_twin_bar) == (0.0, 0.5)
-    assert query.late_interaction is False
+    assert (query.relevance_weight, query.near_twin_bar, query.late_interaction) == (0.0, 0.5, False)
     assert query.cross_encoding is CrossEncoding.ON
     assert (query.as_of, query.min_seq, query.full) == (100.5, 4, False)
     assert query.intent is not None
@@ -94,8 +78,7 @@ def test_a_vector_arrives_at_length_one(values: list[float]) -> None:
     sent = memory_pb2.Embedding(values=np.array(values, "<f4").tobytes(), emb_space="e")
     vector = parse_values.vector("v", sent)
     assert vector.values.dtype == np.float32
-    assert np.linalg.norm(vector.values.astype(np.float64)) == pytest.approx(1, abs=1e-5)
-    assert vector.emb_space == "e"
+    assert (np.linalg.norm(vector.values.astype(np.float64)), vector.emb_space) == (pytest.approx(1, abs=1e-5), "e")
 
 
 @given(st.binary(max_size=64))
@@ -176,25 +159,14 @@ def test_a_tag_that_was_cleaned_once_is_clean(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", ["#", " ", "# #"])
 def test_a_tag_of_nothing_is_named_by_its_place(tag: str) -> None:
-    sent = note(tags=["a", tag])
-    assert broken(draft, sent).field == "memories[0].tags[1]"
+    assert broken(draft, note(tags=["a", tag])).field == "memories[0].tags[1]"
 
 
 @pytest.mark.parametrize("name", ["id", "session_id", "speaker"])
 def test_control_characters_are_refused_in_names_and_kept_in_content(name: str) -> None:
-    text = "a\0b\u202ec"
-    sent = note(**{name: text})
-    assert broken(draft, sent).field == f"memories[0].{name}"
-    sent = note()
-    sent.content = text
-    assert draft(sent).payload.content == text
-
-
-def test_text_is_kept_as_it_was_sent() -> None:
-    text = "e\u0301 ｆｕｌｌ　width\r\n"
-    sent = note()
-    sent.content = text
-    assert draft(sent).payload.content == text
+    assert broken(draft, note(**{name: "a\0b\u202ec"})).field == f"memories[0].{name}"
+    for text in ("a\0b\u202ec", "e\u0301 ｆｕｌｌ　width\r\n"):
+        assert draft(note(content=text)).payload.content == text
 
 
 @pytest.mark.parametrize(
@@ -217,29 +189,23 @@ def test_times_lie_between_the_years_1_and_9999(time: Timestamp, valid: bool) ->
 
 
 def test_each_kind_brings_its_own_fields() -> None:
-    record = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_LEARNING_RECORD)
-    record.learning_record.question = "先息后本的实现方式？"
-    record.learning_record.answer = "…"
-    domain = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE)
-    domain.domain_knowledge.domain = "还款"
-    domain.domain_knowledge.summary = "…"
-    domain.domain_knowledge.key_files.append("Repay.java")
+    said = memory_pb2.LearningRecord(question="先息后本的实现方式？", answer="…")
+    record = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_LEARNING_RECORD, learning_record=said)
+    known = memory_pb2.DomainKnowledge(domain="还款", summary="…", key_files=["Repay.java"])
+    domain = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE, domain_knowledge=known)
     assert draft(record).payload.detail == LearningRecord(question="先息后本的实现方式？", answer="…")
     assert draft(domain).payload.detail == DomainKnowledge(domain="还款", summary="…", key_files=("Repay.java",))
 
 
 def test_a_kind_with_another_kinds_fields_is_named_by_its_place() -> None:
-    sent = note()
-    sent.code_fragment.path = "a.py"
-    assert broken(draft, sent).field == "memories[0].detail"
+    assert broken(draft, note(code_fragment=memory_pb2.CodeFragment(path="a.py"))).field == "memories[0].detail"
 
 
 def test_a_fingerprint_is_of_the_request_without_its_request_id() -> None:
     first, second = (
         context_pb.LearnRequest(project="p", memories=[note()], request_id=request_id) for request_id in ("a", "b")
     )
-    assert parse_values.fingerprint(first) == parse_values.fingerprint(second)
-    assert first.request_id == "a"
+    assert (parse_values.fingerprint(first), first.request_id) == (parse_values.fingerprint(second), "a")
     second.memories[0].content = "别的"
     assert parse_values.fingerprint(first) != parse_values.fingerprint(second)
     assert parse_values.fingerprint(context_pb.LearnRequest()) != parse_values.fingerprint(
@@ -288,16 +254,8 @@ def test_an_update_can_clear_what_it_names() -> None:
         ),
         (memory_pb2.Memory(id="m", trust=2), ["trust"], "memory.trust"),
         (memory_pb2.Memory(id="m" * 257), ["speaker"], "memory.id"),
-        (
-            memory_pb2.Memory(id="m", tags=["a", ""]),
-            ["tags"],
-            "memory.tags[1]",
-        ),
-        (
-            memory_pb2.Memory(id="m", tags=["#"]),
-            ["tags"],
-            "memory.tags[0]",
-        ),
+        (memory_pb2.Memory(id="m", tags=["a", ""]), ["tags"], "memory.tags[1]"),
+        (memory_pb2.Memory(id="m", tags=["#"]), ["tags"], "memory.tags[0]"),
     ],
 )
 def test_an_update_is_checked_in_the_fields_that_it_names(
@@ -317,42 +275,10 @@ def test_an_unknown_path_is_answered_with_those_that_are_known() -> None:
     assert "content, raw, detail" in error.rule
 
 
-@given(st.text(st.characters(codec="utf-8"), min_size=1))
-def test_a_page_token_leads_back_to_its_position(position: str) -> None:
-    request = memories_pb.ListMemoriesRequest(project="p", page_size=3)
-    token = page_token(request, position)
-    request.page_size = 9
-    assert page_position(request, token) == position
-
-
-def test_the_first_page_has_no_token() -> None:
-    assert page_position(memories_pb.ListMemoriesRequest(project="p"), "") == ""
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda token: token[:-1] + "9",
-        lambda token: token + "0",
-        lambda token: "0" + token[1:],
-        lambda token: token[:32],
-        lambda token: "x",
-    ],
-)
-def test_a_page_token_that_was_changed_is_refused(spoil: Any) -> None:
-    request = memories_pb.ListMemoriesRequest(project="p")
-    token = page_token(request, "17")
-    assert broken(page_position, request, spoil(token)).field == "page_token"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        memories_pb.ListMemoriesRequest(project="q"),
-        memories_pb.ListMemoriesRequest(project="p", filter=memory_pb2.MemoryFilter(tags=["a"])),
-        memories_pb.ListMemoriesRequest(project="p", view=memory_pb2.MEMORY_VIEW_FULL),
-    ],
-)
-def test_a_page_token_of_another_request_is_refused(other: memories_pb.ListMemoriesRequest) -> None:
-    token = page_token(memories_pb.ListMemoriesRequest(project="p"), "17")
-    assert broken(page_position, other, token).field == "page_token"
+def test_a_name_of_more_bytes_than_a_write_takes_is_refused_wherever_it_is_read() -> None:
+    """V4: 200 Chinese characters are within the contract's 256, and 600 bytes."""
+    with pytest.raises(InvalidRequest, match="has 600 bytes; it must be 1 to 400") as raised:
+        parse_values.project_name("project", "项" * 200)
+    assert raised.value.field == "project"
+    name = "a" + "项" * ((MAX_PROJECT_BYTES - 1) // 3)
+    assert (len(name.encode()), parse_values.project_name("project", name)) == (MAX_PROJECT_BYTES, name)

@@ -79,8 +79,7 @@ def test_the_index_view_has_no_text() -> None:
     memory = memory_messages.memory(replace(samples.MEMORY, payload=None))
     assert not memory.content
     assert not memory.text
-    assert memory.title == "还款 repay()"
-    assert memory.content_hash == "000102030405060708090a0b0c0d0e0f"
+    assert (memory.title, memory.content_hash) == ("还款 repay()", "000102030405060708090a0b0c0d0e0f")
 
 
 @pytest.mark.parametrize(
@@ -107,11 +106,9 @@ def test_a_recall_keeps_its_receipt() -> None:
         recall_pb2.DEGRADED_PART_VECTOR,
         recall_pb2.DEGRADATION_REASON_EMBEDDER_FAILED,
     )
-    assert list(reply.intent.keywords) == ["先本后息"]
-    assert (reply.seq, reply.content_seq) == (7, 5)
+    assert (list(reply.intent.keywords), reply.seq, reply.content_seq) == (["先本后息"], 7, 5)
     hit = reply.hits[0]
-    assert (hit.late_interaction_score, hit.cross_encoder_score) == (0.375, 0.875)
-    assert reply.receipt.cross_encoded == 4
+    assert (hit.late_interaction_score, hit.cross_encoder_score, reply.receipt.cross_encoded) == (0.375, 0.875, 4)
     assert (hit.score, hit.cosine, hit.near_twin, list(hit.matched_terms)) == (0.75, 0.625, True, ["还款", "repay"])
 
 
@@ -152,8 +149,7 @@ def test_the_text_is_all_that_a_memory_says(detail: Detail, text: str) -> None:
         payload=Payload(content="正文", raw="[joy] 正文", detail=detail),
     )
     message = memory_messages.memory(stored)
-    assert (message.text, message.raw) == (text, "")
-    assert memory_messages.memory(stored, with_raw=True).raw == "[joy] 正文"
+    assert (message.text, message.raw, memory_messages.memory(stored, with_raw=True).raw) == (text, "", "[joy] 正文")
 
 
 def test_only_a_single_project_lists_its_kinds() -> None:

@@ -114,175 +114,146 @@ async def error_of(stream: asyncio.Task[None]) -> BaseException | None:
     return stream.exception()
 
 
-def test_what_is_there_is_sent_and_then_what_comes() -> None:
-    async def run() -> None:
-        async with scene() as at:
-            at.log.write("一")
-            reader = at.open()
-            assert await reader.until(1) == ["一"]
-            at.log.write("two")
-            assert await reader.until(2) == ["一", "two"]
-
-    asyncio.run(run())
+async def test_what_is_there_is_sent_and_then_what_comes() -> None:
+    async with scene() as at:
+        at.log.write("一")
+        reader = at.open()
+        assert await reader.until(1) == ["一"]
+        at.log.write("two")
+        assert await reader.until(2) == ["一", "two"]
 
 
-def test_a_write_between_the_look_and_the_pause_is_not_missed() -> None:
+async def test_a_write_between_the_look_and_the_pause_is_not_missed() -> None:
     """The step has looked and found nothing; before its pause begins there is a write, and never another one."""
+    async with scene() as at:
 
-    async def run() -> None:
-        async with scene() as at:
+        def watch(request: Message) -> Steps:
+            del request
+            assert at.log.lines == []
+            at.log.write("between")
+            yield UNTIL_WRITTEN
+            yield StringValue(value=at.log.lines[0])
 
-            def watch(request: Message) -> Steps:
-                del request
-                assert at.log.lines == []
-                at.log.write("between")
-                yield UNTIL_WRITTEN
-                yield StringValue(value=at.log.lines[0])
-
-            reader = at.open(watch)
-            assert await reader.until(1) == ["between"]
-            assert await error_of(at.streams[0]) is None
-
-    asyncio.run(run())
+        reader = at.open(watch)
+        assert await reader.until(1) == ["between"]
+        assert await error_of(at.streams[0]) is None
 
 
-def test_every_write_of_many_writers_reaches_every_stream_in_order() -> None:
-    async def run() -> None:
-        async with scene() as at:
-            readers = [at.open() for _ in range(5)]
+async def test_every_write_of_many_writers_reaches_every_stream_in_order() -> None:
+    async with scene() as at:
+        readers = [at.open() for _ in range(5)]
 
-            def write(writer: int) -> None:
-                for number in range(50):
-                    at.log.write(f"{writer}-{number}")
+        def write(writer: int) -> None:
+            for number in range(50):
+                at.log.write(f"{writer}-{number}")
 
-            writers = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
-            for writer in writers:
-                writer.start()
-            late = at.open()
-            for writer in writers:
-                await asyncio.to_thread(writer.join)
-            for reader in (*readers, late):
-                assert await reader.until(200) == at.log.lines
-
-    asyncio.run(run())
+        writers = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+        for writer in writers:
+            writer.start()
+        late = at.open()
+        for writer in writers:
+            await asyncio.to_thread(writer.join)
+        for reader in (*readers, late):
+            assert await reader.until(200) == at.log.lines
 
 
-def test_a_stream_that_waits_does_no_work() -> None:
-    async def run() -> None:
-        async with scene() as at:
-            reader = at.open()
-            at.log.write("first")
-            await reader.until(1)
-            while at.queue.load.running or at.log.looks < 2:  # noqa: ASYNC110 # the queue has no event, on purpose
+async def test_a_stream_that_waits_does_no_work() -> None:
+    async with scene() as at:
+        reader = at.open()
+        at.log.write("first")
+        await reader.until(1)
+        while at.queue.load.running or at.log.looks < 2:  # noqa: ASYNC110 # the queue has no event, on purpose
+            await asyncio.sleep(0.001)
+        looks = at.log.looks
+        at.log.feed.tell("another project", 1)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert at.log.looks == looks
+
+
+async def test_a_slow_reader_keeps_nobody_waiting_and_misses_nothing() -> None:
+    async with scene(workers=1) as at:
+        slow, quick = at.open(reads=False), at.open()
+        for number in range(30):
+            at.log.write(str(number))
+        assert await quick.until(30) == at.log.lines
+        assert slow.got == []
+        # The quick one looks once more before it waits; what the slow one has ready keeps no worker.
+        async with asyncio.timeout(60):
+            while at.queue.load.running:  # noqa: ASYNC110 # the queue has no event, on purpose
                 await asyncio.sleep(0.001)
-            looks = at.log.looks
-            at.log.feed.tell("another project", 1)
-            for _ in range(20):
-                await asyncio.sleep(0)
-            assert at.log.looks == looks
-
-    asyncio.run(run())
-
-
-def test_a_slow_reader_keeps_nobody_waiting_and_misses_nothing() -> None:
-    async def run() -> None:
-        async with scene(workers=1) as at:
-            slow, quick = at.open(reads=False), at.open()
-            for number in range(30):
-                at.log.write(str(number))
-            assert await quick.until(30) == at.log.lines
-            assert slow.got == []
-            # The quick one looks once more before it waits; what the slow one has ready keeps no worker.
-            async with asyncio.timeout(60):
-                while at.queue.load.running:  # noqa: ASYNC110 # the queue has no event, on purpose
-                    await asyncio.sleep(0.001)
-            assert slow.got == []
-            slow.may_read.set()
-            assert await slow.until(30) == at.log.lines
-
-    asyncio.run(run())
+        assert slow.got == []
+        slow.may_read.set()
+        assert await slow.until(30) == at.log.lines
 
 
 @pytest.mark.parametrize("reads", [True, False])
-def test_a_reader_that_hangs_up_frees_its_stream(reads: bool) -> None:
-    async def run() -> None:
-        async with scene() as at:
-            at.log.write("first")
-            reader = at.open(reads=reads)
-            if reads:
-                await reader.until(1)
-            while not at.log.looks:  # noqa: ASYNC110 # a worker makes it true
-                await asyncio.sleep(0.001)
-            at.streams[0].cancel()
-            await asyncio.wait([at.streams[0]])
-            assert at.log.feed.streams == 0
-            assert await asyncio.to_thread(at.log.closed.wait, 60)
-
-    asyncio.run(run())
+async def test_a_reader_that_hangs_up_frees_its_stream(reads: bool) -> None:
+    async with scene() as at:
+        at.log.write("first")
+        reader = at.open(reads=reads)
+        if reads:
+            await reader.until(1)
+        while not at.log.looks:  # noqa: ASYNC110 # a worker makes it true
+            await asyncio.sleep(0.001)
+        at.streams[0].cancel()
+        await asyncio.wait([at.streams[0]])
+        assert at.log.feed.streams == 0
+        assert await asyncio.to_thread(at.log.closed.wait, 60)
 
 
-def test_a_reader_that_hangs_up_during_a_step_frees_its_stream_behind_it() -> None:
-    async def run() -> None:
-        async with scene() as at:
-            entered, release, closed = threading.Event(), threading.Event(), threading.Event()
+async def test_a_reader_that_hangs_up_during_a_step_frees_its_stream_behind_it() -> None:
+    async with scene() as at:
+        entered, release, closed = threading.Event(), threading.Event(), threading.Event()
 
-            def watch(request: Message) -> Steps:
-                del request
-                try:
-                    entered.set()
-                    release.wait(60)
-                    yield StringValue(value="too late")
-                finally:
-                    closed.set()
+        def watch(request: Message) -> Steps:
+            del request
+            try:
+                entered.set()
+                release.wait(60)
+                yield StringValue(value="too late")
+            finally:
+                closed.set()
 
-            reader = at.open(watch)
-            await asyncio.to_thread(entered.wait, 60)
-            at.streams[0].cancel()
-            await asyncio.wait([at.streams[0]])
-            assert at.log.feed.streams == 0
-            release.set()
-            assert await asyncio.to_thread(closed.wait, 60)
-            assert reader.got == []
-
-    asyncio.run(run())
+        reader = at.open(watch)
+        await asyncio.to_thread(entered.wait, 60)
+        at.streams[0].cancel()
+        await asyncio.wait([at.streams[0]])
+        assert at.log.feed.streams == 0
+        release.set()
+        assert await asyncio.to_thread(closed.wait, 60)
+        assert reader.got == []
 
 
 @pytest.mark.parametrize("when", ["while it waits", "while nobody reads", "before it begins"])
-def test_a_stopping_service_ends_streams(when: str) -> None:
+async def test_a_stopping_service_ends_streams(when: str) -> None:
     """D9, V11 of the reliability notes."""
-
-    async def run() -> None:
-        async with scene() as at:
-            at.log.write("last")
-            if when == "before it begins":
-                at.log.feed.end()
-            reader = at.open(reads=when != "while nobody reads")
-            if when == "while it waits":
-                await reader.until(1)
-            elif when == "while nobody reads":
-                while not at.log.looks:  # noqa: ASYNC110 # a worker makes it true
-                    await asyncio.sleep(0.001)
+    async with scene() as at:
+        at.log.write("last")
+        if when == "before it begins":
             at.log.feed.end()
-            assert isinstance(await error_of(at.streams[0]), Unavailable)
-            assert reader.got == (["last"] if when == "while it waits" else [])
+        reader = at.open(reads=when != "while nobody reads")
+        if when == "while it waits":
+            await reader.until(1)
+        elif when == "while nobody reads":
+            while not at.log.looks:  # noqa: ASYNC110 # a worker makes it true
+                await asyncio.sleep(0.001)
+        at.log.feed.end()
+        assert isinstance(await error_of(at.streams[0]), Unavailable)
+        assert reader.got == (["last"] if when == "while it waits" else [])
 
-    asyncio.run(run())
 
+async def test_a_stream_with_an_end_ends() -> None:
+    async with scene() as at:
 
-def test_a_stream_with_an_end_ends() -> None:
-    async def run() -> None:
-        async with scene() as at:
+        def count(request: Message) -> Steps:
+            del request
+            for number in range(3):
+                yield StringValue(value=str(number))
 
-            def count(request: Message) -> Steps:
-                del request
-                for number in range(3):
-                    yield StringValue(value=str(number))
-
-            reader = at.open(count)
-            assert await error_of(at.streams[0]) is None
-            assert reader.got == ["0", "1", "2"]
-
-    asyncio.run(run())
+        reader = at.open(count)
+        assert await error_of(at.streams[0]) is None
+        assert reader.got == ["0", "1", "2"]
 
 
 def failing(error: HummockError) -> Callable[[Message], Steps]:
@@ -294,47 +265,33 @@ def failing(error: HummockError) -> Callable[[Message], Steps]:
     return steps
 
 
-def test_what_a_step_raises_ends_the_stream_behind_what_was_sent() -> None:
-    async def run() -> None:
-        async with scene() as at:
-            reader = at.open(failing(InvalidRequest("view", "is odd")))
-            assert isinstance(await error_of(at.streams[0]), InvalidRequest)
-            assert reader.got == ["first"]
-
-    asyncio.run(run())
+async def test_what_a_step_raises_ends_the_stream_behind_what_was_sent() -> None:
+    async with scene() as at:
+        reader = at.open(failing(InvalidRequest("view", "is odd")))
+        assert isinstance(await error_of(at.streams[0]), InvalidRequest)
+        assert reader.got == ["first"]
 
 
-def test_a_message_that_is_too_large_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_message_that_is_too_large_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "MAX_REPLY_BYTES", 10)
-
-    async def run() -> None:
-        async with scene() as at:
-            at.log.write("x" * 20)
-            reader = at.open()
-            assert isinstance(await error_of(at.streams[0]), ReplyTooLarge)
-            assert reader.got == []
-
-    asyncio.run(run())
+    async with scene() as at:
+        at.log.write("x" * 20)
+        reader = at.open()
+        assert isinstance(await error_of(at.streams[0]), ReplyTooLarge)
+        assert reader.got == []
 
 
-def test_a_request_that_breaks_a_rule_is_refused_before_anything_is_done() -> None:
-    async def run() -> None:
-        async with scene() as at:
-            stream = ReplyStream(WatchMemoriesRequest, at.log.watch, at.queue, at.log.feed)
-            with pytest.raises(InvalidRequest, match="project"):
-                await stream.answer(b"", Reader())
-            assert at.log.looks == 0
-
-    asyncio.run(run())
+async def test_a_request_that_breaks_a_rule_is_refused_before_anything_is_done() -> None:
+    async with scene() as at:
+        stream = ReplyStream(WatchMemoriesRequest, at.log.watch, at.queue, at.log.feed)
+        with pytest.raises(InvalidRequest, match="project"):
+            await stream.answer(b"", Reader())
+        assert at.log.looks == 0
 
 
-def test_a_request_that_is_too_large_is_refused_before_it_waits_for_a_worker() -> None:
-    async def run() -> None:
-        executor = ThreadPoolExecutor(1)
-        executor.shutdown()  # whatever waited for it would hear of that instead
-        queue = AdmissionQueue(executor, workers=1)
-        stream = ReplyStream(WatchMemoriesRequest, Log(Feed()).watch, queue, Feed())
-        await stream.answer(bytes(MAX_REQUEST_BYTES + 1), Reader())
-
+async def test_a_request_that_is_too_large_is_refused_before_it_waits_for_a_worker() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()  # whatever waited for it would hear of that instead
+    stream = ReplyStream(WatchMemoriesRequest, Log(Feed()).watch, AdmissionQueue(executor, workers=1), Feed())
     with pytest.raises(InvalidRequest, match="bytes"):
-        asyncio.run(run())
+        await stream.answer(bytes(MAX_REQUEST_BYTES + 1), Reader())

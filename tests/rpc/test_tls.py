@@ -77,83 +77,65 @@ def trusting(authority: Authority, own: Signed | None = None) -> grpc.ChannelCre
     )
 
 
-def test_only_who_trusts_its_authority_gets_through(tmp_path: Path) -> None:
+async def test_only_who_trusts_its_authority_gets_through(tmp_path: Path) -> None:
     """X11."""
-
-    async def run() -> None:
-        authority, asked = Authority(), Asked()
-        access = Access(tls=Tls(put(tmp_path, authority.signed())))
-        async with edge(use_cases(status=asked), access=access) as serving:
-            address = str(serving.server.address)
-            assert await status_of(address, trusting(authority)) is grpc.StatusCode.OK
-            assert await status_of(address, trusting(Authority())) is grpc.StatusCode.UNAVAILABLE
-            assert await status_of(address, None) is grpc.StatusCode.UNAVAILABLE
-        assert asked.times == 1
-
-    asyncio.run(run())
+    authority, asked = Authority(), Asked()
+    access = Access(tls=Tls(put(tmp_path, authority.signed())))
+    async with edge(use_cases(status=asked), access=access) as serving:
+        address = str(serving.server.address)
+        assert await status_of(address, trusting(authority)) is grpc.StatusCode.OK
+        assert await status_of(address, trusting(Authority())) is grpc.StatusCode.UNAVAILABLE
+        assert await status_of(address, None) is grpc.StatusCode.UNAVAILABLE
+    assert asked.times == 1
 
 
-def test_with_an_authority_of_clients_all_others_are_refused_before_any_handler(tmp_path: Path) -> None:
+async def test_with_an_authority_of_clients_all_others_are_refused_before_any_handler(tmp_path: Path) -> None:
     """X11: none, of another authority, expired."""
-
-    async def run() -> None:
-        authority, clients, asked = Authority(), Authority(), Asked()
-        access = Access(tls=Tls(put(tmp_path, authority.signed(), clients.certificate)))
-        async with edge(use_cases(status=asked), access=access) as serving:
-            address = str(serving.server.address)
-            assert await status_of(address, trusting(authority, clients.signed())) is grpc.StatusCode.OK
-            for wrong in (None, Authority().signed(), authority.signed(), clients.signed(expired=True)):
-                assert await status_of(address, trusting(authority, wrong)) is grpc.StatusCode.UNAVAILABLE
-        assert asked.times == 1
-
-    asyncio.run(run())
+    authority, clients, asked = Authority(), Authority(), Asked()
+    access = Access(tls=Tls(put(tmp_path, authority.signed(), clients.certificate)))
+    async with edge(use_cases(status=asked), access=access) as serving:
+        address = str(serving.server.address)
+        assert await status_of(address, trusting(authority, clients.signed())) is grpc.StatusCode.OK
+        for wrong in (None, Authority().signed(), authority.signed(), clients.signed(expired=True)):
+            assert await status_of(address, trusting(authority, wrong)) is grpc.StatusCode.UNAVAILABLE
+    assert asked.times == 1
 
 
-def test_files_that_are_replaced_count_for_the_next_connection(tmp_path: Path) -> None:
+async def test_files_that_are_replaced_count_for_the_next_connection(tmp_path: Path) -> None:
     """X11: rotation without a restart, of the certificate and of the authority of clients."""
-
-    async def run() -> None:
-        first, second, clients, others = Authority(), Authority(), Authority(), Authority()
-        access = Access(tls=Tls(put(tmp_path, first.signed(), clients.certificate)))
-        async with edge(access=access) as serving:
-            address = str(serving.server.address)
-            assert await status_of(address, trusting(first, clients.signed())) is grpc.StatusCode.OK
-            put(tmp_path, second.signed(), others.certificate)
-            assert await status_of(address, trusting(second, others.signed())) is grpc.StatusCode.OK
-            assert await status_of(address, trusting(first, others.signed())) is grpc.StatusCode.UNAVAILABLE
-            assert await status_of(address, trusting(second, clients.signed())) is grpc.StatusCode.UNAVAILABLE
-
-    asyncio.run(run())
+    first, second, clients, others = Authority(), Authority(), Authority(), Authority()
+    access = Access(tls=Tls(put(tmp_path, first.signed(), clients.certificate)))
+    async with edge(access=access) as serving:
+        address = str(serving.server.address)
+        assert await status_of(address, trusting(first, clients.signed())) is grpc.StatusCode.OK
+        put(tmp_path, second.signed(), others.certificate)
+        assert await status_of(address, trusting(second, others.signed())) is grpc.StatusCode.OK
+        assert await status_of(address, trusting(first, others.signed())) is grpc.StatusCode.UNAVAILABLE
+        assert await status_of(address, trusting(second, clients.signed())) is grpc.StatusCode.UNAVAILABLE
 
 
 @pytest.mark.parametrize("harm", ["half replaced", "garbage", "gone"])
-def test_files_that_do_not_fit_are_said_and_the_last_ones_go_on(tmp_path: Path, harm: str) -> None:
-    async def run() -> None:
-        authority, files = Authority(), put(tmp_path, (first := Authority()).signed())
-        access = Access(tls=Tls(files))
-        async with edge(access=access) as serving:
-            address = str(serving.server.address)
-            renewed = authority.signed()
-            if harm == "gone":
-                files.key.unlink()
-            else:
-                files.certificate.write_bytes(renewed.certificate if harm == "half replaced" else b"x")
-            with capture_logs() as logs:
-                assert await status_of(address, trusting(first)) is grpc.StatusCode.OK
-            assert "tls_files_refused" in {each["event"] for each in logs}
-            put(tmp_path, renewed)
-            assert await status_of(address, trusting(authority)) is grpc.StatusCode.OK
-
-    asyncio.run(run())
+async def test_files_that_do_not_fit_are_said_and_the_last_ones_go_on(tmp_path: Path, harm: str) -> None:
+    authority, files = Authority(), put(tmp_path, (first := Authority()).signed())
+    access = Access(tls=Tls(files))
+    async with edge(access=access) as serving:
+        address = str(serving.server.address)
+        renewed = authority.signed()
+        if harm == "gone":
+            files.key.unlink()
+        else:
+            files.certificate.write_bytes(renewed.certificate if harm == "half replaced" else b"x")
+        with capture_logs() as logs:
+            assert await status_of(address, trusting(first)) is grpc.StatusCode.OK
+        assert "tls_files_refused" in {each["event"] for each in logs}
+        put(tmp_path, renewed)
+        assert await status_of(address, trusting(authority)) is grpc.StatusCode.OK
 
 
-def test_a_unix_socket_stays_plain(tmp_path: Path) -> None:
-    async def run() -> None:
-        access = Access(tls=Tls(put(tmp_path, Authority().signed())))
-        async with edge(access=access, address=f"unix:{tmp_path}/s") as serving:
-            assert await status_of(str(serving.server.address), None) is grpc.StatusCode.OK
-
-    asyncio.run(run())
+async def test_a_unix_socket_stays_plain(tmp_path: Path) -> None:
+    access = Access(tls=Tls(put(tmp_path, Authority().signed())))
+    async with edge(access=access, address=f"unix:{tmp_path}/s") as serving:
+        assert await status_of(str(serving.server.address), None) is grpc.StatusCode.OK
 
 
 def test_files_that_are_wrong_at_the_start_are_named(tmp_path: Path) -> None:
@@ -171,7 +153,7 @@ def test_files_that_are_wrong_at_the_start_are_named(tmp_path: Path) -> None:
         Tls(files)
 
 
-def test_http_speaks_tls_too_and_takes_new_files(tmp_path: Path) -> None:
+async def test_http_speaks_tls_too_and_takes_new_files(tmp_path: Path) -> None:
     json_http = pytest.importorskip("hummock.rpc.json_http")
     first, second, clients = Authority(), Authority(), Authority()
 
@@ -190,8 +172,7 @@ def test_http_speaks_tls_too_and_takes_new_files(tmp_path: Path) -> None:
         tls = Tls(put(tmp_path, first.signed(), clients.certificate))
         with closing(json_http.JsonHttp("127.0.0.1", 0, tls=tls)) as served:
             served.start(address)
-            assert served.url == f"https://127.0.0.1:{served.port}"
-            assert ask(served.port, first, clients.signed()) == 200
+            assert (served.url, ask(served.port, first, clients.signed())) == (f"https://127.0.0.1:{served.port}", 200)
             for authority, own in ((second, clients.signed()), (first, None), (first, Authority().signed())):
                 with pytest.raises((ssl.SSLError, ConnectionError)):
                     ask(served.port, authority, own)
@@ -200,9 +181,6 @@ def test_http_speaks_tls_too_and_takes_new_files(tmp_path: Path) -> None:
             with pytest.raises((ssl.SSLError, ConnectionError)):
                 ask(served.port, second, clients.signed())
 
-    async def run() -> None:
-        async with edge() as serving:
-            assert isinstance(serving.server.address, TcpAddress)
-            await asyncio.to_thread(check, serving.server.address)
-
-    asyncio.run(run())
+    async with edge() as serving:
+        assert isinstance(serving.server.address, TcpAddress)
+        await asyncio.to_thread(check, serving.server.address)

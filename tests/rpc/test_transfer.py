@@ -134,8 +134,7 @@ def test_taking_the_same_in_again_changes_nothing(learnt: list[Draft], into: str
         reply = here.take(into, records)
         assert reply.unchanged_count == len(records) - 2
         assert (reply.created_count, reply.updated_count, reply.embedded_count) == (0, 0, 0)
-        assert here.work.embedder.embedded == []
-        assert here.work.store.generation(into).content_seq == before
+        assert (here.work.embedder.embedded, here.work.store.generation(into).content_seq) == ([], before)
 
 
 def test_an_export_begins_with_the_project_and_ends_with_a_count() -> None:
@@ -301,8 +300,7 @@ def test_without_a_time_of_change_what_is_there_stays_as_it_is() -> None:
         assert here.take("p", [memory("two")]).updated_count == 1
         kept = here.work.get("a")
         assert kept is not None
-        assert kept.update_time == here.work.clock.now()
-        assert kept.create_time == here.work.clock.now() - 60
+        assert (kept.update_time, kept.create_time) == (here.work.clock.now(), here.work.clock.now() - 60)
 
 
 def test_the_header_sets_what_prompts_say_of_the_project() -> None:
@@ -318,8 +316,7 @@ def test_the_header_sets_what_prompts_say_of_the_project() -> None:
 
 def test_an_import_of_nothing_makes_the_project() -> None:
     with port() as here:
-        assert here.take("p", []).seq == 1
-        assert here.out("p")[-1].end.memory_count == 0
+        assert (here.take("p", []).seq, here.out("p")[-1].end.memory_count) == (1, 0)
 
 
 def test_what_was_derived_is_derived_again_after_an_edit() -> None:
@@ -372,8 +369,7 @@ def test_conversations_go_out_and_come_in_in_the_order_in_which_they_moved() -> 
             ]
             assert pages[0].sessions == pages[1].sessions
         again = there.take("other", records)
-        assert (again.session_count, again.message_count) == (0, 0)
-        assert there.out("other") == records
+        assert (again.session_count, again.message_count, there.out("other")) == (0, 0, records)
 
 
 def test_a_conversation_that_moves_while_the_project_is_exported_goes_out_once() -> None:
@@ -397,8 +393,7 @@ def test_a_conversation_that_was_cut_off_is_finished_by_a_second_import() -> Non
     with port() as here, port() as there:
         talk(here, "p", "s", "one", "two", "three")
         records = here.out("p")
-        assert there.take("p", records[:-3]).message_count == 1
-        assert there.take("p", records).message_count == 2
+        assert (there.take("p", records[:-3]).message_count, there.take("p", records).message_count) == (1, 2)
         assert there.out("p") == records
 
 
@@ -408,8 +403,7 @@ def test_a_message_of_no_session_is_named_and_the_rest_is_stored() -> None:
         _, session, message, end = here.out("p")
         reply = there.take("p", [message, memory("good"), end])
         assert [(failure.number, field_of(failure)) for failure in reply.failures] == [(1, "message.session_id")]
-        assert reply.created_count == 1
-        assert there.take("p", [session, message]).message_count == 1
+        assert (reply.created_count, there.take("p", [session, message]).message_count) == (1, 1)
 
 
 def test_a_title_with_a_control_character_is_named() -> None:

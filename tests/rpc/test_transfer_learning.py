@@ -9,23 +9,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from hummock.core.learning import (
-    FeedbackGiven,
-    Forgotten,
-    Injected,
-    Judgement,
-    KeywordsLearned,
-    KeywordsSet,
-    KeywordUpdate,
-    Learner,
-    LearningEvent,
-    LearningSettings,
-    LoggedEvent,
-    SettingsChanged,
-    Switched,
-    TurnObserved,
-    Verdict,
-)
+from hummock.core import learning as core
 from hummock.core.memory import Filter
 from hummock.core.transfer import GivenEvent
 from hummock.learning.log import digest, record
@@ -57,7 +41,7 @@ def lived(here: Port, seed: int) -> None:
         live(bench(here), random)
 
 
-def events(here: Port) -> list[LoggedEvent]:
+def events(here: Port) -> list[core.LoggedEvent]:
     return bench(here).log()
 
 
@@ -78,10 +62,8 @@ def test_what_was_learnt_is_there_after_an_import_and_goes_out_again(seed: int) 
         reply = there.take("p", records)
         assert (reply.event_count, reply.left_event_count, list(reply.failures)) == (len(events(here)), 0, [])
         assert [one.time for one in events(there)] == pytest.approx([one.time for one in events(here)])
-        assert bench(there).state() == bench(here).state()
-        assert bench(there).profiles() == bench(here).profiles()
-        assert (learnt(there), bench(there).replay().matches) == (learnt(here), True)
-        assert listed(there) == listed(here)
+        assert (bench(there).state(), bench(there).profiles()) == (bench(here).state(), bench(here).profiles())
+        assert (learnt(there), bench(there).replay().matches, listed(there)) == (learnt(here), True, listed(here))
         # What was derived of these memories is none of the log's.
         sent = there.out("p")
         of_both = [[one for one in some if not one.HasField("memory")] for some in (sent, records)]
@@ -111,14 +93,14 @@ def test_keywords_and_verdicts_rank_where_a_project_was_taken_in() -> None:
         here.work.teach(note("the lighthouse needs paint", "a"))
         kept = here.work.get("a")
         assert kept is not None
-        verdict = Verdict(memory_id="a", judgement=Judgement.HELPFUL, text=short_hash(kept.content_hash))
+        verdict = core.Verdict(memory_id="a", judgement=core.Judgement.HELPFUL, text=short_hash(kept.content_hash))
         bench(here).put("alder")
         here.work.clock.move(1)
         bench(here).note(
-            KeywordsSet(memory_id=entry_id("alder"), keywords=("硬木头",)),
-            FeedbackGiven(query_text="paint?", verdicts=(verdict,), note="yes", session_id="s", voice=7),
-            TurnObserved(scope="s", turn=3, user_text="hi", assistant_hash=b"\x01\x02", used_ids=("a",)),
-            Injected(scope="s", turn=3, injected_ids=("a",), request_id="r"),
+            core.KeywordsSet(memory_id=entry_id("alder"), keywords=("硬木头",)),
+            core.FeedbackGiven(query_text="paint?", verdicts=(verdict,), note="yes", session_id="s", voice=7),
+            core.TurnObserved(scope="s", turn=3, user_text="hi", assistant_hash=b"\x01\x02", used_ids=("a",)),
+            core.Injected(scope="s", turn=3, injected_ids=("a",), request_id="r"),
         )
         there.take("p", here.out("p"))
         assert events(there) == events(here)
@@ -136,8 +118,7 @@ def test_a_project_that_has_learnt_otherwise_keeps_what_it_has_learnt() -> None:
         bench(there).update(enabled=True)
         before = learnt(there)
         reply = there.take("p", here.out("p"))
-        assert (reply.event_count, reply.left_event_count) == (0, len(events(here)))
-        assert learnt(there) == before
+        assert (reply.event_count, reply.left_event_count, learnt(there)) == (0, len(events(here)), before)
         assert not reply.failures
 
 
@@ -157,34 +138,34 @@ def test_what_was_redacted_is_taken_in_as_it_is() -> None:
         def redact(work: UnitOfWork) -> None:
             for logged in events(here):
                 match logged.event:
-                    case KeywordsSet() as event:
+                    case core.KeywordsSet() as event:
                         work.learning.rewrite(logged.number, replace(event, memory_id="", keywords=()))
-                    case TurnObserved() as event:
+                    case core.TurnObserved() as event:
                         work.learning.rewrite(logged.number, replace(event, scope="\0" + str(logged.number)))
 
         here.work.store.write("p", write_request(redact)).result(30)
         reply = there.take("p", here.out("p"))
         assert (reply.event_count, list(reply.failures)) == (len(events(here)), [])
-        redacted = [one.event for one in events(here) if not isinstance(one.event, KeywordsLearned)]
-        assert [one.event for one in events(there) if not isinstance(one.event, KeywordsLearned)] == redacted
+        redacted = [one.event for one in events(here) if not isinstance(one.event, core.KeywordsLearned)]
+        assert [one.event for one in events(there) if not isinstance(one.event, core.KeywordsLearned)] == redacted
         assert bench(there).replay().matches
 
 
-EVENTS: dict[type[Struct], LearningEvent] = {
+EVENTS: dict[type[Struct], core.LearningEvent] = {
     type(event): event
     for event in (
-        TurnObserved(scope="s", turn=3, user_text="hi", assistant_hash=b"\1\2", used_ids=("a",)),
-        KeywordsLearned(
-            learner=Learner.OFFLINE,
+        core.TurnObserved(scope="s", turn=3, user_text="hi", assistant_hash=b"\1\2", used_ids=("a",)),
+        core.KeywordsLearned(
+            learner=core.Learner.OFFLINE,
             turn=9,
             updates=(
-                KeywordUpdate(memory_id="a", keywords=("木",), hints=("灯",)),
-                KeywordUpdate(memory_id="b", keywords=(), hints=("wood",)),
+                core.KeywordUpdate(memory_id="a", keywords=("木",), hints=("灯",)),
+                core.KeywordUpdate(memory_id="b", keywords=(), hints=("wood",)),
             ),
             analyzed_ids=("a", "c"),
             rule=2,
         ),
-        Injected(
+        core.Injected(
             scope="s",
             turn=3,
             request_id="r",
@@ -193,13 +174,13 @@ EVENTS: dict[type[Struct], LearningEvent] = {
             dropped_ids=("c",),
             counted_ids=("b",),
         ),
-        KeywordsSet(memory_id="a", keywords=("x", "y")),
-        Switched(enabled=True),
-        SettingsChanged(settings=LearningSettings(high_above=7, cold_start_pause_s=0.1, min_similarity=0.3)),
-        Forgotten(memory_ids=("a", ""), scopes=("\x005.0",)),
-        FeedbackGiven(
+        core.KeywordsSet(memory_id="a", keywords=("x", "y")),
+        core.Switched(enabled=True),
+        core.SettingsChanged(settings=core.LearningSettings(high_above=7, cold_start_pause_s=0.1, min_similarity=0.3)),
+        core.Forgotten(memory_ids=("a", ""), scopes=("\x005.0",)),
+        core.FeedbackGiven(
             query_text="q",
-            verdicts=tuple(Verdict(memory_id=str(one), judgement=one, text=2**64 - one) for one in Judgement),
+            verdicts=tuple(core.Verdict(memory_id=str(one), judgement=one, text=2**64 - one) for one in core.Judgement),
             note="n",
             session_id="s",
             voice=2**64 - 1,
@@ -209,11 +190,11 @@ EVENTS: dict[type[Struct], LearningEvent] = {
 
 
 def test_every_field_of_every_event_goes_out_and_comes_in() -> None:
-    assert set(EVENTS) == set(get_args(LearningEvent))
+    assert set(EVENTS) == set(get_args(core.LearningEvent))
     for kind, event in EVENTS.items():
         bare = {field.name: field.default for field in fields(kind)}
         assert all(getattr(event, name) != default for name, default in bare.items()), kind
-        given = GivenEvent(logged=LoggedEvent(number=2, time=1.5, event=event), previous_time=0.25)
+        given = GivenEvent(logged=core.LoggedEvent(number=2, time=1.5, event=event), previous_time=0.25)
         sent = transfer_pb2.TransferRecord.FromString(event_record(given).SerializeToString())
         assert given_event(sent.event) == given
 
@@ -247,8 +228,7 @@ def test_events_that_are_wrong_are_named_and_the_rest_is_stored() -> None:
         reply = here.take("p", [*sent, memory("good")])
         named = [field_of(failure) for failure in reply.failures]
         assert named == [field.strip() for field in wrong]
-        assert reply.created_count == 1
-        assert bench(here).state().events == 0
+        assert (reply.created_count, bench(here).state().events) == (1, 0)
 
 
 def test_a_secret_in_an_event_is_redacted_as_it_would_have_been() -> None:
@@ -256,10 +236,10 @@ def test_a_secret_in_an_event_is_redacted_as_it_would_have_been() -> None:
         bench(here).put("alder")
 
         def say(work: UnitOfWork) -> None:
-            record(work.learning, TurnObserved(scope="", turn=1, user_text="my key is AKIAIOSFODNN7EXAMPLE"))
+            record(work.learning, core.TurnObserved(scope="", turn=1, user_text="my key is AKIAIOSFODNN7EXAMPLE"))
 
         here.work.store.write("p", write_request(say)).result(30)
         there.take("p", here.out("p"))
         (logged,) = events(there)
-        assert isinstance(logged.event, TurnObserved)
+        assert isinstance(logged.event, core.TurnObserved)
         assert "AKIAIOSFODNN7EXAMPLE" not in logged.event.user_text

@@ -59,8 +59,7 @@ def test_a_watch_begins_with_the_newest_write_where_nothing_else_is_asked() -> N
 def test_a_watch_goes_on_behind_the_write_that_it_names_also_from_the_first() -> None:
     garden = FixedGarden(event_pages=paged(EventPage(events=(created("a", 3), removed("世界", 5)), seq=6)))
     start, news = messages(garden, 2, after_seq=0)
-    assert start.seq == 0
-    assert news.seq == 6
+    assert (start.seq, news.seq) == (0, 6)
     assert [(event.change, event.id, event.seq) for event in news.events.events] == [
         (CREATED, "a", 3),
         (DELETED, "世界", 5),
@@ -113,27 +112,23 @@ def test_a_wrong_request_is_refused_with_its_field() -> None:
     assert "project" in refusal_of(caught.value).violations
 
 
-def test_beyond_the_limit_a_watch_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_beyond_the_limit_a_watch_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hummock.rpc.server.Feed", lambda: Feed(max_streams=1))
-
-    async def run() -> None:
-        async with edge(use_cases(garden=FixedGarden())) as serving:
-            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/WatchMemories")
-            request = pb.WatchMemoriesRequest(project="loan").SerializeToString()
-            first = call(request)
-            await first.read()
-            with pytest.raises(aio.AioRpcError) as caught:
-                await call(request).read()
-            refusal = refusal_of(caught.value)
-            assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_STREAMS")
-            assert refusal.metadata == {"limit": "1"}
-            first.cancel()
-            async with asyncio.timeout(60):
-                while serving.server._feed.streams:  # noqa: ASYNC110 # the server hears of it a moment later
-                    await asyncio.sleep(0.001)
+    async with edge(use_cases(garden=FixedGarden())) as serving:
+        call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/WatchMemories")
+        request = pb.WatchMemoriesRequest(project="loan").SerializeToString()
+        first = call(request)
+        await first.read()
+        with pytest.raises(aio.AioRpcError) as caught:
             await call(request).read()
-
-    asyncio.run(run())
+        refusal = refusal_of(caught.value)
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_STREAMS")
+        assert refusal.metadata == {"limit": "1"}
+        first.cancel()
+        async with asyncio.timeout(60):
+            while serving.server._feed.streams:  # noqa: ASYNC110 # the server hears of it a moment later
+                await asyncio.sleep(0.001)
+        await call(request).read()
 
 
 def test_a_watch_looks_and_pauses_in_the_same_step() -> None:
@@ -151,16 +146,13 @@ def test_a_watch_looks_and_pauses_in_the_same_step() -> None:
         assert len(looks) == count
 
 
-def test_a_stopping_service_ends_a_watch_with_unavailable() -> None:
-    async def run() -> None:
-        async with edge(use_cases(garden=FixedGarden())) as serving:
-            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/WatchMemories")
-            stream = call(pb.WatchMemoriesRequest(project="loan").SerializeToString())
+async def test_a_stopping_service_ends_a_watch_with_unavailable() -> None:
+    async with edge(use_cases(garden=FixedGarden())) as serving:
+        call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/WatchMemories")
+        stream = call(pb.WatchMemoriesRequest(project="loan").SerializeToString())
+        await stream.read()
+        stop = asyncio.create_task(serving.server.stop(600))
+        with pytest.raises(aio.AioRpcError) as caught:
             await stream.read()
-            stop = asyncio.create_task(serving.server.stop(600))
-            with pytest.raises(aio.AioRpcError) as caught:
-                await stream.read()
-            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-            await stop
-
-    asyncio.run(run())
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        await stop

@@ -1,8 +1,8 @@
-"""Finding the project of a call before it waits for a worker, and the caller on its connection."""
+"""What is known of a call before it is decoded: its method's lane, its project, and the caller on its connection."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -10,7 +10,9 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.rpc.policy import SERVICES, SMALL_BYTES, peek
+from hummock.rpc.lanes import Lane
+from hummock.rpc.methods import check_table
+from hummock.rpc.policy import POLICIES, SERVICES, SMALL_BYTES, peek
 from hummock.rpc.streams import PEER, caller_of
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
@@ -93,3 +95,31 @@ def test_what_is_handed_on_keeps_its_caller_and_nobody_else_can_say_who_he_is() 
     said = ((PEER, "ipv4:192.0.2.7:4711"),)
     assert caller_of(Context("unix:", said)) == "192.0.2.7"
     assert caller_of(Context("ipv4:192.0.2.9:1", said)) == "192.0.2.9"
+
+
+def test_the_table_and_the_contract_agree() -> None:
+    check_table(POLICIES)
+
+
+@pytest.mark.parametrize("service", sorted(POLICIES))
+def test_a_method_that_the_table_leaves_out_is_found_at_the_start(service: str) -> None:
+    rows = dict(POLICIES[service])
+    rows.popitem()
+    with pytest.raises(ValueError, match="each method of the contract once"):
+        check_table({**POLICIES, service: rows})
+
+
+@pytest.mark.parametrize(
+    ("service", "name", "lane"),
+    [
+        ("ContextService", "Search", Lane.WRITE),
+        ("ContextService", "Learn", Lane.READ),
+        ("MemoryService", "WatchMemories", Lane.READ),
+        ("ProjectService", "ImportProject", Lane.WRITE_STREAM),
+        ("LearningService", "LearnKeywords", Lane.READ_STREAM),
+    ],
+)
+def test_a_lane_that_the_contract_forbids_is_found_at_the_start(service: str, name: str, lane: Lane) -> None:
+    wrong = {**POLICIES[service], name: replace(POLICIES[service][name], lane=lane)}
+    with pytest.raises(ValueError, match=f"{service}/{name} cannot be in lane {lane.name}"):
+        check_table({**POLICIES, service: wrong})
