@@ -43,13 +43,7 @@ def dressed() -> st.SearchStrategy[Entry]:
     ) -> Entry:
         kind = entry.kind if detail is None else MemoryKind.CODE_FRAGMENT
         return replace(
-            entry,
-            speaker=speaker,
-            detail=detail,
-            kind=kind,
-            event_time=event_time,
-            metadata=metadata,
-            writer=writer,
+            entry, speaker=speaker, detail=detail, kind=kind, event_time=event_time, metadata=metadata, writer=writer
         )
 
     times, writers = st.none() | st.sampled_from(TIMES), st.sampled_from(WRITERS)

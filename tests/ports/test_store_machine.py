@@ -175,8 +175,7 @@ class StoreMachine(RuleBasedStateMachine):
         cosine = {entry.id: model.cosine(entry, seed) for entry in model.entries.values()}
         keyword = {entry.id: model.keyword(entry, terms) for entry in model.entries.values()}
         expected = {name for name in model.entries if not np.isnan(cosine[name]) or keyword[name] > 0}
-        assert set(found.memory_id) == expected
-        assert found.searched == len(model.entries)
+        assert (set(found.memory_id), found.searched) == (expected, len(model.entries))
         for place, name in enumerate(found.memory_id):
             assert found.cosine[place] == pytest.approx(cosine[name], abs=1e-5, nan_ok=True)
             assert found.keyword[place] == pytest.approx(keyword[name], rel=1e-5)

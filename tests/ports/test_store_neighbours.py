@@ -1,18 +1,22 @@
-"""Neighbours of a memory in its session or file."""
+"""Turns of a session and pieces of a file: what stands beside a memory, and what a window leaves out."""
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hummock.core.memory import CodeFragment, Memory
+from hummock.core.candidates import Candidates, GroupQuery, SessionWindow
+from hummock.core.memory import CodeFragment, Filter, Memory, Origin
 from hummock.ports.store import Store
-from tests.ports.asking import ask, put
+from tests.ports.asking import ask, gather, ids, put
 from tests.snapshots import at
-from tests.strategies import Entry, delete_request, fragment
+from tests.store.opening import opened
+from tests.strategies import Entry, delete_request, fragment, unit_vector
 
 _PROJECTS = count()
 MOST_BYTES = 1 << 20
@@ -115,8 +119,7 @@ def test_the_room_is_for_the_best_first_and_for_the_nearest_of_them(store: Store
             assert sorted(names(found.before + found.after)) == sorted(order[:count_here])
             assert found.is_cut == (count_here < len(order))
         assert counts[-1][1] == 0 or counts[-1][0] == 6
-    assert counts == sorted(counts)
-    assert (counts[0], counts[-1]) == ([0, 0], [6, 4])
+    assert (counts, counts[0], counts[-1]) == (sorted(counts), [0, 0], [6, 4])
 
 
 @given(most_bytes=st.integers(0, 3000), count_each_side=st.integers(0, 5))
@@ -146,3 +149,84 @@ def test_neighbours_are_those_of_the_session_as_it_was_written(store: Store, dat
         for place, memory_id in enumerate(turns):
             expected = turns[max(0, place - 2) : place], turns[place + 1 : place + 3]
             assert beside(store, memory_id, 2, project) == expected
+
+
+SAID = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
+
+
+def outside(store: Store, session_id: str, turns: int, where: Filter | None = None) -> Candidates:
+    """Candidates outside a window."""
+    window = SessionWindow(session_id=session_id, turns=turns)
+    query = GroupQuery(name="main", filter=where or Filter(), window=window, vector=unit_vector(1))
+    return gather(store, "p", query).groups[0]
+
+
+def said(name: str, origin: Origin = Origin.USER_INPUT, session_id: str = "s") -> Entry:
+    return Entry(id=name, words=(name,), origin=origin, session_id=session_id)
+
+
+def exchange(number: int, session_id: str = "s") -> tuple[Entry, Entry]:
+    question = said(f"{session_id}-q{number}", Origin.USER_INPUT, session_id)
+    return question, said(f"{session_id}-a{number}", Origin.AI_OUTPUT, session_id)
+
+
+def test_a_turn_is_a_question_and_what_was_answered(store: Store) -> None:
+    """S4-55."""
+    put(store, "p", *exchange(1), *exchange(2), *exchange(3))
+    assert ids(outside(store, "s", 1)) == {"s-q1", "s-a1", "s-q2", "s-a2"}
+    assert (ids(outside(store, "s", 2)), ids(outside(store, "s", 9))) == ({"s-q1", "s-a1"}, set())
+    assert ids(outside(store, "unknown", 9)) == {entry.id for number in (1, 2, 3) for entry in exchange(number)}
+
+
+def test_an_edit_keeps_its_turn_and_a_removal_leaves_none(store: Store) -> None:
+    put(store, "p", *exchange(1), *exchange(2))
+    put(store, "p", replace(said("s-q1"), words=("edited",)))
+    assert ids(outside(store, "s", 1)) == {"s-q1", "s-a1"}
+    store.write("p", delete_request(["s-q2"])).result(timeout=30)
+    # What is left of the second turn belongs to the last question that there is.
+    assert ids(outside(store, "s", 1)) == set()
+
+
+def test_what_the_filter_leaves_out_is_not_counted_again(store: Store) -> None:
+    """S4-55: the count of a receipt."""
+    put(store, "p", *exchange(1), *exchange(2))
+    found = outside(store, "s", 1, Filter(origins=frozenset({Origin.USER_INPUT})))
+    assert (ids(found), found.in_window, found.searched) == ({"s-q1"}, 1, 1)
+
+
+def test_explaining_says_which_turn_it_was(store: Store) -> None:
+    """S4-55."""
+    put(store, "p", *exchange(1), *exchange(2))
+    for window, turns_ago in ((1, 0), (2, 2)):
+        query = GroupQuery(
+            name="main", filter=Filter(), window=SessionWindow(session_id="s", turns=window), vector=unit_vector(1)
+        )
+        standing = at(store, "p").standing(query, "s-a1")
+        assert standing is not None
+        assert standing.turns_ago == turns_ago
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.sampled_from(Origin), st.sampled_from(["s", "会话", ""])), max_size=14),
+    st.integers(0, 5),
+    st.sets(st.integers(0, 13)),
+)
+def test_a_window_is_that_of_a_list(talk: list[tuple[Origin, str]], turns: int, removed: set[int]) -> None:
+    """S4-55."""
+    entries = [said(f"m{number}", origin, session_id) for number, (origin, session_id) in enumerate(talk)]
+    gone = [f"m{number}" for number in removed]
+    with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:
+        for entry in entries:
+            put(store, "p", entry)
+        store.write("p", delete_request(gone)).result(timeout=30)
+        found = outside(store, "s", turns)
+    there = [entry for entry in entries if entry.id not in gone]
+    window: set[str] = set()
+    begun = 0
+    for entry in reversed([entry for entry in there if entry.session_id == "s" and entry.origin in SAID]):
+        # After the last question stands what belongs to it.
+        if begun < turns:
+            window.add(entry.id)
+        begun += entry.origin is Origin.USER_INPUT
+    assert (ids(found), found.in_window) == ({entry.id for entry in there} - window, len(window))

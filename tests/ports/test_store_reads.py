@@ -21,21 +21,18 @@ def test_an_unknown_project_has_nothing(store: Store) -> None:
     found = ask(store, "unknown", seed=1, terms=["tide"])
     assert len(found) == 0
     assert found.vector.shape == (0, 16)
-    assert store.get("unknown", ["a"], 0, full=True) == [None]
-    assert store.load("unknown", [1], full=True) == [None]
+    assert (store.get("unknown", ["a"], 0, full=True), store.load("unknown", [1], full=True)) == ([None], [None])
     assert store.find_by_text("unknown", [Entry(id="a").key]) == [None]
     assert store.page("unknown", Filter(), 0, 10, full=True).memories == ()
     assert store.project("unknown") is None
-    assert store.generation("unknown") == Generation(seq=0, content_seq=0)
-    assert store.projects("", 10) == []
+    assert (store.generation("unknown"), store.projects("", 10)) == (Generation(seq=0, content_seq=0), [])
 
 
 def test_a_name_that_is_too_long_for_a_project_is_an_unknown_one(store: Store) -> None:
     put(store, "项" * 133, Entry(id="a"))
     assert len(ask(store, "项" * 1000, seed=1)) == 0
     assert store.project("项" * 1000) is None
-    assert store.generation("项" * 1000) == Generation(seq=0, content_seq=0)
-    assert store.projects("项" * 1000, 10) == []
+    assert (store.generation("项" * 1000), store.projects("项" * 1000, 10)) == (Generation(seq=0, content_seq=0), [])
     assert [project.name for project in store.projects("项" * 132, 10)] == ["项" * 133]
 
 
@@ -59,8 +56,7 @@ def test_without_a_minimum_even_opposite_vectors_are_found(store: Store) -> None
 def test_the_vector_path_ranks_by_the_best_chunk(store: Store) -> None:
     put(store, "p", Entry(id="a", seeds=(1, 2)), Entry(id="b", seeds=(3,)), Entry(id="c", seeds=(4, 2, 5)))
     found = ask(store, seed=2, pool=2)
-    assert ids(found) == {"a", "c"}
-    assert found.cosine == pytest.approx([1.0, 1.0], abs=2e-3)
+    assert (ids(found), found.cosine) == ({"a", "c"}, pytest.approx([1.0, 1.0], abs=2e-3))
     assert found.vector == pytest.approx(np.stack([unit_vector(2), unit_vector(2)]), abs=1e-3)
 
 
@@ -142,8 +138,7 @@ def test_a_filter_lets_only_its_memories_pass(store: Store, where: Filter, expec
     )
     put(store, "p", fragment("f", "src/main/A.java"))
     found = ask(store, seed=1, terms=["tide"], where=where)
-    assert ids(found) == expected
-    assert found.searched == len(expected)
+    assert (ids(found), found.searched) == (expected, len(expected))
     page = store.page("p", where, 0, 10, full=False)
     assert {memory.id for memory in page.memories} == expected
 
@@ -196,15 +191,13 @@ def test_a_named_domain_brings_the_fragments_of_its_key_files(store: Store, vect
 
 def test_the_pool_bounds_each_path(store: Store) -> None:
     put(store, "p", *(Entry(id=f"m{number}", seeds=(number,)) for number in range(9)))
-    assert len(ask(store, seed=1, pool=3)) == 3
-    assert len(ask(store, terms=["tide"], pool=4)) == 4
+    assert (len(ask(store, seed=1, pool=3)), len(ask(store, terms=["tide"], pool=4))) == (3, 4)
     assert len(ask(store, seed=1, terms=["tide"], pool=0)) == 0
 
 
 def test_equal_scores_keep_the_older_memory(store: Store) -> None:
     put(store, "p", *(Entry(id=f"m{number}", seeds=(1,)) for number in range(6)))
-    assert ids(ask(store, seed=1, pool=2)) == {"m0", "m1"}
-    assert ids(ask(store, terms=["tide"], pool=2)) == {"m0", "m1"}
+    assert (ids(ask(store, seed=1, pool=2)), ids(ask(store, terms=["tide"], pool=2))) == ({"m0", "m1"}, {"m0", "m1"})
 
 
 def test_a_query_vector_of_another_dim_is_refused(store: Store) -> None:
@@ -254,8 +247,7 @@ def test_projects_are_listed_by_the_bytes_of_their_names(store: Store) -> None:
         put(store, name, Entry(id="a"))
     assert [project.name for project in store.projects("", 10)] == ["Z", "a", "b", "还款"]
     assert [project.name for project in store.projects("a", 1)] == ["b"]
-    assert store.projects("", 0) == []
-    assert store.status().project_count == 4
+    assert (store.projects("", 0), store.status().project_count) == ([], 4)
 
 
 def test_equal_ids_and_texts_of_two_projects_never_meet(store: Store) -> None:
@@ -266,8 +258,7 @@ def test_equal_ids_and_texts_of_two_projects_never_meet(store: Store) -> None:
     store.write("p", delete_request(["a"])).result(timeout=30)
     assert ids(ask(store, "q", seed=1, terms=["tide"])) == {"a"}
     assert ids(ask(store, "p", seed=1, terms=["tide"])) == {"only-p"}
-    assert store.get("q", ["only-p"], 0, full=True) == [None]
-    assert store.find_by_text("q", [shared.key]) == ["a"]
+    assert (store.get("q", ["only-p"], 0, full=True), store.find_by_text("q", [shared.key])) == ([None], ["a"])
     doc = int(ask(store, "p", seed=1).doc[0])
     assert store.load("q", [doc], full=True) == [None]
 

@@ -243,8 +243,7 @@ class SessionMachine(RuleBasedStateMachine):
         said = self.models[project].messages[name]
         older = said if position is None else said[: max(0, position - 1)]
         page = self.store.sessions.before(project, name, position, limit, LARGE)
-        assert list(page.messages) == older[-limit:]
-        assert page.has_before == (len(older) > limit)
+        assert (list(page.messages), page.has_before) == (older[-limit:], len(older) > limit)
         assert list(self.store.sessions.behind(project, name, position or 0, LARGE)) == said[position or 0 :]
 
     @invariant()
