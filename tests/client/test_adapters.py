@@ -51,8 +51,7 @@ def test_an_adapter_works_in_its_framework(framework: str, target: str) -> None:
 
 def test_the_tools_are_defined_as_a_rendering_and_mcp_define_them() -> None:
     for ours, theirs in ((SEARCH, search_tool("zh", "en")), (READ_MEMORY, read_tool("read_memory", "zh", "en"))):
-        assert ours.openai() == theirs.openai()
-        assert ours.anthropic() == theirs.anthropic()
+        assert (ours.openai(), ours.anthropic()) == (theirs.openai(), theirs.anthropic())
 
 
 def test_tools_are_written_as_the_apis_take_them() -> None:

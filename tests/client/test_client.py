@@ -69,8 +69,7 @@ def test_a_recall_carries_its_options_and_returns_the_reply() -> None:
     (query,) = asked
     assert (query.project, query.text, query.preset, query.top_k) == ("loan", "增加先本后息的还款方式", Preset.CHAT, 3)
     assert query.vector is not None
-    assert query.vector.values.tolist() == pytest.approx([0.6, 0.8])
-    assert reply.hits[0].memory.id == samples.MEMORY.id
+    assert (query.vector.values.tolist(), reply.hits[0].memory.id) == (pytest.approx([0.6, 0.8]), samples.MEMORY.id)
 
 
 def test_every_field_of_a_recall_is_an_option() -> None:
@@ -107,8 +106,7 @@ def test_both_clients_ask_for_neighbours_time_words_and_substrings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "ids"),
-    [("还款", ()), (["a", "b"], ("a", "b")), (recall_pb2.RecallRequest(query_text="还款"), ())],
+    ("source", "ids"), [("还款", ()), (["a", "b"], ("a", "b")), (recall_pb2.RecallRequest(query_text="还款"), ())]
 )
 def test_render_takes_a_text_a_recall_or_ids(source: Any, ids: tuple[str, ...]) -> None:
     asked: list[RenderQuery] = []
@@ -155,8 +153,7 @@ def test_search_explain_get_and_status_return_their_replies() -> None:
         assert [memory.id for memory in reply.memories] == [samples.MEMORY.id]
         assert list(reply.missing_ids) == ["gone"]
         assert client.status().model.scripts == [admin_pb.SCRIPT_HAN, admin_pb.SCRIPT_LATIN]
-        assert client.delete("loan", ["a"]).deleted_count == 1
-        assert client.project("loan").memory_count == 3
+        assert (client.delete("loan", ["a"]).deleted_count, client.project("loan").memory_count) == (1, 3)
 
     def search(query: SearchQuery) -> Searched:
         assert query.scope == 1
@@ -171,8 +168,7 @@ def test_lists_fetch_their_pages_as_they_are_needed() -> None:
     def ask(client: Client) -> None:
         assert [memory.id for memory in client.list_memories("loan")] == ["m0", "m1", "m2", "m3", "m4"]
         before = len(garden.asked)
-        assert next(client.list_memories("loan")).id == "m0"
-        assert len(garden.asked) == before + 1
+        assert (next(client.list_memories("loan")).id, len(garden.asked)) == ("m0", before + 1)
 
     answers(use_cases(garden=garden), ask)
 
@@ -211,8 +207,7 @@ def test_a_typed_error_carries_reason_facts_and_time_to_retry() -> None:
         raise Overloaded(9, 8, 0.25)
 
     error = failure(use_cases(recall=recall), lambda client: client.recall("p", "q"))
-    assert (error.reason, error.retry_after_s) == ("OVERLOADED", 0.25)
-    assert error.metadata["limit"] == "8"
+    assert (error.reason, error.retry_after_s, error.metadata["limit"]) == ("OVERLOADED", 0.25, "8")
     assert "9 calls are waiting" in str(error)
 
 
@@ -237,9 +232,7 @@ def test_reads_and_writes_are_repeated_while_the_service_is_unavailable() -> Non
         client.send(pb.LearnRequest(project="p", memories=[note("水" * 80_000), note("火" * 80_000)]))
 
     answers(use_cases(recall=recall, learn=learn), ask)
-    assert reads == [3]
-    assert len(asked) == 3
-    assert len(set(asked)) == 1
+    assert (reads, len(asked), len(set(asked))) == ([3], 3, 1)
     assert asked[0]
 
 

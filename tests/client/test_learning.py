@@ -1,4 +1,4 @@
-"""The part of the Python clients about learning, against the service itself."""
+"""Learning, verdicts and sessions through both clients, the blocking one and the other."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from hummock_client import AsyncClient, Client
+from hummock.core.learning import Judgement, Verdict
+from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted
+from hummock_client import AsyncClient, Client, HummockCallError
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import learning_pb2, memory_pb2
 from hummock_client.v1 import learning_service_pb2 as service_pb
+from hummock_client.v1.context_service_pb2 import JUDGEMENT_HELPFUL, JUDGEMENT_WRONG
+from tests.rpc import samples
+from tests.rpc.edge import edge_on_a_thread, use_cases
 from tests.service.models import install_model
 from tests.service.running import in_thread, settings
 
 LAMP = "世界.图鉴.物品.长明灯"
-ENTRY = memory_pb2.Memory(
-    id=LAMP,
-    kind=memory_pb2.MEMORY_KIND_ENTRY,
-    title="长明灯",
-    content="燃鲸油，风吹不灭。",
-)
+ENTRY = memory_pb2.Memory(id=LAMP, kind=memory_pb2.MEMORY_KIND_ENTRY, title="长明灯", content="燃鲸油，风吹不灭。")
 TURN: dict[str, Any] = {"scope": "s", "turn": 1}
 
 
@@ -167,3 +168,91 @@ def test_pages_of_entries_follow_each_other_without_blocking(target: str) -> Non
             return [one.memory_id async for one in client.learning.entries("paged-async", page_size=2)]
 
     assert asyncio.run(ids()) == ["oak", "elm", "ash"]
+
+
+VERDICTS = {"a": JUDGEMENT_HELPFUL, "b": JUDGEMENT_WRONG}
+
+
+def test_both_clients_send_verdicts_by_id() -> None:
+    """S1-17."""
+    asked: list[FeedbackCommand] = []
+
+    def feedback(command: FeedbackCommand) -> FeedbackNoted:
+        asked.append(command)
+        return samples.feedback_noted(command)
+
+    async def run(address: str) -> None:
+        async with AsyncClient(address) as client:
+            assert (await client.feedback("p", VERDICTS, note="n")).unknown_ids == ["b"]
+
+    with edge_on_a_thread(use_cases(feedback=feedback)) as address:
+        with Client(address) as client:
+            assert client.feedback("p", VERDICTS, query_text="q", session_id="s").recorded_count == 1
+        asyncio.run(run(address))
+    assert [(one.query_text, one.note, one.session_id) for one in asked] == [("q", "", "s"), ("", "n", "")]
+    assert asked[0].verdicts == (
+        Verdict(memory_id="a", judgement=Judgement.HELPFUL),
+        Verdict(memory_id="b", judgement=Judgement.WRONG),
+    )
+    assert asked[0].request_id != asked[1].request_id
+
+
+def test_a_conversation_is_kept(target: str) -> None:
+    """S4-07, S4-11 to S4-14, S4-38."""
+    with Client(target) as client:
+        sessions = client.sessions
+        active = sessions.active("sync")
+        assert sessions.active("sync") == active
+        named = sessions.create("sync", "s", title="晚上")
+        assert [one.id for one in sessions.list("sync", page_size=1)] == ["s", active.id]
+        sent = sessions.append("sync", "s", "你好", message_id="u-1")
+        assert sent.position == 1
+        turn = sessions.learn_turn(
+            "sync", "s", pb.TurnSide(text="你好", message_id="u-1"), "hello", used_memory_ids=["m"]
+        )
+        assert (turn.user.position, turn.assistant.position) == (1, 2)
+        pages = [[one.content for one in page.messages] for page in sessions.messages("sync", "s", page_size=1)]
+        assert (pages, sessions.get("sync", "s").message_count) == ([["hello"], ["你好"]], named.message_count + 2)
+        assert sessions.update("sync", "s", archived=True).archived
+        assert [one.id for one in sessions.list("sync", archived=True)] == ["s"]
+        assert (sessions.update("sync", "s", title="早上").title, sessions.delete("sync", "s").message_count) == (
+            "早上",
+            2,
+        )
+        with pytest.raises(HummockCallError) as caught:
+            sessions.get("sync", "s")
+    assert (caught.value.code, caught.value.reason) == (grpc.StatusCode.NOT_FOUND, "SESSION_NOT_FOUND")
+
+
+def test_a_watch_yields_what_comes_and_hangs_up_when_it_is_closed(target: str) -> None:
+    """S4-12."""
+    with Client(target) as client:
+        client.sessions.create("watch", "s")
+        client.sessions.append("watch", "s", "一")
+        with closing(client.sessions.watch("watch", "s", newest=1)) as news:
+            assert [one.content for one in next(news).messages] == ["一"]
+            client.sessions.append("watch", "s", "two", role=pb.PROMPT_ROLE_ASSISTANT, raw="[joy]two")
+            (message,) = next(news).messages
+    assert (message.position, message.content, message.raw) == (2, "two", "[joy]two")
+
+
+def test_the_async_client_keeps_a_conversation(target: str) -> None:
+    """S4-07, S4-11 to S4-14, S4-38."""
+
+    async def converse() -> list[str]:
+        async with AsyncClient(target) as client:
+            sessions = client.sessions
+            active = await sessions.active("async")
+            await sessions.create("async", "s")
+            assert [one.id async for one in sessions.list("async", page_size=1)] == ["s", active.id]
+            await sessions.append("async", "s", "你好", message_id="u-1")
+            await sessions.learn_turn("async", "s", pb.TurnSide(text="你好", message_id="u-1"), "hello")
+            assert (await sessions.update("async", "s", title="t")).title == "t"
+            assert (await sessions.get("async", "s")).message_count == 2
+            async with aclosing(sessions.watch("async", "s", after_position=1)) as news:
+                first = await anext(news)
+            pages = [page async for page in sessions.messages("async", "s", page_size=1)]
+            await sessions.delete("async", "s")
+            return [one.content for page in pages for one in page.messages] + [one.content for one in first.messages]
+
+    assert asyncio.run(converse()) == ["hello", "你好", "hello"]

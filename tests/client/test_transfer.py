@@ -1,4 +1,4 @@
-"""Export and import by the Python clients."""
+"""Projects through both clients: they go out and come in again, and their settings are read and changed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import grpc
 import pytest
 
 from hummock.core.memory import Origin
+from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.core.transfer import Given, GivenMemory, GivenProject, Imported
 from hummock_client import AsyncClient, Client, HummockCallError
 from hummock_client.streaming import import_messages
+from hummock_client.v1.recall_pb2 import RecallTuning as SentPreset
+from hummock_client.v1.settings_pb2 import ProjectSettings as Sent
 from hummock_client.v1.transfer_pb2 import TransferChunk, TransferRecord
 from tests.rpc import samples
-from tests.rpc.edge import edge_on_a_thread, use_cases
+from tests.rpc.edge import FixedSettings, edge_on_a_thread, use_cases
 
 
 def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
@@ -49,8 +52,7 @@ def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
     assert isinstance(memory, GivenMemory)
     assert (memory.draft.id, memory.draft.origin, memory.session_position) == (samples.MEMORY.id, Origin.INDEXER, 3)
     assert (memory.update_time, memory.emb_space) == (samples.MEMORY.update_time, samples.SPACE.id)
-    assert memory.chunks[0].values.tolist() == pytest.approx([0.6, 0.8, 0, 0])
-    assert memory.chunks[0].tokens == b"\x01\x81"
+    assert (memory.chunks[0].values.tolist(), memory.chunks[0].tokens) == (pytest.approx([0.6, 0.8, 0, 0]), b"\x01\x81")
 
 
 def test_the_async_client_does_the_same() -> None:
@@ -101,3 +103,32 @@ def test_a_record_that_is_too_large_with_its_vectors_goes_without_them() -> None
     ((line,),) = [message.lines for message in import_messages("p", [(7, record)])]
     assert (line.number, line.record.memory.memory.id, len(line.record.memory.chunks)) == (7, "a", 0)
     assert len(record.memory.chunks) == 1000
+
+
+SENT = Sent(chat=SentPreset(top_k=8))
+
+
+def test_settings_are_read_and_changed() -> None:
+    """S4-46."""
+    settings = FixedSettings()
+    with edge_on_a_thread(use_cases(settings=settings)) as address, Client(address) as client:
+        assert client.settings("loan").settings.chat.top_k == 8
+        assert client.update_settings("loan", SENT, ["chat.top_k"]).settings.chat.top_k == 8
+    asked, (project, request_id, values, paths, _) = settings.asked
+    assert asked == ("loan",)
+    assert (project, values, paths) == ("loan", ProjectSettings(chat=PresetSettings(top_k=8)), {"chat.top_k"})
+    assert len(request_id) == 36
+
+
+def test_the_async_client_reads_and_changes_settings() -> None:
+    """S4-46."""
+    settings = FixedSettings()
+
+    async def run(address: str) -> None:
+        async with AsyncClient(address) as client:
+            assert (await client.settings("loan")).content_seq == 4
+            assert (await client.update_settings("loan", SENT, ["chat"])).seq == 9
+
+    with edge_on_a_thread(use_cases(settings=settings)) as address:
+        asyncio.run(run(address))
+    assert {"chat.top_k", "chat.origins"} <= settings.asked[1][3]

@@ -99,8 +99,7 @@ def test_every_answer_has_the_headers(english: Browser, address: str, headers: d
     assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["form-action"] == "'self'"
     assert "unsafe" not in told["content-security-policy"]
-    assert told["x-content-type-options"] == "nosniff"
-    assert told["referrer-policy"] == "same-origin"
+    assert (told["x-content-type-options"], told["referrer-policy"]) == ("nosniff", "same-origin")
     assert told["cache-control"] == "no-store"
 
 

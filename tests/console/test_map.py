@@ -41,8 +41,7 @@ def points(rows: list[Any]) -> dict[str, Star]:
 def map_of(browser: Browser, project: str) -> tuple[dict[str, int], dict[str, Star], str]:
     """The head of the map, its points, and its layout."""
     answer = browser.get("/map/stars", project=project)
-    assert answer.status == 200
-    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/x-ndjson")
     head, *parts = map(json.loads, answer.body.splitlines())
     found: dict[str, Star] = {}
     for part in parts:
@@ -66,8 +65,7 @@ def learnt(service: Stubs, project: str) -> str:
 
 def test_the_page_says_in_words_what_the_map_shows(browser: Browser, learnt: str) -> None:
     page = browser.open("/map", project=learnt)
-    assert page.all("html")[0]["lang"] == browser.language
-    assert page.unlabelled() == []
+    assert (page.all("html")[0]["lang"], page.unlabelled()) == (browser.language, [])
     assert len(page.ids()) == len(set(page.ids()))
     assert [each["src"] for each in page.all("script")] == ["/static/console.js", "/static/map.js"]
     (canvas,) = page.all("canvas")
@@ -99,8 +97,7 @@ def test_the_points_are_those_of_the_service(english: Browser, service: Stubs, l
         assert (star.kind, star.time) == (part.kinds[place], part.update_unix_s[place])
     assert {star.is_placed for star in found.values()} == {1}
     assert found["潮🌊"].session == found["dates"].session == "talk"
-    assert found["潮🌊"].origin == memory_pb2.ORIGIN_AI_OUTPUT
-    assert found["hostile"].session == ""
+    assert (found["潮🌊"].origin, found["hostile"].session) == (memory_pb2.ORIGIN_AI_OUTPUT, "")
 
 
 def test_an_unknown_project_has_no_map(english: Browser, project: str) -> None:
@@ -117,8 +114,7 @@ def test_a_question_lights_up_what_it_recalls_and_is_no_use(english: Browser, se
     expected = [hit.memory.id for hit in ask(service, learnt, "lamp on the quay", top_k=30).hits]
     assert [one["id"] for one in found] == expected
     assert found[0]["href"].startswith("/memory?")
-    assert english.get(found[0]["href"]).status == 200
-    assert map_of(english, learnt)[0]["seq"] == before
+    assert (english.get(found[0]["href"]).status, map_of(english, learnt)[0]["seq"]) == (200, before)
 
 
 def test_a_star_tells_its_title_as_it_was_written(browser: Browser, learnt: str) -> None:
@@ -149,8 +145,7 @@ def test_what_is_learnt_comes_while_one_looks_and_what_goes_goes(english: Browse
     assert (after["lamp1"].x, after["lamp1"].y) == pytest.approx((found["lamp1"].x, found["lamp1"].y), abs=1e-5)
     learn(service, learnt, note("a second bell", id="bell2"))
     with english.events(address, {"last-event-id": seq}) as events:
-        assert next(events)[1] == "start"
-        assert list(points(next(events)[2]["stars"])) == ["bell2"]
+        assert (next(events)[1], list(points(next(events)[2]["stars"]))) == ("start", ["bell2"])
 
 
 def test_a_map_that_was_laid_out_anew_is_loaded_anew(english: Browser, service: Stubs, learnt: str) -> None:

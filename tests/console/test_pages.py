@@ -5,11 +5,15 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_client.v1 import project_service_pb2 as projects
+from hummock_tools.console.ask_page import WIDTH, score_bars, waterfall
 from hummock_tools.console.view import LANGUAGES, STATIC
 from tests.console.browser import Browser, Page
 from tests.service.calls import ask, learn
@@ -87,10 +91,8 @@ PAGES: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("name", PAGES)
 def test_each_page_is_well_made_and_shows_stored_text_as_text(browser: Browser, remembered: str, name: str) -> None:
     page = browser.open(name.partition("?")[0], project=remembered, **PAGES[name])
-    assert page.all("html")[0]["lang"] == browser.language
-    assert page.unlabelled() == []
-    assert len(page.ids()) == len(set(page.ids()))
-    assert len(page.all("h1")) == 1
+    assert (page.all("html")[0]["lang"], page.unlabelled()) == (browser.language, [])
+    assert (len(page.ids()), len(page.all("h1"))) == (len(set(page.ids())), 1)
     # What was stored has made no element and no attribute of its own.
     own = ["/static/map.js"] if name == "/map" else []
     assert sorted(each["src"] for each in page.all("script")) == ["/static/console.js", *own]
@@ -117,8 +119,7 @@ def test_the_pages_speak_of_one_thing_in_both_languages() -> None:
 def test_the_language_is_switched_by_hand_and_kept(english: Browser, remembered: str) -> None:
     before = english.open("/garden", project=remembered)
     after = english.send("/language", language="zh", back=before.hidden("back"))
-    assert after.all("html")[0]["lang"] == "zh"
-    assert after.hidden("back") == before.hidden("back")
+    assert (after.all("html")[0]["lang"], after.hidden("back")) == ("zh", before.hidden("back"))
     assert english.open("/").all("html")[0]["lang"] == "zh"
 
 
@@ -259,8 +260,7 @@ def test_what_the_service_refuses_is_said_in_its_words(english: Browser, remembe
     assert wrong.status == 400
     assert "min_similarity" in wrong.page.text
     assert english.get("/ask", None, project=remembered, q="dates", top_k="many").status == 400
-    assert english.get("/ask", None, project=remembered, recall="{").status == 400
-    assert english.get("/ask").status == 400
+    assert (english.get("/ask", None, project=remembered, recall="{").status, english.get("/ask").status) == (400, 400)
     assert english.get("/nothing").status == 404
 
 
@@ -283,3 +283,45 @@ def shown(page: Page) -> list[str]:
 
 def seq(service: Stubs, project: str) -> int:
     return service.project.GetProject(projects.GetProjectRequest(project=project)).project.seq
+
+
+SHARES = st.floats(0, 1)
+HITS = st.lists(
+    st.builds(
+        recall_pb2.Hit, score=SHARES, similarity=st.floats(-1, 1), keyword_score=st.floats(0, 40),
+        late_interaction_score=st.floats(-1, 1), decay=st.just(0.0) | st.floats(1e-100, 1), verdict=st.floats(0.6, 1.1),
+    ),
+    max_size=4,
+)  # fmt: skip
+RECEIPTS = st.builds(recall_pb2.Receipt, vector_weight=SHARES, late_interaction_weight=SHARES)
+
+
+@given(HITS, RECEIPTS)
+def test_a_bar_ends_where_its_score_does(hits: list[recall_pb2.Hit], receipt: recall_pb2.Receipt) -> None:
+    for hit, bar in zip(hits, score_bars(hits, receipt), strict=True):
+        kept = sum(segment.worth for segment in bar if segment.part != "lost")
+        # What is too narrow to be seen is left out.
+        assert kept == pytest.approx(hit.score, abs=4 * 0.1 / WIDTH)
+        end = 0.0
+        for segment in bar:
+            assert segment.width > 0
+            assert segment.x >= end - 0.02
+            end = segment.x + segment.width
+        assert end <= WIDTH + 0.02
+
+
+def test_the_parts_are_those_of_the_shares() -> None:
+    hit = recall_pb2.Hit(score=0.4, similarity=0.5, keyword_score=3, late_interaction_score=0.2, decay=0.5, verdict=1)
+    receipt = recall_pb2.Receipt(vector_weight=0.5, late_interaction_weight=0.2)
+    (bar,) = score_bars([hit], receipt)
+    worths = {segment.part: round(segment.worth, 3) for segment in bar}
+    assert worths == {"vector": 0.16, "words": 0.16, "late": 0.08, "lost": 0.4}
+
+
+def test_stages_stand_one_behind_the_other() -> None:
+    stages = [
+        recall_pb2.StageTime(stage=recall_pb2.RECALL_STAGE_INTENT, elapsed=Duration(nanos=1_000_000)),
+        recall_pb2.StageTime(stage=recall_pb2.RECALL_STAGE_EMBED, elapsed=Duration(nanos=3_000_000)),
+    ]
+    assert [(step.x, step.width, step.took_ms) for step in waterfall(stages)] == [(0, 50, 1), (50, 150, 3)]
+    assert waterfall([]) == []

@@ -134,8 +134,7 @@ def test_a_server_that_follows_a_repository_says_so_on_stderr(target: str, proje
             print(json.dumps(HELLO), file=server.stdin, flush=True)
             assert json.loads(server.stdout.readline())["id"] == 1
             server.stdin.close()
-            assert server.wait(timeout=30) == 0
-            assert server.stdout.read() == ""
+            assert (server.wait(timeout=30), server.stdout.read()) == (0, "")
         finally:
             server.kill()
 

@@ -1,4 +1,4 @@
-"""Streamable HTTP: the SDK's own client over a real socket, and who is turned away."""
+"""Streamable HTTP: the SDK's own client over a real socket, and who is turned away; calls that are cancelled."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from random import Random
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -25,6 +26,7 @@ from typer.testing import CliRunner
 from hummock.cli.main import app
 from hummock_tools.cli.mcp import SERVING_MCP_ON
 from hummock_tools.mcp import streamable_http
+from tests.mcp.cancelling import ENDINGS, over_http, over_stdio
 from tests.mcp.conftest import HELLO
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -172,3 +174,24 @@ def test_a_port_that_is_taken_is_named() -> None:
         done = CliRunner().invoke(app, ["mcp", "--project", "a", "--transport", "http", "--port", port, "--no-serve"])
     assert done.exit_code == 1
     assert f"error: 127.0.0.1:{port}: Address already in use" in done.stderr
+
+
+NO_PAUSE = (0.0,)
+
+
+@pytest.fixture
+def _called(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    monkeypatch.setenv("HUMMOCK_TARGET", target)
+
+
+@pytest.mark.usefixtures("_called")
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_all_but_the_cancelled_are_answered_over_a_pipe_and_the_process_ends(ending: str) -> None:
+    rng = Random(ending)  # noqa: S311 - to be repeated, not to be secret
+    assert await over_stdio(rng, 8, NO_PAUSE, ending) == []
+
+
+@pytest.mark.usefixtures("_called")
+async def test_all_but_the_cancelled_are_answered_over_http() -> None:
+    rng = Random(6)  # noqa: S311 - to be repeated, not to be secret
+    assert await over_http(rng, 12, NO_PAUSE) == []

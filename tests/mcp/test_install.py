@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
@@ -16,6 +18,7 @@ from hummock_client import DEFAULT_TARGET
 from hummock_tools.cli import mcp
 from hummock_tools.mcp import jsonc
 from hummock_tools.mcp.config_files import CLIENTS
+from hummock_tools.mcp.jsonc import NotReadable, read, with_entry, without_entry
 
 USER_COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", "shop"]
 SHARED_COMMAND = ["hummock", "mcp", "--project", "shop"]
@@ -162,13 +165,11 @@ def test_comments_order_and_commas_of_json_stay(home: Path) -> None:
     assert install("cursor", "--yes").exit_code == 0
     text = file.read_text(encoding="utf-8")
     begin, end = text.index('    "hummock": {'), text.index('  },\n  "z"')
-    assert text[:begin] + text[end:] == CURSOR
-    assert list(jsonc.read(text)["mcpServers"]) == ["other", "hummock"]
+    assert (text[:begin] + text[end:], list(jsonc.read(text)["mcpServers"])) == (CURSOR, ["other", "hummock"])
     assert file.stat().st_mode & 0o777 == 0o640
     again = install("cursor")
     assert again.stdout == f"{file} is as it should be; nothing written\n"
-    assert install("cursor", "--remove", "--yes").exit_code == 0
-    assert file.read_text(encoding="utf-8") == CURSOR
+    assert (install("cursor", "--remove", "--yes").exit_code, file.read_text(encoding="utf-8")) == (0, CURSOR)
 
 
 def test_comments_and_order_of_toml_stay(home: Path) -> None:
@@ -184,8 +185,7 @@ def test_comments_and_order_of_toml_stay(home: Path) -> None:
     }
     assert text.startswith('model = "o3"  # mine\n\n[mcp_servers.other]\ncommand = "o"\n')
     assert "nothing written" in install("codex").stdout
-    assert install("codex", "--remove", "--yes").exit_code == 0
-    assert file.read_text(encoding="utf-8") == CODEX
+    assert (install("codex", "--remove", "--yes").exit_code, file.read_text(encoding="utf-8")) == (0, CODEX)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,7 @@ def test_a_byte_order_mark_stays_and_other_encodings_are_named(home: Path, clien
     path = write(home / file, f"\ufeff{text}")
     assert install(client, "--yes").exit_code == 0
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
-    assert install(client, "--remove", "--yes").exit_code == 0
-    assert path.read_text(encoding="utf-8") == f"\ufeff{text}"
+    assert (install(client, "--remove", "--yes").exit_code, path.read_text(encoding="utf-8")) == (0, f"\ufeff{text}")
     for content, problem in ((text.encode("utf-16"), "byte 0 is 0xff"), (b"# caf\xe9", "byte 5 is 0xe9")):
         path.write_bytes(content)
         refused = install(client, "--yes")
@@ -249,3 +248,58 @@ def test_a_link_to_the_file_stays_a_link(home: Path, tmp_path: Path) -> None:
 def test_removing_what_is_not_there_changes_nothing(home: Path) -> None:
     assert "does not name the server" in install("cursor", "--remove", "--yes").stdout
     assert not home.exists()
+
+
+ENTRY = {"command": "x", "args": ["a, b", "}"]}
+TEXTS = [
+    "", "{}", "{ }\n", '{"a": 1}', '{\n  "a": 1\n}\n', '{\n\t"a": 1, // note\n}\n', "{\n  // only\n}",
+    '{\n  "a": 1 // note, with comma\n}\n',
+    '{\n  "mcpServers": {\n    "other": {} // mine\n  },\n  "z": "// no comment"\n}\n', '{"mcpServers":{}}',
+    '{\n  "mcpServers": {\n    "b": {},\n  },\n}\n', '{\n  "a": 1, /* x */ "b": 2\n}', '{"a": "\\"// , }"}',
+    '// top\n{\n  "mcpServers": {\n    // none\n  }\n}\n// end\n', '\ufeff{\r\n  "a": 1\r\n}\r\n',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_entry_goes_in_once_and_out_again(text: str) -> None:
+    after = with_entry(text, "mcpServers", "hummock", ENTRY)
+    known = read(text)
+    assert read(after) == {**known, "mcpServers": {**known.get("mcpServers", {}), "hummock": ENTRY}}
+    assert (with_entry(after, "mcpServers", "hummock", ENTRY), after.count("//")) == (after, text.count("//"))
+    removed = read(without_entry(after, "mcpServers", "hummock"))
+    assert removed == {**known, "mcpServers": known.get("mcpServers", {})}
+
+
+def test_an_entry_of_before_is_replaced_where_it_stands() -> None:
+    text = '{\n  "mcpServers": {\n    "hummock": {"command": "old"}, // ours\n    "b": {},\n  },\n}\n'
+    after = with_entry(text, "mcpServers", "hummock", ENTRY)
+    assert list(read(after)["mcpServers"]) == ["hummock", "b"]
+    assert "}, // ours\n" in after
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "1", '{"a" 1}', '{"mcpServers": {"a": 1, "hummock": 1, "hummock": 2}}'])
+def test_what_is_no_object_or_says_a_thing_twice_is_refused(text: str) -> None:
+    with pytest.raises(NotReadable):
+        with_entry(text, "mcpServers", "hummock", ENTRY)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.dictionaries(st.text(), JSON_VALUES, max_size=4),
+    st.dictionaries(st.text(min_size=1), st.dictionaries(st.text(), JSON_VALUES, max_size=2), max_size=3),
+    st.sampled_from([None, 0, 2, "\t"]),
+    st.booleans(),
+)
+def test_any_document_keeps_all_that_is_not_ours(
+    others: dict[str, object], servers: dict[str, object], indent: int | str | None, is_ascii: bool
+) -> None:
+    document = {**others, "mcpServers": servers}
+    text = json.dumps(document, indent=indent, ensure_ascii=is_ascii)
+    after = json.loads(with_entry(text, "mcpServers", "hummock", ENTRY))
+    assert after == {**document, "mcpServers": {**servers, "hummock": ENTRY}}

@@ -55,8 +55,7 @@ def test_prompts_are_asked_for_in_vain() -> None:
 @pytest.mark.parametrize("line", ["{", "GET / HTTP/1.1", '{"jsonrpc": "2.0", "id": 7,'])
 def test_a_line_that_is_no_json_is_a_parse_error_and_the_next_is_answered(line: str) -> None:
     error, hello = say(line, HELLO)
-    assert (error["id"], error["error"]["code"]) == (None, PARSE_ERROR)
-    assert hello["id"] == HELLO["id"]
+    assert (error["id"], error["error"]["code"], hello["id"]) == (None, PARSE_ERROR, HELLO["id"])
 
 
 def test_a_message_that_is_none_is_an_invalid_request_with_its_id_where_it_has_one() -> None:

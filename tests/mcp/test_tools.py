@@ -85,8 +85,7 @@ def test_there_are_five_tools_with_schemas_of_what_they_take_and_give(agent: Age
     assert not any(tool.annotations.open_world_hint for tool in tools.values())
     assert tools["search"].description.startswith("统一搜索工具，同时搜索代码和领域知识")
     parameters = tools["search"].input_schema["properties"]
-    assert list(parameters) == ["query", "topK", "type"]
-    assert parameters["type"]["enum"] == ["code", "knowledge", "both"]
+    assert (list(parameters), parameters["type"]["enum"]) == (["query", "topK", "type"], ["code", "knowledge", "both"])
     assert (parameters["type"]["default"], parameters["topK"]["default"]) == ("both", 10)
     assert tools["search"].input_schema["required"] == ["query"]
     assert all(
@@ -162,8 +161,7 @@ def test_the_text_of_a_search_says_where_each_is_and_how_to_read_on(
 
 def test_nothing_found_is_no_error(agent: Agent) -> None:
     result = call(agent, "search", query="anything")
-    assert answer(result) == {"results": [], "degraded": []}
-    assert text_of(result) == "No results.\n"
+    assert (answer(result), text_of(result)) == ({"results": [], "degraded": []}, "No results.\n")
 
 
 KNOWN: dict[str, dict[str, object]] = {
@@ -211,8 +209,7 @@ def test_the_resource_of_a_memory_says_what_read_memory_says(agent: Agent, learn
         return [each.uri_template for each in templates], content.text, tool
 
     templates, text, tool = ask(agent, read)
-    assert templates == ["hummock://memory/{id}"]
-    assert json.loads(text) == answer(tool)
+    assert (templates, json.loads(text)) == (["hummock://memory/{id}"], answer(tool))
 
 
 def test_a_corrected_memory_is_there_when_the_wrong_one_is_forgotten(agent: Agent) -> None:
@@ -226,8 +223,7 @@ def test_a_corrected_memory_is_there_when_the_wrong_one_is_forgotten(agent: Agen
         return [right, both, await client.call_tool("search", {"query": "start the importer"})]
 
     right, both, left = (answer(result) for result in ask(agent, correct))
-    assert right["status"] == "created"
-    assert len(both["results"]) == 2
+    assert (right["status"], len(both["results"])) == ("created", 2)
     assert [each["id"] for each in left["results"]] == [right["id"]]
 
 
@@ -235,8 +231,7 @@ def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
     note: dict[str, object] = {"text": "parseDate 只接受 ISO 8601", "title": "Date formats", "tags": ["checkout"]}
     asked = ("remember", note), ("remember", note), ("search", {"query": "parseDate ISO 8601"})
     first, again, search = map(answer, calls(agent, *asked))
-    assert (first["status"], again["status"], again["id"]) == ("created", "duplicate", first["id"])
-    assert first["note"] == ""
+    assert (first["status"], again["status"], again["id"], first["note"]) == ("created", "duplicate", first["id"], "")
     assert f"Memory {first['id']} says the same already, word for word" in again["note"]
     (found,) = search["results"]
     assert (found["id"], found["title"], found["tags"]) == (first["id"], "Date formats", ["checkout"])
@@ -254,8 +249,7 @@ def test_what_is_forgotten_is_gone_and_what_was_not_is_named(agent: Agent, learn
     wrong, right = learn(note("parseDate takes any format"), note("parseDate takes ISO 8601"))
     asked = ("forget", {"ids": [wrong, "no-such"]}), ("forget", {"ids": [wrong]}), ("search", {"query": "parseDate"})
     first, again, search = map(answer, calls(agent, *asked))
-    assert first == {"forgotten": 1, "missing_ids": ["no-such"]}
-    assert again == {"forgotten": 0, "missing_ids": [wrong]}
+    assert (first, again) == ({"forgotten": 1, "missing_ids": ["no-such"]}, {"forgotten": 0, "missing_ids": [wrong]})
     assert [each["id"] for each in search["results"]] == [right]
 
 
@@ -280,8 +274,7 @@ def test_the_context_keeps_its_budget_and_names_what_had_no_room(agent: Agent, l
 
 def test_a_task_of_which_nothing_is_known_says_so(agent: Agent) -> None:
     result = call(agent, "recall_context", task="anything")
-    assert answer(result)["text"] == ""
-    assert text_of(result) == "Nothing is known yet that bears on this task."
+    assert (answer(result)["text"], text_of(result)) == ("", "Nothing is known yet that bears on this task.")
 
 
 def test_a_wrong_call_is_an_error_that_names_what_is_wrong(agent: Agent, learn: Callable[..., list[str]]) -> None:

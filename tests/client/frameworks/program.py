@@ -32,8 +32,7 @@ def langchain(target: str) -> None:
     with Client(target) as blocking:
         retriever = HummockRetriever(client=blocking, project="port", options=WORDS)
         (document,) = retriever.invoke("lamp")
-        assert document.page_content == "The lamp on the quay burns from six."
-        assert document.metadata["tags"] == ["port"]
+        assert (document.page_content, document.metadata["tags"]) == ("The lamp on the quay burns from six.", ["port"])
         assert 0 < document.metadata["score"] <= 1
         chain = retriever | RunnableLambda(lambda found: [one.id for one in found])
         assert chain.invoke("lamp") == ["note"]

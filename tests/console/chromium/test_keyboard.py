@@ -118,8 +118,7 @@ def test_a_round_by_keys_ask_open_edit_save_undo(window: Window, origin: str, se
     follow(window, "form[action='/memory/edit'] button")
     assert stored(service, project).content == "the lighthouse opens at ten"
     follow(window, "form[data-undo] button")
-    assert stored(service, project).content == before.content
-    assert stored(service, project).title == before.title
+    assert (stored(service, project).content, stored(service, project).title) == (before.content, before.title)
 
 
 def test_a_memory_is_added_deleted_and_back_by_keys(window: Window, origin: str, service: Stubs, project: str) -> None:
@@ -142,8 +141,7 @@ def test_a_memory_is_added_deleted_and_back_by_keys(window: Window, origin: str,
 def test_the_language_is_switched_by_keys(window: Window, pages: dict[str, str]) -> None:
     window.open(pages["/garden"])
     follow(window, ".language button")
-    assert window.run("return document.documentElement.lang") == "zh"
-    assert window.driver.current_url == pages["/garden"]
+    assert (window.run("return document.documentElement.lang"), window.driver.current_url) == ("zh", pages["/garden"])
 
 
 def walk(window: Window, finds: str, *arguments: object) -> None:
