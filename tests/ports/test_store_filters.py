@@ -23,9 +23,7 @@ SPEAKERS = ("", "Ada", "小明")
 WRITERS = ("", "ci", "agent")
 TIMES = (1_700_000_000.0, 1_700_000_050.0, 1_700_000_100.0)
 MANY_IDS = (*IDS, *(f"m{number}" for number in range(8)))
-
 FACTS = (("env", "prod"), ("env", "Prod"), ("部门", "风控"))
-
 Value = TypeVar("Value")
 
 

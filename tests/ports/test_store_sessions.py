@@ -28,7 +28,6 @@ PROJECTS = ("p", "项目")
 NAMES = ("s", "会话", "s/1", "長" * 150)
 TEXTS = ("hello", "还款方式?", "def pay(): ...", "x" * 3000)
 LARGE = 1 << 30
-
 T = TypeVar("T")
 
 

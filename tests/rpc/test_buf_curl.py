@@ -14,7 +14,6 @@ from tests.rpc.edge import edge_on_a_thread
 from tests.rpc.samples import MEMORY
 
 BUF = shutil.which("buf", path=str(Path(sys.executable).parent)) or shutil.which("buf")
-
 pytestmark = [pytest.mark.long, pytest.mark.skipif(BUF is None, reason="buf of the dev extra is not installed")]
 
 

@@ -12,7 +12,6 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto,
 ROOT = Path(__file__).parents[2]
 FULL, BARE = ROOT / "proto", ROOT / "clients" / "proto"
 RULES = "buf/validate/validate.proto"
-
 protoc = pytest.importorskip("grpc_tools.protoc")
 
 

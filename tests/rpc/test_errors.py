@@ -9,23 +9,28 @@ from collections.abc import Callable
 
 import grpc
 import pytest
+from google.protobuf.message import Message
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hummock.core import errors
+from hummock.core.memory import Payload
 from hummock.core.recall import Recalled, RecallQuery
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2, memory_service_pb2, recall_pb2
 from hummock_client.v1.recall_pb2 import RecallRequest, RecallTuning
-from tests.rpc.edge import Refusal, edge, refused, use_cases
+from tests.rpc.edge import FixedGarden, Refusal, edge, refused, use_cases
+from tests.rpc.samples import MEMORY
 
 GOOD = RecallRequest(project="loan", query_text="增加先本后息的还款方式")
 
 
-def refusal(method: str, data: bytes, chosen: dict[str, object] | None = None) -> Refusal:
-    """The refusal of these bytes; the server must answer a good request after them."""
+def refusal(method: str, sent: bytes | Message, chosen: dict[str, object] | None = None) -> Refusal:
+    """The refusal of a request; the server must answer a good request after it."""
 
     async def run() -> Refusal:
         async with edge(use_cases(**(chosen or {}))) as serving:
+            data = sent if isinstance(sent, bytes) else sent.SerializeToString()
             answer = await refused(serving.raw(method, data))
             if "recall" not in (chosen or {}):
                 await serving.raw("ContextService/Recall", GOOD.SerializeToString())
@@ -37,25 +42,31 @@ def refusal(method: str, data: bytes, chosen: dict[str, object] | None = None) -
 def recall_refusal(**fields: object) -> Refusal:
     request = RecallRequest(project="loan", query_text="q")
     request.MergeFrom(RecallRequest(**fields))  # type: ignore[arg-type] # each test names real fields
-    return refusal("ContextService/Recall", request.SerializeToString())
+    return refusal("ContextService/Recall", request)
+
+
+def failure(error: Exception) -> Refusal:
+    """The refusal of a recall that fails with this error."""
+
+    def recall(query: RecallQuery) -> Recalled:
+        raise error
+
+    return refusal("ContextService/Recall", GOOD, {"recall": recall})
 
 
 def test_an_empty_project_is_named() -> None:
-    answer = refusal("ContextService/Recall", RecallRequest(query_text="q").SerializeToString())
+    answer = refusal("ContextService/Recall", RecallRequest(query_text="q"))
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
     assert answer.violations == {"project": "is empty; it is required"}
     assert (answer.reason, answer.metadata["field"]) == ("INVALID_REQUEST", "project")
 
 
-def test_an_empty_query_is_named() -> None:
-    answer = refusal("ContextService/Recall", RecallRequest(project="p").SerializeToString())
-    assert answer.violations == {"query_text": "is empty; it is required"}
-
-
-@pytest.mark.parametrize("blank", [" ", "\n\t", "\u3000"])
-def test_a_blank_query_is_named(blank: str) -> None:
-    answer = refusal("ContextService/Recall", RecallRequest(project="p", query_text=blank).SerializeToString())
-    assert answer.violations == {"query_text": "is blank; say what to recall for"}
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000"])
+def test_an_empty_or_blank_query_is_named(text: str) -> None:
+    answer = refusal("ContextService/Recall", RecallRequest(project="p", query_text=text))
+    assert answer.violations == {
+        "query_text": "is blank; say what to recall for" if text else "is empty; it is required"
+    }
 
 
 @pytest.mark.parametrize("top_k", [0, 5000])
@@ -67,10 +78,8 @@ def test_a_top_k_out_of_range_is_named_with_its_value_and_the_limit(top_k: int) 
 
 
 def test_every_broken_rule_is_reported_at_once() -> None:
-    answer = refusal(
-        "ContextService/Recall",
-        RecallRequest(tuning=RecallTuning(top_k=5000), preset=77).SerializeToString(),  # type: ignore[arg-type] # unknown
-    )
+    request = RecallRequest(tuning=RecallTuning(top_k=5000), preset=77)  # type: ignore[arg-type] # unknown
+    answer = refusal("ContextService/Recall", request)
     assert sorted(answer.violations) == ["preset", "project", "query_text", "tuning.top_k"]
     assert answer.message.endswith("; and 1 more")
 
@@ -102,12 +111,8 @@ def test_a_vector_that_has_no_direction_is_refused(values: bytes, rule: str) -> 
 
 
 def test_a_wrong_embedding_space_keeps_its_reason_and_facts() -> None:
-    def recall(query: RecallQuery) -> Recalled:
-        raise errors.EmbSpaceMismatch("query_vector.emb_space", "aaa", "bbb")
-
-    answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
-    assert answer.code is grpc.StatusCode.FAILED_PRECONDITION
-    assert answer.reason == "EMB_SPACE_MISMATCH"
+    answer = failure(errors.EmbSpaceMismatch("query_vector.emb_space", "aaa", "bbb"))
+    assert (answer.code, answer.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "EMB_SPACE_MISMATCH")
     assert (answer.metadata["given"], answer.metadata["expected"]) == ("aaa", "bbb")
     assert list(answer.violations) == ["query_vector.emb_space"]
 
@@ -138,33 +143,27 @@ def test_a_field_deep_in_a_batch_is_named_by_its_path() -> None:
     good = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="记住")
     large = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="字" * 90_000)
     request = context_pb.LearnRequest(project="p", memories=[good, good, good, large])
-    answer = refusal("ContextService/Learn", request.SerializeToString())
+    answer = refusal("ContextService/Learn", request)
     assert answer.violations == {"memories[3].content": "has 270000 bytes; it must be at most 262144 bytes"}
 
 
 def test_a_rule_of_a_value_is_named_by_its_place_in_the_batch() -> None:
-    code = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_CODE_FRAGMENT)
-    code.content = "x"
-    code.code_fragment.path = "a.py"
-    code.code_fragment.start_line = 9
-    code.code_fragment.end_line = 3
-    answer = refusal("ContextService/Learn", context_pb.LearnRequest(project="p", memories=[code]).SerializeToString())
+    fragment = memory_pb2.CodeFragment(path="a.py", start_line=9, end_line=3)
+    code = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_CODE_FRAGMENT, content="x", code_fragment=fragment)
+    answer = refusal("ContextService/Learn", context_pb.LearnRequest(project="p", memories=[code]))
     assert list(answer.violations) == ["memories[0].code_fragment.end_line"]
 
 
 def test_many_broken_rules_still_fit_the_trailers() -> None:
     request = context_pb.LearnRequest(project="p", memories=[memory_pb2.Memory(trust=2) for _ in range(512)])
-    answer = refusal("ContextService/Learn", request.SerializeToString())
+    answer = refusal("ContextService/Learn", request)
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
     assert "memories[0].trust" in answer.violations
     assert answer.violations[""].endswith("more")
 
 
 def test_long_chinese_messages_still_fit_the_trailers() -> None:
-    def recall(query: RecallQuery) -> Recalled:
-        raise errors.ProjectNotFound("项" * 256)
-
-    answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
+    answer = failure(errors.ProjectNotFound("项" * 256))
     assert answer.code is grpc.StatusCode.NOT_FOUND
     assert answer.message.startswith("project 项项")
 
@@ -183,10 +182,7 @@ def test_long_chinese_messages_still_fit_the_trailers() -> None:
     ],
 )
 def test_each_error_has_its_code_its_reason_and_its_facts(error: errors.HummockError, code: grpc.StatusCode) -> None:
-    def recall(query: RecallQuery) -> Recalled:
-        raise error
-
-    answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
+    answer = failure(error)
     assert (answer.code, answer.message, answer.reason) == (code, str(error), error.reason)
     assert answer.metadata == error.metadata
     retries = isinstance(error, errors.Overloaded | errors.Unavailable)
@@ -208,18 +204,10 @@ def test_an_unexpected_error_says_nothing_of_its_insides_and_is_logged_once_with
 
 
 def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
-    from msgspec.structs import replace
-
-    from hummock.core.memory import Payload
-    from tests.rpc.edge import FixedGarden
-    from tests.rpc.samples import MEMORY
-
     assert MEMORY.payload is not None
     large = replace(MEMORY, payload=Payload(content="x" * (5 << 20), detail=MEMORY.payload.detail))
     request = memory_service_pb2.GetMemoryRequest(project="p", id=MEMORY.id)
-    answer = refusal(
-        "MemoryService/GetMemory", request.SerializeToString(), {"garden": FixedGarden(memories={MEMORY.id: large})}
-    )
+    answer = refusal("MemoryService/GetMemory", request, {"garden": FixedGarden(memories={MEMORY.id: large})})
     assert (answer.code, answer.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "REPLY_TOO_LARGE")
 
 
@@ -234,7 +222,7 @@ def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
 def test_names_hold_no_control_characters(
     name: str, method: str, make: Callable[[str], recall_pb2.RecallRequest], field: str
 ) -> None:
-    assert refusal(method, make(name).SerializeToString()).violations == {field: "holds a control character"}
+    assert refusal(method, make(name)).violations == {field: "holds a control character"}
 
 
 async def test_calls_before_opening_are_told_to_try_again() -> None:

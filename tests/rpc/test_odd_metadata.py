@@ -63,7 +63,8 @@ async def test_who_has_no_token_is_refused_before_a_message_of_his_comes(tmp_pat
     token_of(tmp_path, "shop:read")
     unfinished = call(AUTHORIZATION, b"Bearer x").removesuffix(frame(_DATA, _END_STREAM, 1, bytes(5)))
     async with edge(access=Access(interceptor=Interceptor(Authenticator(tmp_path, Exposure.MACHINE)))) as serving:
-        assert (await ended(serving.server.address.port, unfinished)) == "trailers"
+        port = serving.server.address.port  # type: ignore[union-attr] # it is TCP
+        assert await ended(port, unfinished) == "trailers"
 
 
 async def ended(port: int, sent: bytes) -> str:

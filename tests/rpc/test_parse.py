@@ -63,7 +63,8 @@ def test_every_field_of_a_recall_arrives() -> None:
     query = recall_messages.recall_query(request)
     assert (query.preset, query.top_k, query.candidates, query.min_similarity) == (Preset.CODE, 7, 9, 0.0)
     assert query.filter == Filter(kinds=frozenset({MemoryKind.NOTE}), tags=("还款",), speakers=("林",))
-    assert (query.paths, query.decay_exempt_origins) == ({RecallPath.KEYWORD}, {Origin.MANUAL})
+    assert query.paths == {RecallPath.KEYWORD}
+    assert query.decay_exempt_origins == {Origin.MANUAL}
     assert (query.decay_mode, query.half_life_days) == (DecayMode.EXPONENTIAL, 3.0)
     assert (query.relevance_weight, query.near_twin_bar, query.late_interaction) == (0.0, 0.5, False)
     assert query.cross_encoding is CrossEncoding.ON
@@ -78,7 +79,8 @@ def test_a_vector_arrives_at_length_one(values: list[float]) -> None:
     sent = memory_pb2.Embedding(values=np.array(values, "<f4").tobytes(), emb_space="e")
     vector = parse_values.vector("v", sent)
     assert vector.values.dtype == np.float32
-    assert (np.linalg.norm(vector.values.astype(np.float64)), vector.emb_space) == (pytest.approx(1, abs=1e-5), "e")
+    assert np.linalg.norm(vector.values.astype(np.float64)) == pytest.approx(1, abs=1e-5)
+    assert vector.emb_space == "e"
 
 
 @given(st.binary(max_size=64))
