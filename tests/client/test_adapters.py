@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -86,16 +85,13 @@ def test_a_model_searches_reads_and_remembers(target: str) -> None:
         ("read_memory", {"id": "never"}, "never does not exist"),
     ],
 )
-def test_what_goes_wrong_is_told_the_model(name: str, arguments: Any, said: str, target: str) -> None:
-    async def ask() -> str:
-        async with AsyncClient(target) as client:
-            return await MemoryTools("port").call_async(client, name, arguments)
-
+async def test_what_goes_wrong_is_told_the_model(name: str, arguments: Any, said: str, target: str) -> None:
     with Client(target) as client:
         told = MemoryTools("port").call(client, name, arguments)
     assert told.startswith("error: ")
     assert said in told
-    assert asyncio.run(ask()) == told
+    async with AsyncClient(target) as client:
+        assert (await MemoryTools("port").call_async(client, name, arguments)) == told
 
 
 def test_a_service_that_is_away_is_told_the_model() -> None:

@@ -372,10 +372,9 @@ def test_a_unix_socket_is_a_target(tmp_path: Any) -> None:
         assert client.recall("p", "q").seq == 7
 
 
-def test_the_async_client_does_what_the_other_does() -> None:
+async def test_the_async_client_does_what_the_other_does() -> None:
     garden, projects = FixedGarden(pages=one_page_each(3)), FixedProjects(names=("a", "b"))
-
-    async def run(address: str) -> None:
+    with edge_on_a_thread(use_cases(garden=garden, projects=projects)) as address:
         async with AsyncClient(address) as client:
             assert (await client.wait_until_ready(10)).version == "0.1.0"
             assert (await client.recall("p", "q", top_k=3)).seq == 7
@@ -395,26 +394,20 @@ def test_the_async_client_does_what_the_other_does() -> None:
                 await client.recall("", "q")
             assert caught.value.field_violations[0].field == "project"
 
-    with edge_on_a_thread(use_cases(garden=garden, projects=projects)) as address:
-        asyncio.run(run(address))
 
-
-def test_the_async_client_streams_and_passes_on_what_the_batches_raise() -> None:
+async def test_the_async_client_streams_and_passes_on_what_the_batches_raise() -> None:
     async def batches(*, broken: bool) -> AsyncIterator[pb.LearnRequest]:
         for _ in range(3):
             yield pb.LearnRequest(project="p", memories=[note("a")])
         if broken:
             raise LookupError("no more files")
 
-    async def run(address: str) -> None:
+    with edge_on_a_thread() as address:
         async with AsyncClient(address) as client:
             replies = [reply async for reply in client.learn_stream(batches(broken=False))]
             assert [reply.stored_count for reply in replies] == [1, 2, 3]
             with pytest.raises(LookupError, match="no more files"):
                 [reply async for reply in client.learn_stream(batches(broken=True))]
-
-    with edge_on_a_thread() as address:
-        asyncio.run(run(address))
 
 
 def test_the_client_needs_nothing_of_the_server() -> None:
@@ -449,24 +442,16 @@ def test_a_watch_yields_its_start_and_its_events_and_hangs_up_when_it_is_closed(
     assert garden.asked[0] == ("loan", 3, Filter(), True)
 
 
-def test_an_async_watch_yields_its_start_and_its_events() -> None:
+async def test_an_async_watch_yields_its_start_and_its_events() -> None:
     """S4-40."""
-
-    async def run(address: str) -> list[str | None]:
-        async with AsyncClient(address) as client, aclosing(client.watch_memories("loan", after_seq=3)) as news:
-            return [(await anext(news)).WhichOneof("news") for _ in range(2)]
-
     with edge_on_a_thread(use_cases(garden=FixedGarden(event_pages=one_event))) as address:
-        assert asyncio.run(run(address)) == ["start", "events"]
+        async with AsyncClient(address) as client, aclosing(client.watch_memories("loan", after_seq=3)) as news:
+            assert [(await anext(news)).WhichOneof("news") for _ in range(2)] == ["start", "events"]
 
 
-def test_a_watch_that_is_refused_raises_the_error_of_calls() -> None:
+async def test_a_watch_that_is_refused_raises_the_error_of_calls() -> None:
     error = failure(use_cases(), lambda client: list(client.watch_memories("")))
     assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
-
-    async def run(address: str) -> None:
+    with edge_on_a_thread(use_cases()) as address, pytest.raises(HummockCallError):
         async with AsyncClient(address) as client:
             await anext(client.watch_memories(""))
-
-    with edge_on_a_thread(use_cases()) as address, pytest.raises(HummockCallError):
-        asyncio.run(run(address))

@@ -91,26 +91,22 @@ def test_a_watch_shows_what_changes(target: str) -> None:
             assert list(second.removed_ids) == [LAMP]
 
 
-def test_the_same_without_blocking(target: str) -> None:
+async def test_the_same_without_blocking(target: str) -> None:
     """S3-36 to S3-40."""
-
-    async def use() -> None:
-        async with AsyncClient(target) as client:
-            await client.learn("async", [ENTRY])
-            learning = client.learning
-            await learning.update("async", enabled=True)
-            assert (await learning.state("async")).enabled
-            await client.render_turn("async", "长明灯", **TURN)
-            entries = [entry async for entry in learning.entries("async", "s")]
-            assert [entry.injection.usage.frequency for entry in entries] == [1]
-            assert [event.number async for event in learning.events("async", newest_first=True)] == [2, 1]
-            assert (await learning.replay("async")).matches
-            async with aclosing(learning.watch("async", "s")) as news:
-                async for change in news:
-                    assert change.turn == 2
-                    break
-
-    asyncio.run(use())
+    async with AsyncClient(target) as client:
+        await client.learn("async", [ENTRY])
+        learning = client.learning
+        await learning.update("async", enabled=True)
+        assert (await learning.state("async")).enabled
+        await client.render_turn("async", "长明灯", **TURN)
+        entries = [entry async for entry in learning.entries("async", "s")]
+        assert [entry.injection.usage.frequency for entry in entries] == [1]
+        assert [event.number async for event in learning.events("async", newest_first=True)] == [2, 1]
+        assert (await learning.replay("async")).matches
+        async with aclosing(learning.watch("async", "s")) as news:
+            async for change in news:
+                assert change.turn == 2
+                break
 
 
 def test_turns_are_observed_and_entries_read(target: str) -> None:
@@ -126,20 +122,14 @@ def test_turns_are_observed_and_entries_read(target: str) -> None:
         assert told[-1].end == service_pb.SCAN_END_DONE
 
 
-def test_turns_are_observed_and_entries_read_without_blocking(target: str) -> None:
+async def test_turns_are_observed_and_entries_read_without_blocking(target: str) -> None:
     """S3-05, S3-36."""
-
-    async def use() -> None:
-        async with AsyncClient(target) as client:
-            await client.learn("observe-async", [ENTRY])
-            await client.learning.update("observe-async", enabled=True, settings=_without_pause())
-            assert (await client.learning.observe_turn("observe-async", "长明灯在哪", turn=0)).seq > 0
-            told = [
-                one async for one in client.learning.learn_keywords("observe-async", scope=service_pb.SCAN_SCOPE_ALL)
-            ]
-            assert told[-1].end == service_pb.SCAN_END_DONE
-
-    asyncio.run(use())
+    async with AsyncClient(target) as client:
+        await client.learn("observe-async", [ENTRY])
+        await client.learning.update("observe-async", enabled=True, settings=_without_pause())
+        assert (await client.learning.observe_turn("observe-async", "长明灯在哪", turn=0)).seq > 0
+        told = [one async for one in client.learning.learn_keywords("observe-async", scope=service_pb.SCAN_SCOPE_ALL)]
+        assert told[-1].end == service_pb.SCAN_END_DONE
 
 
 def _without_pause() -> learning_pb2.LearningSettings:
@@ -159,15 +149,12 @@ def test_pages_of_entries_follow_each_other(target: str) -> None:
         assert [one.memory_id for one in client.learning.entries("paged", page_size=1)] == ["oak", "elm", "ash"]
 
 
-def test_pages_of_entries_follow_each_other_without_blocking(target: str) -> None:
+async def test_pages_of_entries_follow_each_other_without_blocking(target: str) -> None:
     """S3-40."""
-
-    async def ids() -> list[str]:
-        async with AsyncClient(target) as client:
-            await client.learn("paged-async", entries_named("oak", "elm", "ash"))
-            return [one.memory_id async for one in client.learning.entries("paged-async", page_size=2)]
-
-    assert asyncio.run(ids()) == ["oak", "elm", "ash"]
+    async with AsyncClient(target) as client:
+        await client.learn("paged-async", entries_named("oak", "elm", "ash"))
+        ids = [one.memory_id async for one in client.learning.entries("paged-async", page_size=2)]
+        assert ids == ["oak", "elm", "ash"]
 
 
 VERDICTS = {"a": JUDGEMENT_HELPFUL, "b": JUDGEMENT_WRONG}
@@ -236,23 +223,20 @@ def test_a_watch_yields_what_comes_and_hangs_up_when_it_is_closed(target: str) -
     assert (message.position, message.content, message.raw) == (2, "two", "[joy]two")
 
 
-def test_the_async_client_keeps_a_conversation(target: str) -> None:
+async def test_the_async_client_keeps_a_conversation(target: str) -> None:
     """S4-07, S4-11 to S4-14, S4-38."""
-
-    async def converse() -> list[str]:
-        async with AsyncClient(target) as client:
-            sessions = client.sessions
-            active = await sessions.active("async")
-            await sessions.create("async", "s")
-            assert [one.id async for one in sessions.list("async", page_size=1)] == ["s", active.id]
-            await sessions.append("async", "s", "你好", message_id="u-1")
-            await sessions.learn_turn("async", "s", pb.TurnSide(text="你好", message_id="u-1"), "hello")
-            assert (await sessions.update("async", "s", title="t")).title == "t"
-            assert (await sessions.get("async", "s")).message_count == 2
-            async with aclosing(sessions.watch("async", "s", after_position=1)) as news:
-                first = await anext(news)
-            pages = [page async for page in sessions.messages("async", "s", page_size=1)]
-            await sessions.delete("async", "s")
-            return [one.content for page in pages for one in page.messages] + [one.content for one in first.messages]
-
-    assert asyncio.run(converse()) == ["hello", "你好", "hello"]
+    async with AsyncClient(target) as client:
+        sessions = client.sessions
+        active = await sessions.active("async")
+        await sessions.create("async", "s")
+        assert [one.id async for one in sessions.list("async", page_size=1)] == ["s", active.id]
+        await sessions.append("async", "s", "你好", message_id="u-1")
+        await sessions.learn_turn("async", "s", pb.TurnSide(text="你好", message_id="u-1"), "hello")
+        assert (await sessions.update("async", "s", title="t")).title == "t"
+        assert (await sessions.get("async", "s")).message_count == 2
+        async with aclosing(sessions.watch("async", "s", after_position=1)) as news:
+            first = await anext(news)
+        pages = [page async for page in sessions.messages("async", "s", page_size=1)]
+        await sessions.delete("async", "s")
+        kept = [one.content for page in pages for one in page.messages]
+        assert (kept, [one.content for one in first.messages]) == (["hello", "你好"], ["hello"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import grpc
@@ -55,14 +54,11 @@ def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
     assert (memory.chunks[0].values.tolist(), memory.chunks[0].tokens) == (pytest.approx([0.6, 0.8, 0, 0]), b"\x01\x81")
 
 
-def test_the_async_client_does_the_same() -> None:
-    async def run(address: str) -> list[int]:
+async def test_the_async_client_does_the_same() -> None:
+    with edge_on_a_thread(use_cases()) as address:
         async with AsyncClient(address) as client:
             records = [record async for record in client.export_project("loan")]
-            return [reply.created_count async for reply in client.import_project("moved", records)]
-
-    with edge_on_a_thread(use_cases()) as address:
-        assert asyncio.run(run(address)) == [1]
+            assert [reply.created_count async for reply in client.import_project("moved", records)] == [1]
 
 
 def test_what_the_records_raise_ends_the_import() -> None:
@@ -120,15 +116,11 @@ def test_settings_are_read_and_changed() -> None:
     assert len(request_id) == 36
 
 
-def test_the_async_client_reads_and_changes_settings() -> None:
+async def test_the_async_client_reads_and_changes_settings() -> None:
     """S4-46."""
     settings = FixedSettings()
-
-    async def run(address: str) -> None:
+    with edge_on_a_thread(use_cases(settings=settings)) as address:
         async with AsyncClient(address) as client:
             assert (await client.settings("loan")).content_seq == 4
             assert (await client.update_settings("loan", SENT, ["chat"])).seq == 9
-
-    with edge_on_a_thread(use_cases(settings=settings)) as address:
-        asyncio.run(run(address))
     assert {"chat.top_k", "chat.origins"} <= settings.asked[1][3]

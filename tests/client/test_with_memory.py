@@ -169,11 +169,8 @@ def test_warming_up_asks_once_in_the_background_and_waits_for_the_service() -> N
         asyncio.run(warm(address))
 
 
-def test_warming_up_for_a_service_that_never_comes_is_forgotten_with_the_client() -> None:
-    async def warm() -> None:
-        async with AsyncClient("127.0.0.1:1") as client:
-            client.warm_up("loan")
-
+async def test_warming_up_for_a_service_that_never_comes_is_forgotten_with_the_client() -> None:
     with Client("127.0.0.1:1") as client:
         client.warm_up("loan")
-    asyncio.run(warm())
+    async with AsyncClient("127.0.0.1:1") as client:
+        client.warm_up("loan")

@@ -37,7 +37,6 @@ _CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 _LONGEST_S = 20.0
 _PER_CONNECTION = 20
-
 Id: TypeAlias = int | str
 Message: TypeAlias = Mapping[str, Any]
 

@@ -17,9 +17,7 @@ from tests.service.conftest import model, models_dir
 from tests.service.running import in_thread, settings
 
 __all__ = ["HELLO", "Agent", "model", "models_dir"]
-
 Agent: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
-
 _PROJECTS = count()
 
 HELLO = {

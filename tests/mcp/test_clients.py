@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import subprocess
@@ -68,14 +67,10 @@ def test_a_target_of_its_own_is_part_of_the_snippet() -> None:
     assert entry_of("cursor", printed("cursor", "--target", "localhost"))["args"][-2:] == ["--target", "localhost:7420"]
 
 
-def test_an_agent_that_obeys_the_snippet_gets_the_tools(agent: Agent, target: str) -> None:
+async def test_an_agent_that_obeys_the_snippet_gets_the_tools(agent: Agent, target: str) -> None:
     entry = entry_of("claude", printed("claude", "--target", target))
-
-    async def session() -> bool:
-        async with agent(command=(entry["command"], *entry["args"])) as client:
-            return bool((await client.call_tool("search", {"query": "a"})).is_error)
-
-    assert not asyncio.run(session())
+    async with agent(command=(entry["command"], *entry["args"])) as client:
+        assert not bool((await client.call_tool("search", {"query": "a"})).is_error)
 
 
 def test_without_a_project_the_server_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from tests.mcp.test_http import server, url
 pytestmark = pytest.mark.long
 
 __all__ = ["server", "url"]
-
 HERE = Path(__file__).with_name("typescript")
 
 
