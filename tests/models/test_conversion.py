@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
-from hummock.models.convert import BertCheckpoint, BertShape, Float32Array, read_checkpoint, write_float32, write_int8
+from hummock.models.bert_graph import build_graph
+from hummock.models.convert import BertCheckpoint, BertShape, Float32Array, read_checkpoint, write_int8
 from hummock.models.description import Pooling
 from hummock.models.errors import CheckpointUnsupported
 from tests.models.numpy_bert import last_hidden_state, mean_pooled
@@ -31,6 +33,10 @@ def run(graph: Path, ids: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[F
     feed = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
     hidden, sentence = session.run(["last_hidden_state", "sentence_embedding"], feed)
     return hidden[0], sentence[0]
+
+
+def write_float32(checkpoint: BertCheckpoint, target: Path, pooling: Pooling) -> None:
+    onnx.save_model(build_graph(checkpoint, pooling), str(target))
 
 
 def test_the_float_graph_equals_its_numpy_twin(checkpoint: BertCheckpoint, tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def test_a_short_call_waits_for_the_text_that_runs_and_for_none_of_a_bulk_load(
 
 
 def test_bulk_texts_get_their_share_however_many_others_wait() -> None:
-    lanes, may_run, done = TextLanes(1, "test"), Event(), list[str]()
+    lanes, may_run, done = TextLanes(1), Event(), list[str]()
     lanes.submit(may_run.wait, is_bulk=False)
     waiting = [lanes.submit(partial(done.append, f"bulk {number}"), is_bulk=True) for number in range(4)]
     waiting += [lanes.submit(partial(done.append, f"text {number}"), is_bulk=False) for number in range(24)]

@@ -19,7 +19,6 @@ from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.pair import (
     BRIDGES_SHA256,
     MAPPED,
-    BridgeMap,
     Cores,
     PairModel,
     load_bridge_map,
@@ -298,7 +297,7 @@ def test_the_same_query_with_another_gloss_is_another_one(both: OnnxEmbedder) ->
 
 def test_a_map_joins_what_the_first_model_makes_of_the_query(pair: PairDescription, parts: Parts) -> None:
     weights = np.random.default_rng(3).standard_normal((65, 64)).astype(np.float32)
-    with_map = PairModel(pair, *parts, slots=1, bridge_map=BridgeMap(weights=weights))
+    with_map = PairModel(pair, *parts, slots=1, bridge_map=weights)
     bridge = with_map.embed_query("利息怎么计算", GLOSS).bridge
     with_map.close()
     assert bridge is not None
@@ -309,7 +308,7 @@ def test_a_map_joins_what_the_first_model_makes_of_the_query(pair: PairDescripti
 
 def test_the_packages_maps_fit_their_pairs_and_are_those_that_were_made() -> None:
     maps = {name: load_bridge_map(each) for name, each in PAIRS.items() if each.bridge}
-    assert {name: None if each is None else each.weights.shape for name, each in maps.items()} == {
+    assert {name: None if each is None else each.shape for name, each in maps.items()} == {
         "bge-small-zh-v1.5+all-MiniLM-L6-v2": (513, 384)
     }
 

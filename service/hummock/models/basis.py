@@ -32,12 +32,11 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TokenBasis:
-    """An affine projection of token vectors.
+    """An affine projection of token vectors: `mean` (dim,) and `projection` (dim, 64), both float32.
 
-    `mean` is (dim,), `projection` (dim, 64), both float32; `version` names the content, for the embedding space.
-
-    `mark` distinguishes the token vectors of two models: it is the last component of every token vector, in [-127,
-    127], and part of the length of 127. 0 leaves that component to the projection.
+    `version` names the content, for the embedding space. `mark` distinguishes the token vectors of two models: it is
+    the last component of every token vector, in [-127, 127], and part of the length of 127. 0 leaves that component to
+    the projection.
     """
 
     version: str
@@ -61,7 +60,7 @@ class TokenBasis:
         if self.mark:
             projected[:, -1] = 0
         length = np.sqrt(np.float32(_LONGEST**2 - self.mark**2))
-        rounded: NDArray[np.int8] = np.rint(_most_novel(_unit_rows(projected)) * length).astype(np.int8)
+        rounded: NDArray[np.int8] = np.rint(_most_novel(projected * _scales(projected)) * length).astype(np.int8)
         if self.mark:
             rounded[:, -1] = self.mark
         return rounded
@@ -82,11 +81,7 @@ def _most_novel(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def load_basis(name: str, dim: int) -> TokenBasis:
-    """Load the basis of that name for hidden states of `dim` components.
-
-    Raises:
-        ModelGraphUnsupported: The fitted basis is for another dim.
-    """
+    """Load the basis of that name for hidden states of `dim` components. Raises: ModelGraphUnsupported: of another."""
     if name == RANDOM_BASIS:
         return random_basis(dim)
     content = resources.files("hummock.models").joinpath("bases", f"{name}.npz").read_bytes()
@@ -105,10 +100,6 @@ def random_basis(dim: int) -> TokenBasis:
     orthonormal = np.linalg.qr(drawn)[0].astype(np.float32)
     projection = orthonormal if dim >= TOKEN_DIM else np.ascontiguousarray(orthonormal.T)
     return TokenBasis(version=f"{RANDOM_BASIS}:{dim}", mean=np.zeros(dim, dtype=np.float32), projection=projection)
-
-
-def _unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    return rows * _scales(rows)
 
 
 def _scales(rows: NDArray[np.float32]) -> NDArray[np.float32]:

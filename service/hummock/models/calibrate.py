@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -91,13 +91,10 @@ def read_pairs(lines: Iterable[str]) -> list[TextPair]:
 def measure_scripts(embedder: Embedder, pairs: Sequence[TextPair]) -> dict[str, Measured]:
     """Measure "han" (the query has Chinese characters) and "latin", if they have LEAST_PAIRS pairs.
 
-    Raises:
-        PairsInvalid: Neither script has enough pairs.
+    Raises: PairsInvalid: Neither script has enough pairs.
     """
-    by_script = {
-        "han": [pair for pair in pairs if is_han(pair.query)],
-        "latin": [pair for pair in pairs if not is_han(pair.query)],
-    }
+    scripts = {"han": True, "latin": False}
+    by_script = {name: [pair for pair in pairs if is_han(pair.query) is han] for name, han in scripts.items()}
     counts = {script: len(its) for script, its in by_script.items()}
     if max(counts.values()) < LEAST_PAIRS:
         raise PairsInvalid(
@@ -139,11 +136,7 @@ def calibrated(before: Calibration, measured: dict[str, Measured]) -> Calibratio
 
 
 def write_calibration(models_directory: Path, space: EmbeddingSpace, calibration: Calibration) -> Path:
-    """Keep a calibration of a space for every later start; returns its file. An earlier one is replaced.
-
-    Raises:
-        ModelsDirectoryUnusable: Nothing can be written there.
-    """
+    """Keep a calibration of a space for every later start; returns its file. Raises: ModelsDirectoryUnusable."""
     path = _path(models_directory, space.id)
     content = {"model": space.model, "emb_space": space.id, **asdict(calibration)}
     try:
@@ -160,11 +153,7 @@ def write_calibration(models_directory: Path, space: EmbeddingSpace, calibration
 
 
 def read_calibration(models_directory: Path, emb_space: str) -> Calibration | None:
-    """Read the calibration measured for that space; None if there is none.
-
-    Raises:
-        CalibrationInvalid: The file is there but is no calibration of that space.
-    """
+    """Read the calibration measured for that space; None if there is none. Raises: CalibrationInvalid."""
     path = _path(models_directory, emb_space)
     if not path.is_file():
         return None
@@ -172,11 +161,7 @@ def read_calibration(models_directory: Path, emb_space: str) -> Calibration | No
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["emb_space"] != emb_space:
             raise ValueError(f"it is one of {content['emb_space']!r}")
-        calibration = Calibration(
-            unrelated_latin=float(content["unrelated_latin"]),
-            unrelated_han=float(content["unrelated_han"]),
-            near_twin_bar=float(content["near_twin_bar"]),
-        )
+        calibration = Calibration(**{each.name: float(content[each.name]) for each in fields(Calibration)})
         if not (0 <= calibration.unrelated_latin < 1 and 0 <= calibration.unrelated_han < 1):
             raise ValueError("unrelated texts have cosines of 0 to 1")
     except (ValueError, KeyError, TypeError) as error:

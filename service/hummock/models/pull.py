@@ -92,10 +92,7 @@ def pull(model: PublishedModel, models_directory: Path, progress: Progress = lam
 def pull_first(models: Sequence[AnyModel], models_directory: Path, progress: Progress = lambda line: None) -> AnyModel:
     """Return the first of several models that is present or can be downloaded with all its parts, in order.
 
-    Raises:
-        ModelPullFailed: None of them can be had.
-        ConverterMissing: There is only one, it is converted here, and a package for that is missing.
-        ModelsDirectoryUnusable: Nothing can be written there.
+    Raises: as `pull`; ModelPullFailed, if none of several can be had.
     """
     attempts: list[str] = []
     failed: set[str] = set()
@@ -122,12 +119,8 @@ def install(
 ) -> Path:
     """Copy a model's files in from a directory (an air-gapped host, a test's fixture); returns where they lie.
 
-    A graph that is otherwise converted here is taken when it is a known conversion.
-
-    Raises:
-        ModelFileMissing: A file is not in `from_directory`.
-        ModelFileAltered: A file there is not the pinned one.
-        ModelsDirectoryUnusable: Nothing can be written there.
+    A graph that is otherwise converted here is taken when it is a known conversion. Raises: ModelFileMissing,
+    ModelFileAltered, ModelsDirectoryUnusable.
     """
     target = models_directory / model.name
     with turn(models_directory), staging(model.name, models_directory) as staged:
@@ -191,10 +184,8 @@ def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progre
 def _check_known_graph(model: PublishedModel, directory: Path) -> None:
     if model.conversion is None:
         return
-    path = directory / GRAPH_FILE
-    actual = sha256_of(path)
-    known = model.conversion.known_graphs_sha256
-    if actual not in known:
+    path, known = directory / GRAPH_FILE, model.conversion.known_graphs_sha256
+    if (actual := sha256_of(path)) not in known:
         raise ModelFileAltered(model.name, path, " or ".join(sorted(known)) or "(no known conversion)", actual)
 
 
@@ -210,16 +201,9 @@ def _words(source: Source) -> str:
 
 
 def _fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Path) -> None:
-    """Download files into a directory and check each one's pinned SHA-256.
+    """Download files into a directory and check each one's pinned SHA-256. Raises: _SourceFailed.
 
-    Args:
-        source: Where to get them.
-        wanted: Files with a pinned hash.
-        into: An existing directory.
-        scratch: An existing directory on the same file system, for what arrives around them.
-
-    Raises:
-        _SourceFailed: The source cannot be reached, has no such file, or gave other bytes.
+    `scratch` is a directory on the same file system, for what arrives around them.
     """
     absent = [file.name for file in wanted if file.name not in source.paths]
     if absent:
@@ -265,8 +249,7 @@ def _maven_jar(source: Maven, scratch: Path) -> Path:
     if maven is None:
         raise _SourceFailed("mvn is not installed")
     command = [
-        *(maven, "-B", "-q", "-Dstyle.color=never"),
-        f"-Daether.connector.connectTimeout={CONNECT_TIMEOUT_S * 1000}",
+        *(maven, "-B", "-q", "-Dstyle.color=never", f"-Daether.connector.connectTimeout={CONNECT_TIMEOUT_S * 1000}"),
         *(f"-D{name}={SILENCE_TIMEOUT_S * 1000}" for name in ("aether.connector.requestTimeout", "maven.wagon.rto")),
         "dependency:copy",
         f"-Dartifact={source.group}:{source.artifact}:{source.version}",

@@ -37,13 +37,7 @@ WARM_UPS = 2
 
 
 def load_reranker(model: RerankerDescription, directory: Path, clock: Clock) -> OnnxReranker:
-    """Load a reranker from the model's own directory, and time it.
-
-    Raises:
-        ModelFileMissing: A file is not there.
-        ModelFileAltered: A file is not the pinned one; nothing of it was opened.
-        ModelGraphUnsupported: The files cannot be run as described.
-    """
+    """Load a reranker from the model's own directory, and time it. Raises: as `SingleModel`."""
     verify(model, directory)
     return OnnxReranker(model, CrossEncoder(model, directory), clock)
 
@@ -75,22 +69,14 @@ class OnnxReranker:
         return self._times.expected_s(1)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
-        """The query with each text, in order; a text is cut at its end to fit, a query at half the window.
-
-        Raises:
-            TypeError: A text holds a lone surrogate.
-        """
+        """The query with each text, in order; see `CrossEncoder.encode`."""
         return [
             Pair(tokens=tuple(ids), token_types=tuple(types), expected_s=self._times.expected_s(len(ids)))
             for ids, types in self._encoder.encode(query, texts)
         ]
 
     def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
-        """Score how well each text answers, in [0, 1]; stops before pairs that would end after `until_s`.
-
-        Raises:
-            ScoreNotFinite: The model gave NaN or infinity.
-        """
+        """Score how well each text answers, until the time is up. Raises: ScoreNotFinite."""
         scores: list[float] = []
         for pair in pairs:
             if until_s is not None and self._clock.monotonic() + pair.expected_s > until_s:
@@ -99,7 +85,7 @@ class OnnxReranker:
         return scores
 
     def left_out(self) -> None:
-        """Report that pairs were skipped for lack of time, so that one slow run does not exclude them forever."""
+        """Lower the expected times a little."""
         self._times.fade()
 
     def _timed(self, pair: Pair) -> float:
@@ -125,9 +111,7 @@ class CrossEncoder:
     def __init__(self, model: RerankerDescription, directory: Path) -> None:
         """Open the model's files, which `verify` has approved.
 
-        Raises:
-            ModelGraphUnsupported: The graph's inputs or outputs are not those of the description, or the tokenizer
-                does not join pairs.
+        Raises: ModelGraphUnsupported: The graph has other inputs or outputs, or the tokenizer does not join pairs.
         """
         self._model = model
         self._tokenizer = open_tokenizer(model.name, directory / TOKENIZER_FILE)
@@ -146,8 +130,7 @@ class CrossEncoder:
     def encode(self, query: str, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """Token ids and types of the query with each text: what does not fit the window is cut from the text's end.
 
-        Raises:
-            TypeError: A text holds a lone surrogate, which is no Unicode text.
+        A query is cut at half the window. Raises: TypeError: A text holds a lone surrogate, which is no Unicode text.
         """
         asked = self._tokenizer.encode(query, add_special_tokens=False)
         asked.truncate(int(self._model.max_tokens * QUERY_SHARE))
@@ -160,13 +143,8 @@ class CrossEncoder:
         return encoded
 
     def score(self, tokens: Sequence[int], token_types: Sequence[int]) -> float:
-        """How well the text answers the query, in [0, 1]: the sigmoid of the graph's log odds.
-
-        Raises:
-            ScoreNotFinite: The model gave NaN or infinity.
-        """
-        row = np.asarray([tokens], dtype=np.int64)
-        types = np.asarray([token_types], dtype=np.int64)
+        """How well the text answers the query: the sigmoid of the graph's log odds. Raises: ScoreNotFinite."""
+        row, types = np.asarray([tokens], dtype=np.int64), np.asarray([token_types], dtype=np.int64)
         offered = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": types}
         feed = {name: value for name, value in offered.items() if name in self._inputs}
         logit = float(np.asarray(self._session.run([self._model.score_output], feed)[0]).reshape(-1)[0])

@@ -25,11 +25,7 @@ class SingleModel:
     ) -> None:
         """Verify and open the model's files.
 
-        Args:
-            model: What they are.
-            directory: The model's own.
-            basis: Of its token vectors.
-            say: Told what keeps the model from running as fast as it could.
+        `directory` is the model's own; `say` is told what keeps it from running as fast as it could.
 
         Raises:
             ModelFileMissing: A file is not there.
@@ -45,7 +41,10 @@ class SingleModel:
         self._basis = basis
         self._space = embedding_space(model, basis)
         self._prefix_tokens = len(self._encoder.tokenise(model.document_prefix))
-        _warm_up(model, self._encoder)
+        encoded = self._encoder.encode("warm-up")
+        for shape in (encoded.pooled.shape, encoded.hidden.shape[1:]):
+            if shape != (model.dim,):
+                raise ModelGraphUnsupported(f"model {model.name}: its vectors have shape {shape}, not ({model.dim},)")
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -53,25 +52,15 @@ class SingleModel:
         return self._space
 
     def embed_query(self, text: str, gloss: QueryGloss | None = None, *, with_tokens: bool = True) -> Embedding:
-        """Embed a query: with the model's prefix, which has no token vectors, and cut to the window.
+        """Embed a query; the prefix has no token vectors, and without `with_tokens` the query has none either.
 
-        Args:
-            text: The query.
-            gloss: It is not read: nothing tells which stored texts are in its language.
-            with_tokens: Without them it has none.
-
-        Raises:
-            EmbeddingNotFinite: The model gave NaN or infinity.
-            TypeError: The text holds a lone surrogate.
+        The gloss is not read: nothing tells which stored texts are in its language.
         """
         prefix = self._model.query_prefix
         return self._embed(prefix + text, len(prefix), with_tokens)
 
     def embed_document(self, text: str, *, with_tokens: bool = True, most_tokens: int | None = None) -> Embedding:
-        """Embed a text with the model's prefix for what is stored, cut to the window or to fewer tokens.
-
-        It raises what `embed_query` raises.
-        """
+        """Embed a text with the model's prefix for what is stored, cut to the window or to fewer tokens."""
         prefix = self._model.document_prefix
         return self._embed(prefix + text, len(prefix), with_tokens, most_tokens)
 
@@ -80,19 +69,13 @@ class SingleModel:
         return self.embed_document(text)
 
     def split(self, header: str, body: str) -> list[str]:
-        """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
-
-        The pieces overlap by a tenth and together hold every character of the body. A header of more than a quarter
-        of the window is cut there.
-
-        Raises:
-            TypeError: A text holds a lone surrogate.
-        """
+        """Chunk texts of a memory; see `TextModel`."""
         window = self._model.max_tokens - self._encoder.special_tokens - self._prefix_tokens
         header, header_tokens = self._short_header(header, window // 4)
         offsets, words = places(self._encoder.tokenise(body))
         spans = piece_spans(offsets, words, len(body), window - header_tokens)
-        return [_chunk_text(header, body[start:end]) for start, end in spans]
+        beginning = f"{header}\n" if header else ""
+        return [beginning + body[start:end] for start, end in spans]
 
     def close(self) -> None:
         """Do nothing: all of it runs on its callers' threads."""
@@ -111,14 +94,3 @@ class SingleModel:
         vector = (encoded.pooled / np.float32(length)).astype(np.float32)
         tokens = self._basis.compress(encoded.hidden) if with_tokens else self._space.no_tokens()
         return Embedding(vector=vector, tokens=tokens)
-
-
-def _warm_up(model: ModelDescription, encoder: Encoder) -> None:
-    encoded = encoder.encode("warm-up")
-    for shape in (encoded.pooled.shape, encoded.hidden.shape[1:]):
-        if shape != (model.dim,):
-            raise ModelGraphUnsupported(f"model {model.name}: its vectors have shape {shape}, not ({model.dim},)")
-
-
-def _chunk_text(header: str, piece: str) -> str:
-    return f"{header}\n{piece}" if header else piece

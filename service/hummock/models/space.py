@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.models.basis import TOKEN_DIM, TokenBasis
@@ -26,56 +25,33 @@ TOKEN_MARK = 92
 squared length of 127, so that no product of token vectors of different models is above 0."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpaceIngredients:
-    """All that makes vectors comparable, in the order in which it is hashed."""
+def ingredients(model: ModelDescription, basis: TokenBasis) -> dict[str, str | int | bool]:
+    """All that makes a model's vectors comparable, in the order in which it is hashed.
 
-    weights_sha256: str
-    recipe_version: int
-    """Version of the conversion; 0 for a graph that is used as published."""
-    tokenizer_sha256: str
-    lowercase: bool
-    pooling: str
-    query_prefix: str
-    text_template: str
-    max_tokens: int
-    dim: int
-    basis: str
-    document_prefix: str = ""
-
-
-def ingredients(model: ModelDescription, basis: TokenBasis) -> SpaceIngredients:
-    """What the model's vectors depend on; a converted graph counts as its source weights and recipe."""
+    A converted graph counts as its source weights and its recipe, whose version is 0 for a graph used as published.
+    """
     conversion = model.conversion
     weights = conversion.weights if conversion is not None else model.file(GRAPH_FILE)
-    return SpaceIngredients(
-        weights_sha256=str(weights.sha256),
-        recipe_version=conversion.recipe_version if conversion is not None else 0,
-        tokenizer_sha256=str(model.file(TOKENIZER_FILE).sha256),
-        lowercase=model.lowercase,
-        pooling=model.pooling.value,
-        query_prefix=model.query_prefix,
-        text_template=TEXT_TEMPLATE,
-        max_tokens=model.max_tokens,
-        dim=model.dim,
-        basis=basis.version,
-        document_prefix=model.document_prefix,
-    )
-
-
-def space_id(of: SpaceIngredients) -> str:
-    """32 hexadecimal digits; any other ingredient gives another id."""
-    content = asdict(of)
-    if not of.document_prefix:
-        # Spaces of before models had one keep their ids.
-        del content["document_prefix"]
-    return _digest(content)
+    found: dict[str, str | int | bool] = {
+        "weights_sha256": str(weights.sha256),
+        "recipe_version": conversion.recipe_version if conversion is not None else 0,
+        "tokenizer_sha256": str(model.file(TOKENIZER_FILE).sha256),
+        "lowercase": model.lowercase,
+        "pooling": model.pooling.value,
+        "query_prefix": model.query_prefix,
+        "text_template": TEXT_TEMPLATE,
+        "max_tokens": model.max_tokens,
+        "dim": model.dim,
+        "basis": basis.version,
+    }
+    # Spaces of before models had one keep their ids.
+    return found | {"document_prefix": model.document_prefix} if model.document_prefix else found
 
 
 def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpace:
     """The space of the model's vectors."""
     return EmbeddingSpace(
-        id=space_id(ingredients(model, basis)),
+        id=digest(ingredients(model, basis)),
         model=model.name,
         dim=model.dim,
         token_dim=TOKEN_DIM,
@@ -91,7 +67,7 @@ def pair_space(pair: PairDescription, first: EmbeddingSpace, second: EmbeddingSp
     What a query asks of each is no part of its identity: it changes no stored vector.
     """
     return EmbeddingSpace(
-        id=_digest(["pair", PAIR_RECIPE_VERSION, first.id, second.id]),
+        id=digest(["pair", PAIR_RECIPE_VERSION, first.id, second.id]),
         model=pair.name,
         dim=pair.dim,
         token_dim=TOKEN_DIM,
@@ -102,7 +78,7 @@ def pair_space(pair: PairDescription, first: EmbeddingSpace, second: EmbeddingSp
     )
 
 
-def _digest(content: object) -> str:
-    """32 hexadecimal digits of the content's JSON."""
+def digest(content: object) -> str:
+    """32 hexadecimal digits of the content's JSON: the id of a space; any other content gives another id."""
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]

@@ -20,15 +20,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer, Metaspace
 from tokenizers.processors import TemplateProcessing
 
 from hummock.core.embedding import Calibration
-from hummock.models.convert import (
-    LAYER_PARTS,
-    BertCheckpoint,
-    BertShape,
-    Float32Array,
-    require_converter,
-    write_cross_encoder_int8,
-    write_int8,
-)
+from hummock.models.convert import LAYER_PARTS, BertCheckpoint, BertShape, Float32Array, require_converter, write_int8
 from hummock.models.description import (
     GRAPH_FILE,
     TOKENIZER_FILE,
@@ -80,20 +72,14 @@ def build_tiny(models_directory: Path) -> ModelDescription:
 
 
 def build_tiny_reranker(models_directory: Path) -> RerankerDescription:
-    """Return the toy cross-encoder in `<models directory>/tiny-reranker`, built if missing.
-
-    Raises:
-        ConverterMissing: The extra `convert` is not installed.
-        ModelFileAltered: It is there, but its files are not those that were built.
-        ModelsDirectoryUnusable: Nothing can be written there.
-    """
+    """Return the toy cross-encoder in `<models directory>/tiny-reranker`, built if missing; see `build_tiny`."""
     there = _there(models_directory, TINY_RERANKER)
     if isinstance(there, RerankerDescription):
         return there
     require_converter()
     with turn(models_directory), staging(TINY_RERANKER, models_directory) as staged:
         _reranker_tokenizer().save(str(staged / TOKENIZER_FILE), pretty=False)
-        write_cross_encoder_int8(tiny_cross_encoder(), staged / GRAPH_FILE)
+        write_int8(tiny_cross_encoder(), staged / GRAPH_FILE, pooling=None)
         model = RerankerDescription(
             name=TINY_RERANKER, licence="Apache-2.0", files=_files(staged), sources=(), max_tokens=_RERANKER_WINDOW
         )
