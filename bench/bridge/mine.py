@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.text.analyzer import stem
-from hummock.text.glossary import GLOSS_STOP_WORDS, MAX_WORDS
-from hummock.text.word_lists import ENGLISH_STOP_WORDS
+from hummock.text.glossary import MAX_WORDS
+from hummock.text.word_lists import ENGLISH_STOP_WORDS, GLOSS_STOP_WORDS
 
 ROUNDS = 6
 LEAST_COUNT = 3

@@ -322,7 +322,7 @@ TIME_CHARACTERS = (
 @given(st.text(st.sampled_from(TIME_CHARACTERS), max_size=12))
 def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
     for rules in (CHINESE, ENGLISH):
-        if rules.compiled.joint.search(text):
+        if rules.compiled[0].search(text):
             assert rules._hint.search(text.lower())
 
 

@@ -12,7 +12,7 @@ import unicodedata
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -131,15 +131,12 @@ def encoded(text: str) -> Iterator[str]:
             yield said
 
 
-class _Order(NamedTuple):
-    """An order to a model: `pattern` finds it, and a text with none of `triggers`, in lower case, holds none."""
-
-    triggers: tuple[str, ...]
-    pattern: re.Pattern[str]
+_Order = tuple[tuple[str, ...], re.Pattern[str]]
+"""Finds an order to a model: a text with none of the triggers, in lower case, does not match the pattern."""
 
 
 def _order(triggers: str, pattern: str) -> _Order:
-    return _Order(tuple(triggers.split("|")), re.compile(pattern, re.IGNORECASE))
+    return tuple(triggers.split("|")), re.compile(pattern, re.IGNORECASE)
 
 
 # Orders to a model rather than facts. No list is complete: the mark is a hint, what protects is that the text is data.
@@ -176,7 +173,7 @@ def reading_as_orders(texts: Sequence[str], are_code: Sequence[bool]) -> list[bo
         texts = [clean(text) for text in texts]
     # Searching a trigger is fast, and most texts have none.
     lowered = cleaned.lower()
-    orders = [order for order in _ORDERS if _has_trigger(lowered, order)]
+    orders = [order for order in _ORDERS if _has_trigger(lowered, order[0])]
     return [
         _gives(text, orders) or (not is_code and speaks(text)) or has_marker(text)
         for text, is_code in zip(texts, are_code, strict=True)
@@ -184,9 +181,9 @@ def reading_as_orders(texts: Sequence[str], are_code: Sequence[bool]) -> list[bo
 
 
 def _gives(text: str, orders: Sequence[_Order]) -> bool:
-    return any(_has_trigger(text.lower(), order) and order.pattern.search(text) for order in orders)
+    return any(_has_trigger(text.lower(), triggers) and pattern.search(text) for triggers, pattern in orders)
 
 
-def _has_trigger(lowered: str, order: _Order) -> bool:
+def _has_trigger(lowered: str, triggers: Sequence[str]) -> bool:
     # One character is found five to fifty times as fast as two.
-    return any(one[0] in lowered and one in lowered for one in order.triggers)
+    return any(one[0] in lowered and one in lowered for one in triggers)

@@ -10,7 +10,6 @@ from typing import Final
 from hummock.text.analyzer import first_terms, query_terms
 from hummock.text.glossary import (
     ALTERNATIVE_WEIGHT,
-    GLOSS_STOP_WORDS,
     LONGEST_TERM,
     MAX_WORDS,
     Concept,
@@ -22,7 +21,7 @@ from hummock.text.glossary import (
     joined,
 )
 from hummock.text.normalise import nfkc
-from hummock.text.word_lists import ENGLISH_STOP_WORDS
+from hummock.text.word_lists import ENGLISH_STOP_WORDS, GLOSS_STOP_WORDS
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LONGEST_PHRASE: Final = 3

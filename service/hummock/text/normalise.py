@@ -134,28 +134,18 @@ def simplified(text: str) -> str:
 
 @cache
 def simplified_forms() -> Mapping[int, int]:
-    """The simplified form of each traditional character, both as code points below 0x10000; read on first use.
-
-    Raises:
-        CharactersDamaged: The file is not the one that this version was made with.
-    """
+    """The simplified form of each traditional character, both as code points below 0x10000; read on first use."""
     rows = table(SIMPLIFIED_VERSION, SIMPLIFIED_SHA256)
     return {ord(source): ord(form) for form, sources in rows.items() for source in sources}
 
 
 def table(version: str, sha256: str) -> dict[str, str]:
-    """Read a data file: the key before the tab of each line, and the characters after it.
-
-    Raises:
-        CharactersDamaged: The file is not the one that this version was made with.
-    """
+    """Read a data file: the key before the tab of each line, and the characters after it. Raises: CharactersDamaged."""
     content = resources.files("hummock.text").joinpath("characters", f"{version}.tsv").read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     if digest != sha256:
         raise CharactersDamaged(f"the characters {version} have the SHA-256 {digest}, not {sha256}")
-    lines = content.decode("utf-8").splitlines()[1:]
-    rows = (line.partition("\t") for line in lines)
-    return {key: characters for key, _, characters in rows}
+    return dict(line.split("\t", 1) for line in content.decode("utf-8").splitlines()[1:])
 
 
 CJK: Final = (
@@ -169,6 +159,21 @@ CJK: Final = (
 
 LAST_IDEOGRAPH: Final = 0x3FFFD
 """Beyond it no character belongs to a word."""
+
+
+def ranges_of(codes: Iterable[int]) -> str:
+    """The inside of a character class of these code points, which ascend, as ranges.
+
+    `re` tries single ones above U+FFFF one after the other.
+    """
+    ranges: list[list[int]] = []
+    for code in codes:
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "".join(f"{re.escape(chr(first))}-{re.escape(chr(last))}" for first, last in ranges)
+
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")

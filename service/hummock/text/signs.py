@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 from unicodedata import category
 
-from hummock.text.normalise import CJK, nfkc
+from hummock.text.normalise import CJK, nfkc, ranges_of
 
 # All that have marks or symbols.
 _LOOKED_AT = (
@@ -45,19 +45,12 @@ _IGNORED = (
 )
 
 
-def _class(codes: list[int]) -> str:
-    """The inside of a character class of these code points, which ascend."""
-    firsts = [code for before, code in zip([-1, *codes], codes, strict=False) if code != before + 1]
-    lasts = [code for code, after in zip(codes, [*codes[1:], -1], strict=True) if after != code + 1]
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))
-
-
 _CATEGORIES = {code: category(chr(code)) for code in chain.from_iterable(_LOOKED_AT)}
 
-MARKS: Final = _class([code for code, kind in _CATEGORIES.items() if kind[0] == "M"])
+MARKS: Final = ranges_of([code for code, kind in _CATEGORIES.items() if kind[0] == "M"])
 """Vowel signs, viramas, points, accents: they belong to the letter before them."""
 
-SIGNS: Final = _MORE_SIGNS + _class(
+SIGNS: Final = _MORE_SIGNS + ranges_of(
     [
         code
         for code, kind in _CATEGORIES.items()
@@ -66,7 +59,7 @@ SIGNS: Final = _MORE_SIGNS + _class(
 )
 """Symbols beyond ASCII and emoji, each by itself."""
 
-PAIRED: Final = CJK + _class([code for code in chain.from_iterable(_SPACELESS) if category(chr(code))[0] in "LM"])
+PAIRED: Final = CJK + ranges_of([code for code in chain.from_iterable(_SPACELESS) if category(chr(code))[0] in "LM"])
 """What is indexed by pairs of characters, for no space says where a word ends."""
 
 _PICTURE = rf"[{SIGNS}][{MARKS}{_SKIN_TONES}{_TAGS}]*"

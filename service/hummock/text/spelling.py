@@ -90,11 +90,7 @@ _MOST_READINGS: Final = 16
 
 @cache
 def characters_by_syllable() -> Mapping[str, str]:
-    """The characters that are read so, by syllable; read on first use.
-
-    Raises:
-        CharactersDamaged: The file is not the one that this version was made with.
-    """
+    """The characters that are read so, by syllable; read on first use. Raises: CharactersDamaged."""
     return table(PINYIN_VERSION, PINYIN_SHA256)
 
 

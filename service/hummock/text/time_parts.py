@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import Enum, auto
 
-from hummock.text.time_rules import DAY, HOUR, Span, Unit, midnight, month_span, rolling, unit_span
+from hummock.text.time_rules import DAY, FIXED, HOUR, Span, Unit, midnight, month_span, rolling, unit_span
 
 _THIRD_DAYS = 10
 _END_DAYS = 7
@@ -40,20 +40,16 @@ class Season(Enum):
 
 def part_of_month(month: Span, part: Part) -> Span:
     """Ten days of a month, late what is left, at its end a week; or one half of it."""
-    middle = month.start + _THIRD_DAYS * DAY
-    match part:
-        case Part.EARLY:
-            return Span(start=month.start, end=middle)
-        case Part.MIDDLE:
-            return Span(start=middle, end=middle + _THIRD_DAYS * DAY)
-        case Part.LATE:
-            return Span(start=middle + _THIRD_DAYS * DAY, end=month.end)
-        case Part.END:
-            return Span(start=max(month.start, month.end - _END_DAYS * DAY), end=month.end)
-        case Part.FIRST_HALF:
-            return Span(start=month.start, end=month.start + 15 * DAY)
-        case Part.SECOND_HALF:
-            return Span(start=month.start + 15 * DAY, end=month.end)
+    days = (month.end - month.start) // DAY
+    first, end = {
+        Part.EARLY: (0, _THIRD_DAYS),
+        Part.MIDDLE: (_THIRD_DAYS, 2 * _THIRD_DAYS),
+        Part.LATE: (2 * _THIRD_DAYS, days),
+        Part.END: (max(0, days - _END_DAYS), days),
+        Part.FIRST_HALF: (0, 15),
+        Part.SECOND_HALF: (15, days),
+    }[part]
+    return Span(start=month.start + first * DAY, end=month.start + end * DAY)
 
 
 def week_of_month(month: Span, number: int) -> Span:
@@ -119,11 +115,7 @@ def away(span: Span, unit: Unit, count: int, *, is_before: bool) -> Span:
 
 
 def _moved(moment: datetime, unit: Unit, count: int) -> datetime:
-    match unit:
-        case Unit.HOUR:
-            return moment + count * HOUR
-        case Unit.DAY | Unit.WEEK:
-            return moment + count * DAY * (7 if unit is Unit.WEEK else 1)
-        case _:
-            months = unit_span(moment, Unit.MONTH, count * (12 if unit is Unit.YEAR else 1)).start
-            return months + (moment.day - 1) * DAY + (moment - midnight(moment))
+    if unit in FIXED:
+        return moment + count * FIXED[unit]
+    months = unit_span(moment, Unit.MONTH, count * (12 if unit is Unit.YEAR else 1)).start
+    return months + (moment.day - 1) * DAY + (moment - midnight(moment))

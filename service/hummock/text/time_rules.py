@@ -44,6 +44,9 @@ class Unit(IntEnum):
     YEAR = 5
 
 
+FIXED: Final = {Unit.HOUR: HOUR, Unit.DAY: DAY, Unit.WEEK: 7 * DAY}
+"""Units that are always as long."""
+
 _FEW_FROM = 2
 FEW_UP_TO = {Unit.HOUR: 6, Unit.DAY: 7, Unit.WEEK: 5, Unit.MONTH: 6, Unit.YEAR: 6}
 """Least and greatest number of units in "a few"."""
@@ -70,13 +73,10 @@ def some_ago(now: datetime, unit: Unit, fewest: int, most: int) -> Span:
 
 def rolling(now: datetime, unit: Unit, count: int, *, is_vague: bool = False) -> Span:
     """So many units up to `now`."""
-    match unit:
-        case Unit.HOUR:
-            start = now - count * HOUR
-        case Unit.DAY | Unit.WEEK:
-            start = midnight(now) - count * DAY * (7 if unit is Unit.WEEK else 1)
-        case _:
-            start = _month(now, -count * (12 if unit is Unit.YEAR else 1)) + (now.day - 1) * DAY
+    if unit in FIXED:
+        start = (now if unit is Unit.HOUR else midnight(now)) - count * FIXED[unit]
+    else:
+        start = _month(now, -count * (12 if unit is Unit.YEAR else 1)) + (now.day - 1) * DAY
     return Span(start=start, end=now, is_vague=is_vague)
 
 
@@ -180,8 +180,7 @@ Lean = Callable[[str, Said], Said]
 """What stands beside the words for a time and counts from it ("two weeks before", 前两天): all of it together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """One form of words.
 
     Attributes:
@@ -192,13 +191,6 @@ class Rule:
 
     pattern: str
     resolve: Resolve
-
-
-class Compiled(NamedTuple):
-    """The patterns of a table: of all rules together, and of each."""
-
-    joint: re.Pattern[str]
-    each: Sequence[re.Pattern[str]]
 
 
 class Rules:
@@ -231,8 +223,11 @@ class Rules:
         self._lean = lean
 
     @cached_property
-    def compiled(self) -> Compiled:
-        """The table as patterns, made when a text first needs it: that takes longer than a hundred recalls."""
+    def compiled(self) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
+        """The patterns of all rules together, and of each.
+
+        Made when a text first needs them: that takes longer than a hundred recalls.
+        """
 
         def surrounded(pattern: str) -> re.Pattern[str]:
             return re.compile(f"{self._before}(?:{pattern}){self._after}", re.IGNORECASE)
@@ -240,23 +235,22 @@ class Rules:
         # Names may occur once in a pattern, so the joint one has a name a rule and no others.
         bare = [re.sub(r"\(\?P<\w+>", "(?:", rule.pattern) for rule in self._rules]
         joint = "|".join(f"(?P<rule{number}>{pattern})" for number, pattern in enumerate(bare))
-        return Compiled(joint=surrounded(joint), each=[surrounded(rule.pattern) for rule in self._rules])
+        return surrounded(joint), [surrounded(rule.pattern) for rule in self._rules]
 
     def find(self, text: str, now: datetime) -> Iterator[Said]:
         """Words that mean a span, in the order of the text, without overlaps."""
         if not self._hint.search(text.lower()):
             return
-        compiled = self.compiled
+        joint, each = self.compiled
         read = 0
-        for found in compiled.joint.finditer(text):
+        for found in joint.finditer(text):
             number = int((found.lastgroup or "").removeprefix("rule"))
-            match = compiled.each[number].match(text, found.start())
+            match = each[number].match(text, found.start())
             span = None if match is None else _resolved(self._rules[number].resolve, match, now)
             if match is None or span is None or match.start() < read:
                 continue
             said = Said(match.start(), match.end(), span)
-            if self._lean is not None:
-                said = self._lean(text, said)
+            said = said if self._lean is None else self._lean(text, said)
             read = said.end
             yield said
 

@@ -47,11 +47,8 @@ _MONTH = r"(?P<month>1[0-2]|0?[1-9])"
 _DAY = r"(?P<day>3[01]|[12]\d|0?[1-9])"
 _DIGITS: Final = Rules(
     [
-        *(
-            Rule(pattern=rf"{_YEAR}{mark}{_MONTH}{mark}{_DAY}(?:T\d\d:[\d:.Z]+)?", resolve=_written_day)
-            for mark in ("-", "/", r"\.")
-        ),
-        Rule(pattern=rf"{_YEAR}-(?P<month>1[0-2]|0[1-9])", resolve=_written_month),
+        *(Rule(rf"{_YEAR}{mark}{_MONTH}{mark}{_DAY}(?:T\d\d:[\d:.Z]+)?", _written_day) for mark in ("-", "/", r"\.")),
+        Rule(rf"{_YEAR}-(?P<month>1[0-2]|0[1-9])", _written_month),
     ],
     hint=r"(?:19|20)\d\d[-/.]",
     before=NOT_INSIDE_A_NAME,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from hummock.text import time_parts, time_rules
@@ -46,36 +48,28 @@ _WEEKS: Final = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 _DAYS: Final = {"day before yesterday": -2, "yesterday": -1, "today": 0, "day after tomorrow": 2, "tomorrow": 1}
 
 
+def _unit(match: re.Match[str]) -> Unit:
+    return _UNITS[match["unit"].lower()]
+
+
+def _night(now: datetime, offset: int) -> Span:
+    return time_rules.hours_of(time_rules.unit_span(now, Unit.DAY, offset), *_HOURS["night"], now)
+
+
 def _named_day(match: re.Match[str], now: datetime) -> Span:
     return _part_of(time_rules.unit_span(now, Unit.DAY, _DAYS[match["name"].lower()]), match, now)
 
 
-def _last_night(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.hours_of(time_rules.unit_span(now, Unit.DAY, -1), *_HOURS["night"], now)
-
-
-def _tonight(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.hours_of(time_rules.unit_span(now, Unit.DAY, 0), *_HOURS["night"], now)
-
-
-def _part_of_today(match: re.Match[str], now: datetime) -> Span:
-    return _part_of(time_rules.unit_span(now, Unit.DAY, 0), match, now)
-
-
 def _ago(match: re.Match[str], now: datetime) -> Span:
-    unit = _UNITS[match["unit"].lower()]
+    unit = _unit(match)
     return time_rules.few_ago(now, unit) if match["few"] else time_rules.unit_span(now, unit, -numeral(match["count"]))
 
 
 def _up_to_now(match: re.Match[str], now: datetime) -> Span:
-    unit = _UNITS[match["unit"].lower()]
+    unit = _unit(match)
     if match["few"]:
         return time_rules.rolling(now, unit, time_rules.FEW_UP_TO[unit], is_vague=True)
     return time_rules.rolling(now, unit, numeral(match["count"] or "a"))
-
-
-def _calendar_unit(match: re.Match[str], now: datetime) -> Span:
-    return time_rules.unit_span(now, _UNITS[match["unit"].lower()], _OFFSETS[match["which"].lower()])
 
 
 def _weekend(match: re.Match[str], now: datetime) -> Span:
@@ -114,32 +108,12 @@ def _of_year(match: re.Match[str], now: datetime) -> Span:
     return time_rules.year_span(now, int(match["year"]))
 
 
-def _half_ago(match: re.Match[str], now: datetime) -> Span:
-    return time_parts.half_ago(now, _UNITS[match["unit"].lower()])
-
-
-def _more_than_ago(match: re.Match[str], now: datetime) -> Span:
-    return time_parts.more_than_ago(now, _UNITS[match["unit"].lower()], numeral(match["count"]))
-
-
-def _fortnight_ago(_: re.Match[str], now: datetime) -> Span:
-    return time_parts.half_ago(now, Unit.MONTH)
-
-
-def _week_of_a_month(match: re.Match[str], now: datetime) -> Span:
-    return time_parts.week_of_month(_month(match, now), _WEEKS[match["number"].lower()])
-
-
-def _before_last(match: re.Match[str], now: datetime) -> Span:
-    return time_rules.unit_span(now, _UNITS[match["unit"].lower()], -2)
-
-
 def _part_of_a_month(match: re.Match[str], now: datetime) -> Span:
     return time_parts.part_of_month(_month(match, now), _PARTS[match["which_part"].lower()])
 
 
 def _part_of_a_unit(match: re.Match[str], now: datetime) -> Span:
-    unit, part = _UNITS[match["unit"].lower()], _PARTS[match["which_part"].lower()]
+    unit, part = _unit(match), _PARTS[match["which_part"].lower()]
     whole = time_rules.unit_span(now, unit, _OFFSETS[(match["which"] or "this").lower()])
     return time_parts.part_of_month(whole, part) if unit is Unit.MONTH else time_parts.part_of_year(whole, part)
 
@@ -174,14 +148,18 @@ def _leaning(text: str, said: Said) -> Said:
     found = _BESIDE.search(text[max(0, said.start - _LONGEST_LEAN) : own.end() if own else said.start])
     if found is None:
         return said
-    unit, is_before = _UNITS[found["unit"].lower()], found["side"].lower() not in ("after", "following")
-    count = numeral(found["count"] or "a")
-    lies = time_parts.away if found["count"] and not found["within"] else time_parts.beside
     try:
-        span = lies(said.span, unit, count, is_before=is_before)
+        span = counted_from(found)(said.span)
     except (OverflowError, ValueError):
         return said
     return Said(max(0, said.start - _LONGEST_LEAN) + found.start(), said.end, span)
+
+
+def counted_from(found: re.Match[str]) -> Callable[[Span], Span]:
+    """What lies so many units beside a span, or that far away; reads `unit`, `side`, `count` and `within`."""
+    lies = time_parts.away if found["count"] and not found["within"] else time_parts.beside
+    is_before = found["side"].lower() not in ("after", "following")
+    return partial(lies, unit=_unit(found), count=numeral(found["count"] or "a"), is_before=is_before)
 
 
 def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
@@ -233,59 +211,55 @@ _IN = r"(?:in|since|during|until|before|after|from|by|around)"
 
 ENGLISH: Final = Rules(
     [
-        Rule(pattern=rf"(?P<name>{any_of(_DAYS)}){_MAYBE_PART}", resolve=_named_day),
-        Rule(pattern=r"last night", resolve=_last_night),
-        Rule(pattern=r"tonight", resolve=_tonight),
-        Rule(pattern=rf"this {_PART}", resolve=_part_of_today),
-        Rule(pattern=r"a fortnight (?:ago|back)", resolve=_fortnight_ago),
+        Rule(rf"(?P<name>{any_of(_DAYS)}){_MAYBE_PART}", _named_day),
+        Rule(r"last night", lambda _, now: _night(now, -1)),
+        Rule(r"tonight", lambda _, now: _night(now, 0)),
+        Rule(rf"this {_PART}", lambda match, now: _part_of(time_rules.unit_span(now, Unit.DAY, 0), match, now)),
+        Rule(r"a fortnight (?:ago|back)", lambda _, now: time_parts.half_ago(now, Unit.MONTH)),
         Rule(
-            pattern=rf"(?:the )?(?P<number>{any_of(_WEEKS)}) week of {_A_MONTH}{_MAYBE_YEAR}", resolve=_week_of_a_month
+            rf"(?:the )?(?P<number>{any_of(_WEEKS)}) week of {_A_MONTH}{_MAYBE_YEAR}",
+            lambda match, now: time_parts.week_of_month(_month(match, now), _WEEKS[match["number"].lower()]),
         ),
-        Rule(pattern=rf"half an? {_UNIT} (?:ago|back)", resolve=_half_ago),
+        Rule(rf"half an? {_UNIT} (?:ago|back)", lambda match, now: time_parts.half_ago(now, _unit(match))),
         Rule(
-            pattern=rf"(?:more than|over) (?P<count>{any_of(NUMBERS)}|[1-9]\d?) {_UNIT}s? (?:ago|back)",
-            resolve=_more_than_ago,
+            rf"(?:more than|over) (?P<count>{any_of(NUMBERS)}|[1-9]\d?) {_UNIT}s? (?:ago|back)",
+            lambda match, now: time_parts.more_than_ago(now, _unit(match), numeral(match["count"])),
         ),
-        Rule(pattern=rf"(?:the )?{_UNIT} before last(?! {_UNIT_OR_NAME})", resolve=_before_last),
-        Rule(pattern=rf"(?:{_A_COUNT}) {_UNIT}s? (?:ago|back)", resolve=_ago),
-        Rule(pattern=rf"{_UP_TO_NOW} last (?:{_A_COUNT}) {_UNIT}s?", resolve=_up_to_now),
-        Rule(pattern=rf"{_UP_TO_NOW} past (?:(?:{_A_COUNT}) )?{_UNIT}s?", resolve=_up_to_now),
-        Rule(pattern=rf"{_WHICH_PART}{_MAYBE_WHICH}(?P<unit>month|year)", resolve=_part_of_a_unit),
-        Rule(pattern=rf"{_WHICH_PART}{_A_MONTH}{_MAYBE_YEAR}", resolve=_part_of_a_month),
-        Rule(pattern=rf"{_WHICH_PART}{_YEAR}", resolve=_part_of_a_year),
-        Rule(pattern=rf"(?:the )?{_MAYBE_WHICH}{_A_HOLIDAY}{_MAYBE_YEAR}", resolve=_holiday),
-        Rule(pattern=rf"(?P<which>last|this|next) {_A_SEASON}", resolve=_season),
-        Rule(pattern=rf"(?:the )?(?P<which>){_A_SEASON}{_YEAR_BEHIND}", resolve=_season),
-        Rule(pattern=r"(?P<which>last|this|next|the) weekend", resolve=_weekend),
-        Rule(pattern=rf"(?P<which>last|previous|this|next) {_UNIT}", resolve=_calendar_unit),
-        Rule(pattern=rf"(?:(?P<which>last|this|next)|on|since|until|by) {_A_WEEKDAY}", resolve=_weekday),
-        Rule(pattern=rf"{_CAPITAL}(?P<which>){_A_WEEKDAY}", resolve=_weekday),
-        Rule(pattern=rf"(?:on |{_IS_MONTH}|{_HAS_ORDINAL}){_A_MONTH} (?:the )?{_A_DAY}{_REST}", resolve=_date),
-        Rule(pattern=rf"{_A_DAY}{_ORDINAL}?(?: of)? {_IS_MONTH}{_A_MONTH}{_MAYBE_YEAR}{_MAYBE_PART}", resolve=_date),
-        Rule(pattern=rf"last {_IS_MONTH}{_A_MONTH}", resolve=_last_month),
-        Rule(pattern=rf"(?:{_IN}|this) {_A_MONTH}(?! (?:the )?\d\d?(?!\d)){_MAYBE_YEAR}", resolve=_month),
-        Rule(pattern=rf"{_A_MONTH}{_YEAR_BEHIND}", resolve=_month),
-        Rule(pattern=rf"(?:{_IN}|the year|year) {_YEAR}", resolve=_of_year),
-        Rule(pattern=r"recently|lately", resolve=time_rules.recently),
-        Rule(pattern=r"the other day", resolve=time_rules.few_days_ago),
-        Rule(pattern=r"just now|earlier today", resolve=time_rules.just_now),
+        Rule(
+            rf"(?:the )?{_UNIT} before last(?! {_UNIT_OR_NAME})",
+            lambda match, now: time_rules.unit_span(now, _unit(match), -2),
+        ),
+        Rule(rf"(?:{_A_COUNT}) {_UNIT}s? (?:ago|back)", _ago),
+        Rule(rf"{_UP_TO_NOW} last (?:{_A_COUNT}) {_UNIT}s?", _up_to_now),
+        Rule(rf"{_UP_TO_NOW} past (?:(?:{_A_COUNT}) )?{_UNIT}s?", _up_to_now),
+        Rule(rf"{_WHICH_PART}{_MAYBE_WHICH}(?P<unit>month|year)", _part_of_a_unit),
+        Rule(rf"{_WHICH_PART}{_A_MONTH}{_MAYBE_YEAR}", _part_of_a_month),
+        Rule(rf"{_WHICH_PART}{_YEAR}", _part_of_a_year),
+        Rule(rf"(?:the )?{_MAYBE_WHICH}{_A_HOLIDAY}{_MAYBE_YEAR}", _holiday),
+        Rule(rf"(?P<which>last|this|next) {_A_SEASON}", _season),
+        Rule(rf"(?:the )?(?P<which>){_A_SEASON}{_YEAR_BEHIND}", _season),
+        Rule(r"(?P<which>last|this|next|the) weekend", _weekend),
+        Rule(
+            rf"(?P<which>last|previous|this|next) {_UNIT}",
+            lambda match, now: time_rules.unit_span(now, _unit(match), _OFFSETS[match["which"].lower()]),
+        ),
+        Rule(rf"(?:(?P<which>last|this|next)|on|since|until|by) {_A_WEEKDAY}", _weekday),
+        Rule(rf"{_CAPITAL}(?P<which>){_A_WEEKDAY}", _weekday),
+        Rule(rf"(?:on |{_IS_MONTH}|{_HAS_ORDINAL}){_A_MONTH} (?:the )?{_A_DAY}{_REST}", _date),
+        Rule(rf"{_A_DAY}{_ORDINAL}?(?: of)? {_IS_MONTH}{_A_MONTH}{_MAYBE_YEAR}{_MAYBE_PART}", _date),
+        Rule(rf"last {_IS_MONTH}{_A_MONTH}", _last_month),
+        Rule(rf"(?:{_IN}|this) {_A_MONTH}(?! (?:the )?\d\d?(?!\d)){_MAYBE_YEAR}", _month),
+        Rule(rf"{_A_MONTH}{_YEAR_BEHIND}", _month),
+        Rule(rf"(?:{_IN}|the year|year) {_YEAR}", _of_year),
+        Rule(r"recently|lately", time_rules.recently),
+        Rule(r"the other day", time_rules.few_days_ago),
+        Rule(r"just now|earlier today", time_rules.just_now),
     ],
     hints=(
         *("day", "tomorrow", "night", "morning", "afternoon", "evening", *_UNITS, "recently", "lately", "just now"),
         *(name[:3] for name in _MONTH_NAMES.split("|")),
-        *(
-            *_SEASONS,
-            "fortnight",
-            "mas",
-            "new year",
-            "easter",
-            "patrick",
-            "july",
-            "autumn",
-            "festival",
-            "halloween",
-            "thanksgiving",
-        ),
+        *(*_SEASONS, "fortnight", "mas", "new year", "easter", "patrick", "july", "autumn", "festival", "halloween"),
+        "thanksgiving",
     ),
     hint=r"[a-z] (?:19|20)\d\d",
     before=NOT_INSIDE_A_NAME,

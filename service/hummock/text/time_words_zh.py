@@ -13,26 +13,9 @@ from hummock.text.time_rules import Rule, Rules, Said, Span, Unit, any_of
 
 _DIGITS: Final = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TEN: Final = "十"
-_UNITS: Final = {
-    "小时": Unit.HOUR,
-    "钟头": Unit.HOUR,
-    "天": Unit.DAY,
-    "日": Unit.DAY,
-    "周": Unit.WEEK,
-    "星期": Unit.WEEK,
-    "礼拜": Unit.WEEK,
-    "月": Unit.MONTH,
-    "年": Unit.YEAR,
-}
-_DAYS: Final = {
-    "大前": -3,
-    "前": -2,
-    "昨": -1,
-    "今": 0,
-    "明": 1,
-    "后": 2,
-    "大后": 3,
-}
+_UNIT_NAMES: Final = "小时 钟头|天 日|周 星期 礼拜|月|年"
+UNITS: Final = {name: unit for unit, names in zip(Unit, _UNIT_NAMES.split("|"), strict=True) for name in names.split()}
+_DAYS: Final = {"大前": -3, "前": -2, "昨": -1, "今": 0, "明": 1, "后": 2, "大后": 3}
 _HOURS: Final = {
     "凌晨": (0, 6),
     "清晨": (4, 9),
@@ -78,17 +61,13 @@ def _named_day(match: re.Match[str], now: datetime) -> Span:
 
 
 def _ago(match: re.Match[str], now: datetime) -> Span:
-    unit = _UNITS[match["unit"]]
+    unit = UNITS[match["unit"]]
     fewest, most = _counted(match["count"])
     return time_rules.unit_span(now, unit, -most) if fewest == most else time_rules.some_ago(now, unit, fewest, most)
 
 
-def _few_ago(match: re.Match[str], now: datetime) -> Span:
-    return time_rules.few_ago(now, _UNITS[match["unit"]])
-
-
 def _up_to_now(match: re.Match[str], now: datetime) -> Span:
-    unit = _UNITS[match["unit"]]
+    unit = UNITS[match["unit"]]
     if match["count"] is None:
         return time_rules.rolling(now, unit, time_rules.FEW_UP_TO[unit], is_vague=True)
     fewest, most = _counted(match["count"])
@@ -106,10 +85,6 @@ def _weekday(match: re.Match[str], now: datetime) -> Span:
 def _weekend(match: re.Match[str], now: datetime) -> Span:
     which = match["which"]
     return time_rules.last_weekend(now) if which is None else time_rules.weekend(now, _OFFSETS[which])
-
-
-def _calendar_unit(match: re.Match[str], now: datetime) -> Span:
-    return time_rules.unit_span(now, _UNITS[match["unit"]], _OFFSETS[match["which"]])
 
 
 def _date(match: re.Match[str], now: datetime) -> Span | None:
@@ -132,12 +107,8 @@ def _of_year(match: re.Match[str], now: datetime) -> Span | None:
     return None if year is None else time_rules.year_span(now, year)
 
 
-def _half_ago(match: re.Match[str], now: datetime) -> Span:
-    return time_parts.half_ago(now, _UNITS[match["unit"]])
-
-
 def _more_than_ago(match: re.Match[str], now: datetime) -> Span:
-    unit, count = _UNITS[match["unit"]], numeral(match["count"])
+    unit, count = UNITS[match["unit"]], numeral(match["count"])
     # 十多天 is ten to twenty.
     if match["count"].endswith(_TEN):
         return time_rules.some_ago(now, unit, count, count + 9)
@@ -169,14 +140,6 @@ def _part_of_a_year(match: re.Match[str], now: datetime) -> Span:
     return time_parts.part_of_year(time_rules.unit_span(now, Unit.YEAR, -1), part)
 
 
-def _season(match: re.Match[str], now: datetime) -> Span:
-    return time_parts.season_span(now, _SEASONS[match["season"]], _year(match, now))
-
-
-def _holiday(match: re.Match[str], now: datetime) -> Span:
-    return holiday_span(CHINESE_HOLIDAYS[match["holiday"]], now, _year(match, now))
-
-
 def _leaning(text: str, said: Said) -> Said:
     """With 前两周, 后三天, 两周前, 前后 and the like, where it stands behind the words."""
     found = _BESIDE.match(text, said.end)
@@ -195,9 +158,9 @@ def _beside(span: Span, found: re.Match[str]) -> Span:
         return Span(start=span.start - days, end=span.end if found["around"] == "前夕" else span.end + days)
     is_before = (found["side"] or found["side_behind"]) == "前"
     if found["side"]:
-        unit, count = _UNITS[found["unit"]], numeral(found["count"])
+        unit, count = UNITS[found["unit"]], numeral(found["count"])
         return time_parts.beside(span, unit, count, is_before=is_before)
-    unit, count = _UNITS[found["unit_before"]], numeral(found["count_before"])
+    unit, count = UNITS[found["unit_before"]], numeral(found["count_before"])
     return time_parts.away(span, unit, count, is_before=is_before)
 
 
@@ -272,8 +235,8 @@ _HOLIDAY_TIME = "(?:(?:小?长)?假期?|期间|那天|当天)?"
 _DAYS_AROUND: Final = 3 * time_rules.DAY
 A_FEW_CHARACTERS: Final = rf"\d{{1,2}}|[{_NUMERALS}]{{1,2}}"
 _BESIDE: Final = re.compile(
-    rf"的?[之以]?(?P<side>[前后])的?(?P<count>{A_FEW_CHARACTERS})个?(?P<unit>{any_of(_UNITS)})(?!前|后)"
-    rf"|的?(?P<count_before>{A_FEW_CHARACTERS})个?(?P<unit_before>{any_of(_UNITS)})[之以]?(?P<side_behind>[前后])"
+    rf"的?[之以]?(?P<side>[前后])的?(?P<count>{A_FEW_CHARACTERS})个?(?P<unit>{any_of(UNITS)})(?!前|后)"
+    rf"|的?(?P<count_before>{A_FEW_CHARACTERS})个?(?P<unit_before>{any_of(UNITS)})[之以]?(?P<side_behind>[前后])"
     r"|的?(?P<around>前后|前夕)"
 )
 
@@ -288,41 +251,47 @@ _HINT = (
 
 CHINESE: Final = Rules(
     [
-        Rule(pattern=rf"(?<![当以之])(?P<name>{any_of(_DAYS)})[天日](?![天气空]){_PART}", resolve=_named_day),
-        Rule(pattern=r"(?P<name>[昨今明])(?P<part>[早晚夜])", resolve=_named_day),
-        Rule(pattern=r"(?<!个)半个?多?(?P<unit>小时|钟头|天|月|年)[以之]?前", resolve=_half_ago),
+        Rule(rf"(?<![当以之])(?P<name>{any_of(_DAYS)})[天日](?![天气空]){_PART}", _named_day),
+        Rule(r"(?P<name>[昨今明])(?P<part>[早晚夜])", _named_day),
         Rule(
-            pattern=rf"{_A_COUNT}个月[以之]?前的?(?:那个月)?月?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}",
-            resolve=_part_of_a_month_ago,
-        ),
-        Rule(pattern=rf"{_A_COUNT}(?:个?多个?|个半)(?P<unit>{any_of(_UNITS)})[以之]?前", resolve=_more_than_ago),
-        Rule(pattern=rf"{_A_COUNT}{_UNIT}[多半][以之]?前", resolve=_more_than_ago),
-        Rule(pattern=rf"{_A_COUNT}{_UNIT}[以之]?前", resolve=_ago),
-        Rule(pattern=rf"[几些]{_UNIT}[以之]?前", resolve=_few_ago),
-        Rule(pattern=r"前[几些两]天|前段时间|前阵子|前不久|不久前", resolve=time_rules.few_days_ago),
-        Rule(pattern=rf"(?:过去|最近|近)的?这?(?:{_A_COUNT}|[几些]){_UNIT}", resolve=_up_to_now),
-        Rule(pattern=rf"{_WHICH}{_A_WEEKDAY}{_PART}", resolve=_weekday),
-        Rule(pattern=rf"(?<![每\d{_NUMERALS}几])(?P<which>){_A_WEEKDAY}{_PART}", resolve=_weekday),
-        Rule(pattern=rf"(?:{_WHICH})?(?<!每){_WEEK}末", resolve=_weekend),
-        Rule(pattern=rf"{_MAYBE_YEAR}{_A_HOLIDAY}{_HOLIDAY_TIME}", resolve=_holiday),
-        Rule(
-            pattern=rf"{_MAYBE_WHICH}月份?的?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}",
-            resolve=_part_of_this_month,
+            r"(?<!个)半个?多?(?P<unit>小时|钟头|天|月|年)[以之]?前",
+            lambda match, now: time_parts.half_ago(now, UNITS[match["unit"]]),
         ),
         Rule(
-            pattern=rf"{_MAYBE_YEAR}{_A_MONTH}的?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}",
-            resolve=_part_of_a_month,
+            rf"{_A_COUNT}个月[以之]?前的?(?:那个月)?月?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}",
+            _part_of_a_month_ago,
         ),
-        Rule(pattern=rf"(?:{_YEAR}的?)?(?P<which_part>{any_of(_PARTS_OF_YEAR)})(?![级学])", resolve=_part_of_a_year),
-        Rule(pattern=rf"{_YEAR_STEM}(?P<which_part>年[初中底末])(?![级学])", resolve=_part_of_a_year),
-        Rule(pattern=rf"{_YEAR}的?{_A_SEASON}", resolve=_season),
-        Rule(pattern=rf"{_WHICH}月(?:的|份)?{_A_DAY}{_PART}", resolve=_day_of_month),
-        Rule(pattern=r"(?P<which>上上|下下|上|这|本|下)一?个?(?P<unit>周|星期|礼拜|月)", resolve=_calendar_unit),
-        Rule(pattern=rf"{_MAYBE_YEAR}{_A_MONTH}的?{_A_DAY}{_PART}", resolve=_date),
-        Rule(pattern=rf"{_MAYBE_YEAR}{_A_MONTH}(?!天)", resolve=_month),
-        Rule(pattern=_YEAR, resolve=_of_year),
-        Rule(pattern=r"最近|近来|近期|近日|这几天|这两天|这阵子|这段时间", resolve=time_rules.recently),
-        Rule(pattern=r"刚才|刚刚", resolve=time_rules.just_now),
+        Rule(rf"{_A_COUNT}(?:个?多个?|个半)(?P<unit>{any_of(UNITS)})[以之]?前", _more_than_ago),
+        Rule(rf"{_A_COUNT}{_UNIT}[多半][以之]?前", _more_than_ago),
+        Rule(rf"{_A_COUNT}{_UNIT}[以之]?前", _ago),
+        Rule(rf"[几些]{_UNIT}[以之]?前", lambda match, now: time_rules.few_ago(now, UNITS[match["unit"]])),
+        Rule(r"前[几些两]天|前段时间|前阵子|前不久|不久前", time_rules.few_days_ago),
+        Rule(rf"(?:过去|最近|近)的?这?(?:{_A_COUNT}|[几些]){_UNIT}", _up_to_now),
+        Rule(rf"{_WHICH}{_A_WEEKDAY}{_PART}", _weekday),
+        Rule(rf"(?<![每\d{_NUMERALS}几])(?P<which>){_A_WEEKDAY}{_PART}", _weekday),
+        Rule(rf"(?:{_WHICH})?(?<!每){_WEEK}末", _weekend),
+        Rule(
+            rf"{_MAYBE_YEAR}{_A_HOLIDAY}{_HOLIDAY_TIME}",
+            lambda match, now: holiday_span(CHINESE_HOLIDAYS[match["holiday"]], now, _year(match, now)),
+        ),
+        Rule(rf"{_MAYBE_WHICH}月份?的?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}", _part_of_this_month),
+        Rule(rf"{_MAYBE_YEAR}{_A_MONTH}的?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}", _part_of_a_month),
+        Rule(rf"(?:{_YEAR}的?)?(?P<which_part>{any_of(_PARTS_OF_YEAR)})(?![级学])", _part_of_a_year),
+        Rule(rf"{_YEAR_STEM}(?P<which_part>年[初中底末])(?![级学])", _part_of_a_year),
+        Rule(
+            rf"{_YEAR}的?{_A_SEASON}",
+            lambda match, now: time_parts.season_span(now, _SEASONS[match["season"]], _year(match, now)),
+        ),
+        Rule(rf"{_WHICH}月(?:的|份)?{_A_DAY}{_PART}", _day_of_month),
+        Rule(
+            r"(?P<which>上上|下下|上|这|本|下)一?个?(?P<unit>周|星期|礼拜|月)",
+            lambda match, now: time_rules.unit_span(now, UNITS[match["unit"]], _OFFSETS[match["which"]]),
+        ),
+        Rule(rf"{_MAYBE_YEAR}{_A_MONTH}的?{_A_DAY}{_PART}", _date),
+        Rule(rf"{_MAYBE_YEAR}{_A_MONTH}(?!天)", _month),
+        Rule(_YEAR, _of_year),
+        Rule(r"最近|近来|近期|近日|这几天|这两天|这阵子|这段时间", time_rules.recently),
+        Rule(r"刚才|刚刚", time_rules.just_now),
     ],
     hint=_HINT,
     lean=_leaning,

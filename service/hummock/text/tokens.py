@@ -86,20 +86,16 @@ class TokenCounter(Protocol):
     @property
     def name(self) -> str:
         """Name of the counter, for people: "estimate" or the name of a file."""
-        ...
 
     @property
     def is_stored(self) -> bool:
         """Whether the counts that memories were stored with are its own."""
-        ...
 
     def count(self, text: str) -> int:
         """The number of tokens, 0 for the empty text."""
-        ...
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text, in order; sooner than one by one."""
-        ...
 
 
 def counter_of(file: Path | None) -> TokenCounter:

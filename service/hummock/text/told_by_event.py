@@ -20,15 +20,7 @@ from hummock.text.questions import names_nothing
 from hummock.text.time_rules import Span, Unit, any_of
 from hummock.text.time_words import MAX_CHARACTERS
 
-_ZH_UNITS: Final = {
-    "天": Unit.DAY,
-    "日": Unit.DAY,
-    "周": Unit.WEEK,
-    "星期": Unit.WEEK,
-    "礼拜": Unit.WEEK,
-    "月": Unit.MONTH,
-    "年": Unit.YEAR,
-}
+_ZH_UNITS: Final = {word: unit for word, unit in time_words_zh.UNITS.items() if unit is not Unit.HOUR}
 _EN_UNITS: Final = {"day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
 
 
@@ -118,13 +110,7 @@ def _lies_in_chinese(found: re.Match[str]) -> Callable[[Span], Span]:
 def _lies_in_english(found: re.Match[str]) -> Callable[[Span], Span]:
     if found["of"]:
         return _around(_EN_UNITS[found["of"].lower()])
-    lies = time_parts.away if found["count"] and not found["within"] else time_parts.beside
-    return partial(
-        lies,
-        unit=_EN_UNITS[found["unit"].lower()],
-        count=time_words_en.numeral(found["count"] or "a"),
-        is_before=found["side"].lower() not in ("after", "following"),
-    )
+    return time_words_en.counted_from(found)
 
 
 _HINT: Final = re.compile(

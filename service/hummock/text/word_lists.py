@@ -1,261 +1,49 @@
-"""Stop words, words used about any subject, and everyday Chinese words."""
+"""Stop words, words used about any subject, and everyday Chinese words: the lists of `word_lists.toml`."""
 
 from __future__ import annotations
 
+from importlib import resources
 from typing import Final
 
+import msgspec
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-ENGLISH_STOP_WORDS: Final = _words(
-    """
-    a an and are as at be by can could do does for from had has have how i if in is it its me my of on or our please
-    shall should so than that the their them there these they this those to was we were what when where which who why
-    will with would you your
-    """
+_LISTS: Final = msgspec.toml.decode(
+    resources.files("hummock.text").joinpath("word_lists.toml").read_bytes(), type=dict[str, str]
 )
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_LISTS[name].split())
+
+
+def _characters(name: str) -> frozenset[str]:
+    return frozenset("".join(_LISTS[name].split()))
+
+
+ENGLISH_STOP_WORDS: Final = _words("english_stop_words")
 """Lower case."""
 
-CHINESE_STOP_WORDS: Final = _words(
-    """
-    的 了 和 与 及 或 是 在 我 你 他 她 它 吗 呢 吧 啊 把 被 很 请 这 那 哪 谁 就 都 也
-    我们 你们 他们 这个 那个 这些 那些 哪些 哪个 这里 那里 哪里 什么 怎么 怎样 怎么样 如何 为什么 为何 为了 除了
-    是否 有没有 是不是 能不能 没有 所有 可以 需要 应该 一个 一下 以及 或者 并且 而且 因为 所以 如果 但是 还是 只是
-    现在 正在 关于 对于 有关 请问 帮我
-    """
-)
+CHINESE_STOP_WORDS: Final = _words("chinese_stop_words")
 """Particles, pronouns, question words and the phrases of a request, at which a sentence can be cut."""
 
-CHINESE_WORDS_WITH_STOP_CHARACTERS: Final = _words(
-    """
-    目的 标的 的确 了解 了结 和平 总和 和谐 共和 饱和 求和 校验和 和弦 和解 暖和 温和 缓和 参与 与会 普及 涉及 及时 及格
-    或许 或然 是非 存在 所在 在线 在职 在途 在建 在库 内在 潜在 实在 自我 把握 把手 把关 被动 被告 很快
-    申请 请求 请假 邀请 就业 就绪 就医 就职 就地 就近 成就 首都 都市 成都 也许 他人 其他 吉他 吧台 酒吧 网吧 贴吧
-    """
-)
+CHINESE_WORDS_WITH_STOP_CHARACTERS: Final = _words("chinese_words_with_stop_characters")
 """Words that hold a one-character stop word and must not be cut there."""
 
-
-CHINESE_COMMON_WORDS: Final = CHINESE_STOP_WORDS | _words(
-    """
-    多少 几个 几年 几次 几种 多大 多久 多长 多高 多远 多数 何时 何地 何种 何处 何人 什么样 哪年 哪一 哪种 哪位 哪天
-    哪座 哪家 时候 时间 时期 时代 年代 年份 日期 今年 去年 明年 今天 昨天 明天 每天 每年 每个 上午 下午 晚上 以前
-    以后 之前 之后 之间 之一 其中 其他 其它 另外 另一 这样 那样 这种 那种 一些 一种 一样 一起 一直 一般 一定 一次
-    两个 两种 三个 四个 五个 第一 第二 第三 最后 最初 最大 最小 最多 最少 最高 最低 最早 最近 最终 首次 首先 然后
-    接着 同时 同样 相同 不同 类似 相似 相关 之外 以外 以来 以上 以下 以内 左右 大约 大概 可能 能够 能力 必须 应当
-    曾经 已经 仍然 名字 名称 名为 称为 称作 叫做 叫作 被称 又称 所谓 指的 意思 含义 定义 解释 说明 描述 表示 表明
-    表达 显示 指出 提到 提及 提出 认为 觉得 相信 知道 了解 发现 找到 看到 得到 获得 取得 收到 接受 接收 给予 提供
-    提高 成为 变成 作为 当作 视为 属于 包括 包含 含有 具有 拥有 存在 位于 处于 来自 来源 起源 始于 开始 开展 开放
-    结束 停止 完成 成功 失败 实现 实施 实行 执行 进行 举行 举办 发生 发展 发布 发表 发起 出现 造成 导致 引起 影响
-    作用 效果 结果 后果 原因 理由 目标 方法 方式 方面 方向 办法 手段 措施 步骤 过程 程序 阶段 情况 状况 状态 条件
-    因素 问题 答案 例子 例如 比如 事情 事件 事物 东西 内容 形式 类型 种类 部分 全部 整个 整体 主要 重要 关键 基本
-    特别 特殊 特点 特征 普通 常见 常用 知名 有名 使用 利用 采用 运用 应用 用于 用来 用途 需求 要求 请求 希望 想要
-    打算 计划 决定 选择 建议 推荐 支持 反对 同意 拒绝 允许 禁止 帮助 协助 参加 参与 加入 进入 离开 到达 前往 返回
-    带来 带领 负责 保持 维持 增加 增长 减少 降低 提升 改变 改善 改进 变化 转变 移动 建立 创建 创造 创立 成立 设立
-    制作 制定 组成 构成 形成 分为 分成 划分 区分 区别 差别 差异 联系 关系 连接 合作 合并 比较 相比 对比 超过 达到
-    不到 至少 至多 大于 小于 数量 数目 数字 总数 平均 比例 百分之 百分比 程度 范围 规模 大小 长度 高度 速度 地方 地区
-    地点 位置 人们 人类 个人 自己 别人 大家 活动 行动 行为 群体 告诉 介绍 回答 询问 讨论 分析 检查 尝试 试图 努力
-    准备 处理 解决 继续 重新 再次 经常 通常 往往 有时 从来 几乎 非常 十分 更多 更加 许多 很多 大量 大部分 少数 各种
-    各个 任何 某些 某个 根据 按照 通过 经过 由于 随着 针对 对应 相应 直接 间接 正式 真正 实际 目前 当前 当时 时段
-    当中 之内 关键词 标题 称呼 俗称 简称 别称 来历 背景 优点 缺点 好处 坏处 范围内 所在地 大多 多数人 其余 两者 双方
-    前者 后者 上述 下列 如下 如今 近年 近来 晚期 初期 末期 上次 下次 本次 此次 该项 该组 一项 一位 一名 一座 一部
-    一家 一场 一条 一段 一篇 一份 一张 一只 一件 一天 一年 数百 数千 数万 上百 上千 成千 若干 一系列 一部分 大约有
-    高达 多达 位居 排名 等于 相当于 取决 依赖 依靠 基于 看来 据称 声称 宣称 主张 强调 提醒 说道 写道 问道 促使 促进
-    阻止 避免 满足 适合 涉及 关联 看待 面临 承受 遭受 遭到 得出 得知 获取 搜索 更新 输入 输出 加载 设置 检测 确认
-    调用 默认
-    """
-)
+CHINESE_COMMON_WORDS: Final = CHINESE_STOP_WORDS | _words("chinese_common_words")
 """At these a Chinese sentence can be cut."""
 
-ENGLISH_COMMON_WORDS: Final = ENGLISH_STOP_WORDS | _words(
-    """
-    about above accord across actual added adding after again against ago all allows almost along already also
-    although always among amount another answer any anymore anyone anything appear around ask asked asking
-    available back base became because become becomes been before began begin begins behind being believe below
-    beside best better between big both bring build but call came cannot cause caused causes certain change
-    changed come comes coming common compare complete consider consist contain contains continue create current
-    day decide describe described did difference different doing don done down during each early effect either
-    else end enough even ever every everything example exist explain explained fact far feel felt few finally
-    find fine first follow form former found full further gave general get gets getting give given gives giving
-    go goes going gone good got great group half happen happened hard having he held hello help helped her here
-    hi high him his however idea important include included includes including increase instead into isn just
-    keep keeps kind kinds knew know known large last late later lead leads learn least leave left less let like
-    list little long look lot lots made main major make makes making many may maybe mean means meant member
-    might more most mostly much must name near need needed needs never new next no none nor normal not nothing
-    now number occur occurred off offer often ok okay old once one only open order other others out over own
-    part particular people per percent perform perhaps period person place point possible possibly present
-    problem produce provide purpose put question quite rather really reason receive received refer referred
-    relate remain report result right run said same saw say says second see seem seems seen set several she show
-    showed shows side similar since small some someone something sometimes somewhere soon sort speak start
-    started starting state stated still stop such support take taken takes taking talk tell tells term thank
-    thanks thing things think third though thought three through thus time times today together told too took
-    total toward tried tries try trying turn turned turns two type types under understand until up upon us use
-    used useful user users uses using usual various very view want wanted wants way ways well went whatever
-    whenever whether whichever while whoever whole within without word work works world wrote year yes yet
-    """
-)
+ENGLISH_COMMON_WORDS: Final = ENGLISH_STOP_WORDS | _words("english_common_words")
 """Lower case."""
 
-
-FUNCTION_CHARACTERS: Final = frozenset(
-    "的了是在有和与及或也都就还又再才只不没很太最更我你他她它您咱这那哪谁啥此每各某几多少一二三四五六七八九十百千万两半"
-    "个只条张本件次回遍年月日时分秒点里外上下前后左右中内间来去到会能可让叫使把被给对向从往由自跟比为以因用像如若当"
-    "吗呢吧啊呀嘛哦着过得地之其所者们将并且但而却则即便无未非总共同全仅带"
-)
+FUNCTION_CHARACTERS: Final = _characters("function_characters")
 """Characters that are words by themselves as often as not."""
 
-LONE_CHARACTERS: Final = frozenset(
-    "天东西南北大小高低长短新旧好坏快慢早晚远近轻重老男女人家水火山石土风雨雪花草树木鱼鸟马牛羊狗猫手脚头眼口耳心身"
-    "门窗桌床车船路桥城村店书笔纸字话事物钱饭菜茶酒肉米油盐糖药走跑飞坐站看听说问答想要放打开关买卖吃喝玩做写读学教"
-    "送收找等见假穿住红黄蓝白黑绿金银真查改加减删建调传存取算清付发修换试装拆停错空满王李张刘陈杨赵周吴"
-)
+LONE_CHARACTERS: Final = _characters("lone_characters")
 """Characters that may be words by themselves."""
 
-EVERYDAY_WORDS: Final = _words(
-    """
-    我们 你们 他们 她们 它们 咱们 自己 大家 别人 人家 各位 这个 那个 哪个 这些 那些 哪些 这里 那里
-    哪里 这样 那样 怎样 怎么 什么 为何 如何 多少 几个 一个 两个 三个 一些 一下 一样 一起 一直 一定
-    一边 一般 一切 一种 一次 第一 第二 第三 有的 有些 每个 今天 明天 昨天 前天 后天 今年 明年 去年
-    今晚 昨晚 早上 上午 中午 下午 晚上 白天 夜里 半夜 平时 有时 当时 那时 此时 同时 时候 时间 时刻
-    以前 以后 之前 之后 之间 之中 之上 之下 以来 以上 以下 以内 以外 最近 最后 最初 最大 最小 最多
-    最少 最好 最高 现在 刚才 马上 立刻 突然 忽然 已经 曾经 正在 经常 常常 总是 从来 永远 暂时 终于
-    后来 将来 未来 过去 目前 期间 日期 年代 季节 因为 所以 如果 要是 虽然 但是 可是 不过 而且 并且
-    或者 还是 于是 因此 然后 接着 否则 只要 只有 即使 尽管 无论 不管 除了 由于 关于 对于 根据 按照
-    通过 经过 为了 作为 随着 当然 果然 居然 竟然 显然 自然 仍然 依然 偶然 不然 其实 其中 其他 其它
-    尤其 甚至 可能 可以 可见 能够 应该 应当 必须 必要 需要 愿意 希望 打算 准备 决定 敢于 肯定 确定
-    或许 也许 大概 大约 几乎 差点 恐怕 难道 没有 没事 不是 不会 不能 不要 不用 不必 不可 不同 不如
-    不断 不得 不好 不少 不久 不行 只是 只能 只好 就是 都是 也是 真是 正是 非常 特别 十分 比较 相当
-    更加 越来 稍微 有点 完全 全部 所有 整个 部分 大部 许多 很多 太多 好多 无数 足够 至少 至多 大量
-    少量 开始 结束 继续 停止 完成 进行 发生 出现 出来 出去 进来 进去 上来 上去 下来 下去 回来 回去
-    过来 起来 起床 离开 到达 来到 回到 得到 收到 拿到 看到 听到 见到 想到 遇到 感到 找到 碰到 受到
-    达到 直到 看见 听见 遇见 看着 听说 据说 说明 说话 说法 讲述 告诉 知道 明白 了解 理解 认识 认为
-    以为 觉得 感觉 记得 忘记 记住 想起 想法 相信 怀疑 担心 害怕 喜欢 讨厌 热爱 爱好 兴趣 关心 关系
-    高兴 快乐 开心 难过 伤心 生气 愤怒 着急 紧张 放心 安心 满意 失望 后悔 惊讶 奇怪 舒服 痛苦 幸福
-    寂寞 孤独 骄傲 羡慕 感动 激动 学习 学校 学生 学堂 学者 学问 学会 大学 中学 小学 同学 老师 教师
-    教室 教育 教学 上学 放学 校长 课本 课程 考试 成绩 作业 知识 工作 工人 工厂 工具 工程 工资 上班
-    下班 公司 单位 部门 经理 老板 同事 职业 任务 业务 事业 生意 市场 商店 商品 产品 生产 经济 家里
-    家人 家庭 父亲 母亲 爸爸 妈妈 爷爷 奶奶 哥哥 姐姐 弟弟 妹妹 儿子 女儿 孩子 丈夫 妻子 亲人 亲戚
-    朋友 敌人 客人 主人 邻居 男人 女人 老人 小孩 少年 青年 年轻 年纪 名字 姓名 身份 先生 女士 小姐
-    师傅 医生 护士 警察 士兵 将军 国王 公主 王子 英雄 勇士 身体 身上 头发 眼睛 耳朵 鼻子 嘴巴 脸色
-    脸上 手里 手上 手指 双手 脚下 脚步 肚子 心里 心情 内心 血液 骨头 皮肤 声音 目光 笑容 吃饭 早饭
-    午饭 晚饭 米饭 面包 面条 鸡蛋 牛奶 蔬菜 青菜 肉类 喝水 喝酒 喝茶 茶叶 酒杯 杯子 碗筷 味道 好吃
-    饿了 口渴 厨房 饭店 衣服 裤子 鞋子 帽子 毛衣 外套 口袋 颜色 红色 白色 黑色 蓝色 绿色 黄色 金色
-    银色 洁白 雪白 漆黑 鲜红 明亮 黑暗 光明 光线 阳光 太阳 月亮 星星 天空 天上 天气 天下 天地 大地
-    地上 地下 地面 地方 地区 地图 世界 国家 城市 城里 乡村 村子 街道 街上 路上 道路 公路 铁路 火车
-    汽车 马车 飞机 轮船 船上 船只 自行 车站 机场 码头 港口 桥梁 房子 房间 房屋 屋子 门口 大门 窗户
-    墙上 桌子 椅子 床上 灯光 灯火 火光 火焰 点火 着火 大火 水面 水里 水中 水平 河水 海水 湖水 雨水
-    泪水 药水 汗水 河边 海边 海上 海里 海洋 大海 山上 山下 山脚 山顶 山坡 山色 山谷 高山 森林 树林
-    树木 树上 树叶 树枝 草地 草木 花草 花朵 花园 果实 果子 种子 叶子 木头 石头 动物 植物 牛羊 小狗
-    小猫 小鸟 老虎 狮子 大象 猴子 蛇类 鹿角 牛角 羽毛 翅膀 尾巴 昆虫 蝴蝶 鱼类 生物 生命 生活 生存
-    生长 东西 物品 物质 材料 工艺 机器 设备 电脑 电话 手机 电视 电影 电灯 电池 照片 图片 图案 图书
-    书本 书籍 书店 报纸 文字 文章 故事 小说 诗歌 音乐 歌曲 唱歌 跳舞 画画 游戏 比赛 运动 足球 篮球
-    旅行 旅游 休息 睡觉 做梦 梦想 理想 目的 目标 目录 计划 办法 方法 方式 方面 方向 前面 后面 里面
-    外面 上面 下面 左边 右边 旁边 对面 中间 中心 中央 附近 周围 到处 处处 角落 远处 近处 面前 眼前
-    问题 回答 答案 提问 请问 疑问 原因 结果 成果 效果 后果 如此 情况 状况 状态 条件 环境 机会 经验
-    经历 过程 程序 步骤 阶段 水准 信息 消息 新闻 通知 信件 信任 信心 密码 数字 数据 数量 号码 价格
-    价值 价钱 费用 金额 金钱 款项 账户 账号 银行 存款 取款 现金 付款 收入 支出 利息 利益 利润 利用
-    胜利 顺利 有利 权利 权力 力量 力气 能力 努力 实力 压力 动力 电力 活力 体力 人力 势力 控制 管理
-    处理 整理 修理 办理 治理 道理 心理 地理 物理 合理 清理 清楚 清单 清除 清晨 清洗 干净 整齐 整体
-    总结 总共 结构 结合 结婚 结局 团结 连接 联系 关键 关闭 打开 开放 开门 关门 开发 发展 发现 发出
-    发表 发送 发明 发挥 发达 发觉 发动 出发 爆发 展示 展开 扩展 进展 进步 进入 前进 改变 改进 改革
-    改善 修改 更改 变化 变成 转变 成为 成功 成立 成长 成熟 完整 完美 完善 达成 增加 减少 提高 降低
-    上升 下降 加强 加入 参加 参与 添加 取消 取代 取得 获得 收获 收集 收拾 收回 归还 交还 偿还 还有
-    还要 还没 扣除 删除 消除 排除 解除 除非 解决 解释 理由 自由 自动 自信 自身 主动 主要 主意 主题
-    重要 重新 重点 严重 尊重 重量 体重 轻松 容易 困难 复杂 简单 方便 麻烦 危险 安全 安静 安排 安装
-    平安 平静 平常 平均 公平 和平 战争 战斗 打仗 军队 武器 弓箭 刀剑 宝剑 剑拔弩张 子弹 炮弹 弹药 攻击
-    防守 保护 保持 保存 保证 保留 保险 确保 环保 负责 负担 承担 担任 担当 责任 处罚 惩罚 罚款 犯罪
-    法律 规定 规则 规律 制度 制造 制作 限制 标准 标志 符合 符号 记录 记号 特征 特点 特色 特殊 独特
-    象征 表示 表现 表面 表达 代表 代替 时代 现代 古代 替代 针对 面对 相对 反对 对方 对手 对话 对象
-    对比 对待 绝对 相反 相同 相似 互相 相关 相互 操作 动作 合作 作用 作品 作者 写作 使用 应用 采用
-    用户 用品 有用 没用 信用 公用 适用 引用 日用 用法 用来 用于 功能 性能 性格 性质 可靠 可爱 可怕
-    可惜 可怜 美丽 漂亮 好看 难看 丑陋 干燥 潮湿 湿润 温暖 寒冷 炎热 凉快 新鲜 陈旧 古老 悠久 真正
-    真实 真的 真相 认真 果真 当真 天真 真理 事实 事情 事件 事故 事物 往事 故意 意思 意见 意义 意外
-    注意 同意 决心 小心 细心 耐心 热心 良心 心中 核心 内容 内部 国内 室内 体内 外国 外部 外边 国外
-    此外 另外 例外 额外 前后 前往 提前 当前 从前 先前 前来 背后 身后 随后 落后 今后 往后 前方 后方
-    上方 下方 四方 地位 位置 位于 座位 岗位 学位 职位 到位 定位 部位 方位 单独 单纯 订单 名单 菜单
-    账单 传单 单词 单子 单身 请求 要求 需求 追求 寻求 求助 求救 帮助 帮忙 援助 协助 支持 支付 支配
-    支援 坚持 维持 主持 持续 连续 陆续 手续 后续 检查 调查 查找 查看 查询 审查 考查 观察 观看 观点
-    参观 客观 主观 乐观 悲观 景色 风景 风雨 风俗 风格 风险 大风 上风 微风 刮风 冒险 危机 机械 机构
-    机制 时机 动机 司机 投机 有机 无机 飞行 举行 实行 执行 流行 步行 行动 行为 行业 行李 实现 实际
-    实在 实验 实施 现实 诚实 忠实 结实 充实 落实 确实 老实 现象 现场 呈现 体现 重现 兑现 再现 浮现
-    流动 流水 交流 潮流 主流 电流 河流 流程 流传 流失 漂流 气流 洪流 程度 角度 速度 温度 高度 深度
-    长度 宽度 态度 度量 度过 过度 适度 尺度 幅度 季度 年度 额度 名额 数额 总额 存放 放下 放弃 放松
-    放置 解放 释放 播放 安放 存在 存储 正确 错误 正常 异常 正式 正好 正当 改正 公正 端正 反正 修正
-    率先 首先 优先 先后 事先 领先 祖先 领导 导致 指导 引导 教导 效率 比率 频率 概率 税率 速率 利率
-    毛利 率领 统率 草率 轻率 坦率 计算 计较 设计 统计 会计 预计 估计 合计 总计 预算 结算 算法 换算
-    运算 清算 归来 回归 归纳 归于 归属 项目 事项 各项 款式 贷款 借款 汇款 捐款 退款 还款 拨款 欠款
-    公款 安息 叹息 气息 作息 出息 平息 息事宁人 征服 征求 征收 长征 出征 征兆 信号 信封 信念 通信 写信
-    迷信 担忧 担架 分担 重担 保密 保管 保障 保卫 开展 展览 展望 伸展 长期 短期 学期 时期 早期 后期
-    定期 周期 长大 增长 延长 部长 队长 船长 家长 市长 院长 长老 长处 长久 长城 擅长 特长 队伍 队员
-    部队 团队 舰队 排队 取出 取回 争取 采取 吸取 听取 领取 夺取 对立 对应 对付 核对 校对 账目 账本
-    算账 结账 记账 转账 报账 户口 门户 客户 通常 通道 通用 交通 普通 沟通 精通 流通 畅通 接通 开通
-    短信 短暂 缩短 长短 结论 结交 结晶 结冰 巴结 凝结 冻结 终结 完结 祭祀 祭品 祭奠 海岛 海盗 海浪
-    海滩 海岸 岛上 岛屿 深海 珊瑚 王国 王位 座椅 在座 神秘 神奇 精神 眼神 女神 神仙 祖国 故乡 宝贝
-    宝藏 宝石 珍珠 珍贵 黄金 白银 铜钱 钢铁 值钱 花钱 赚钱 有钱 白白 空白 表白 雪花 鲜花 开花 浪花
-    火花 棉花 烟花 花费 花样 死亡 死去 生死 不死 长生 陌生 诞生 产生 生病 生日 生动 丹药 炼丹 羊毛
-    眉毛 毛巾 毛病 毛笔 皮毛 毫毛 小时 数组 数值 变量 函数 参数 代码 编译 接口 线程 进程 内存 缓存
-    磁盘 文件 路径 脚本 模块 组件 插件 框架 服务 服务器 客户端 数据库 事务 索引 字段 表格 日志 配置
-    部署 测试 单测 调试 报错 超时 重启 启动 运行 队列 格式 版本 提交 回退 合并 分支 仓库 权限 登录
-    注册 令牌 加密 解密 签名 校验 验证 邮箱 邮件 网络 网关 网站 网页 链接 收款 放款 逾期 逾越 范围
-    担保 抵押 合同 协议 审批 提取 金融 证券 股票 基金 投资 理财 税收 发票 财务 命令 白菜 大小 丹麦
-    白云 黄河 长江 伯父 暴雨 二月 三月 门票 一百 一千 一万 一月 四月 五月 六月 七月 八月 九月 十月
-    元旦 月初 月底 年底 年初 周末 星期 上周 下周 本周 每天 每年 整天 全天 半天 几天 多年 多久 多大
-    好久 早已 早就 一会 会儿 刚刚 正巧 恰好 幸好 好像 似乎 仿佛 究竟 到底 毕竟 反而 反倒 何况 况且
-    宁可 与其 除此 以便 以免 从而 进而 因而 既然 假如 倘若 万一 一旦 哪怕 即便 就算 不仅 不但 不光
-    不论 凡是 由此 至于 等等 似的 而言 来说 总之 换言 例如 比如 譬如 父母 兄弟 姐妹 夫妻 婚姻 叔叔
-    阿姨 舅舅 姑姑 祖父 祖母 外公 外婆 婴儿 儿童 孙子 孙女 老婆 老公 男友 女友 恋人 爱情 爱人 情人
-    友谊 友情 恩人 仇人 陌路 路人 行人 老百 百姓 人民 人类 人们 人物 人才 人口 人心 人生 人品 大人
-    小人 古人 本人 个人 农民 渔民 商人 猎人 穷人 富人 病人 盲人 仆人 奴隶 皇帝 皇后 太子 大臣 宰相
-    丞相 官员 官府 衙门 县令 知府 将领 元帅 士卒 刺客 侠客 剑客 强盗 小偷 骗子 乞丐 和尚 道士 尼姑
-    法师 巫师 魔法 魔鬼 妖怪 鬼怪 神明 天使 精灵 巨人 巨龙 怪物 头脑 大脑 额头 眉头 嘴唇 牙齿 舌头
-    喉咙 脖子 肩膀 胸口 后背 腰间 膝盖 大腿 小腿 胳膊 手臂 手腕 手掌 拳头 指头 指甲 心脏 肺部 胃口
-    肌肉 伤口 伤疤 疾病 感冒 发烧 咳嗽 头疼 疼痛 受伤 流血 治疗 治病 医院 药店 药品 药物 中药 草药
-    吃药 病毒 细菌 健康 锻炼 跑步 游泳 爬山 骑马 钓鱼 打猎 下棋 打牌 喝彩 鼓掌 握手 拥抱 亲吻 微笑
-    大笑 哭泣 流泪 叹气 呼吸 喘气 打呼 打架 吵架 争吵 争论 讨论 谈论 议论 评论 评价 批评 表扬 称赞
-    赞美 赞成 反抗 抵抗 投降 逃跑 逃走 追赶 追踪 跟踪 跟随 带领 带来 带走 拿走 拿来 取走 送来 送给
-    交给 还给 借给 卖给 买来 换成 当成 看成 说成 做成 写成 组成 形成 造成 构成 养成 促成 生成 集成
-    收成 赞助 资助 补助 自助 早晨 黎明 黄昏 傍晚 深夜 午夜 春天 夏天 秋天 冬天 春节 节日 假日 假期
-    放假 纪念 庆祝 礼物 礼貌 礼仪 仪式 典礼 婚礼 葬礼 聚会 宴会 晚会 会议 开会 会场 会员 下雨 下雪
-    暴风 狂风 台风 打雷 雷电 闪电 雷声 乌云 云彩 彩虹 雾气 冰雪 冰块 寒风 凉风 清风 春风 秋风 东风
-    南风 西风 北风 雪山 冰山 江山 山水 山河 河山 登山 下山 江河 河道 小河 大河 小溪 瀑布 湖泊 湖边
-    池塘 水池 水井 水源 水流 喷水 喷泉 温泉 泉水 沙漠 沙滩 沙子 泥土 土地 田地 田野 农田 草原 平原
-    高原 丘陵 悬崖 崖边 洞穴 山洞 地洞 隧道 矿山 矿石 煤炭 石油 天然 汽油 能源 资源 财富 财产 财宝
-    钱包 钱币 金币 银币 硬币 纸币 零钱 付钱 欠钱 借钱 还钱 存钱 省钱 挣钱 贵重 便宜 昂贵 苹果 香蕉
-    橘子 葡萄 西瓜 桃子 梨子 草莓 番茄 土豆 萝卜 黄瓜 南瓜 豆腐 豆子 花生 大米 小米 小麦 玉米 面粉
-    馒头 包子 饺子 米粉 点心 蛋糕 饼干 糖果 巧克 咖啡 果汁 牛肉 羊肉 猪肉 鸡肉 鱼肉 烤肉 海鲜 海鸥
-    海龟 海豚 鲸鱼 鲨鱼 乌鸦 麻雀 燕子 鸽子 老鹰 孔雀 凤凰 天鹅 鸭子 公鸡 母鸡 兔子 老鼠 狐狸 豺狼
-    野猪 骆驼 毛驴 熊猫 青蛙 蚂蚁 蜜蜂 苍蝇 蚊子 蜘蛛 毒蛇 红花 红叶 黄叶 落叶 叶片 枫叶 竹子 竹林
-    松树 柳树 桃花 梅花 荷花 兰花 菊花 玫瑰 牡丹 茶花 花瓶 花瓣 花香 种花 种地 种植 耕地 收割 口红
-    口水 口号 口气 口音 口语 出口 进口 入口 路口 关口 窗口 缺口 借口 开口 牌子 牌匾 招牌 品牌 奖牌
-    奖品 奖金 奖励 得奖 获奖 冠军 亚军 比分 得分 木板 木材 木匠 木炭 积木 铁匠 石匠 工匠 铜镜 镜子
-    眼镜 望远 玻璃 陶瓷 瓷器 瓷碗 盘子 盆子 罐子 瓶子 箱子 盒子 袋子 篮子 匣子 柜子 架子 梯子 绳子
-    链子 钉子 锤子 斧头 锄头 镰刀 菜刀 剪刀 小刀 大刀 长刀 刀子 长枪 枪支 手枪 大炮 火炮 火药 弓弩
-    盾牌 盔甲 铠甲 头盔 战马 战船 战士 战场 决斗 决战 作战 挑战 迎战 大战 休战 雨伞 雨衣 手套 围巾
-    袜子 靴子 拖鞋 裙子 衬衫 棉衣 大衣 睡衣 被子 枕头 床单 毯子 窗帘 地毯 地板 墙壁 天花 屋顶 楼上
-    楼下 楼梯 楼房 大楼 阁楼 塔楼 城楼 酒楼 茶楼 宫殿 皇宫 庙宇 寺庙 道观 教堂 城堡 城墙 城门 山庄
-    庄园 庄稼 庄严 村庄 别墅 旅馆 客栈 酒馆 酒店 饭馆 茶馆 书房 书院 卧室 客厅 浴室 厕所 库房 牢房
-    监狱 坟墓 东门 西门 北门 南方 北方 东方 西方 东边 西边 南边 北边 东南 东北 西南 西北 南北 门前
-    门外 门后 专门 热门 家门 校门 敲门 进门 出门 大户 住户 读书 看书 写字 识字 念书 背书 抄写 描写
-    书写 填写 阅读 朗读 朗诵 听写 听讲 演讲 演出 表演 演员 导演 角色 舞台 舞蹈 歌手 歌声 乐器 乐曲
-    钢琴 吉他 笛子 鼓声 敲鼓 语言 语气 语法 汉语 英语 外语 词语 词典 字典 句子 段落 作文 论文 文化
-    文学 文明 文物 历史 数学 科学 化学 医学 哲学 艺术 美术 技术 技能 技巧 巧妙 奇妙 美妙 绝妙 政府
-    政治 政策 社会 社区 社团 集团 集体 集合 集中 聚集 采集 密集 紧密 秘密 机密 亲密 精密 严密 详细
-    仔细 精细 细节 细胞 细小 微小 渺小 弱小 幼小 胆小 大胆 胆子 勇敢 勇气 聪明 愚蠢 善良 邪恶 残忍
-    温柔 粗暴 粗心 细致 谦虚 谨慎 慎重 稳重 沉重 沉默 沉思 思考 思想 思念 想念 怀念 怀抱 抱怨 抱歉
-    道歉 原谅 谅解 误解 误会 误差 差别 差距 差异 区别 区分 区域 领域 领土 领袖 首都 首领 首要 要紧
-    紧急 急忙 连忙 匆忙 繁忙 忙碌 辛苦 刻苦 吃苦 苦恼 烦恼 恼火 发火 发怒 发呆 发抖 颤抖 摇头 点头
-    低头 抬头 回头 转身 转眼 转告 转移 移动 移民 搬家 搬运 运输 运气 好运 命运 幸运 不幸 运作 运用
-    运送 传送 输送 护送 赠送 送礼 送行 送别 告别 分别 级别 性别 识别 辨别 判断 判决 裁判 谈判 审判
-    诊断 果断 中断 打断 切断 间断 垄断 推断 推动 推进 推荐 推广 推迟 推理 推翻 翻译 翻身 翻开 打翻
-    推开 分开 避开 躲开 躲避 躲藏 隐藏 收藏 埋藏 藏身 暗中 暗示 黑夜 黑板 黑心 天黑 发黑 发白 发红
-    发亮 发光 发热 发冷 发芽 发霉 发臭 香味 臭味 气味 滋味 意味 趣味 有趣 无聊 聊天 谈话 谈心 点灯
-    路灯 花灯 台灯 油灯 红灯 绿灯 灯笼 蜡烛 火柴 火把 火炉 炉子 烟火 烟雾 香烟 抽烟 吸烟 炊烟 冒烟
-    救火 灭火 失火 防火 防止 防御 预防 国防 消防 防水 防潮 消灭 毁灭 灭亡 熄灭 破灭 破坏 破碎 打破
-    突破 撕破 摔破 损坏 败坏 好坏 坏人 坏事 坏蛋 失败 打败 战败 成败 胜败 胜负 自负 背负 欺负 抱负
-    辜负 正负 负数 整数 小数 多数 少数 人数 次数 岁数 总数 倍数 指数 系数 常数 奇数 偶数 分数 单数
-    双数 点数 级数 计数 数目 数年 复数 读数 页数 行数 字数 变数 算数 倒数 约数 基数
-    """
-)
+EVERYDAY_WORDS: Final = _words("everyday_words")
 """Words of two and more characters."""
+
+GLOSS_STOP_WORDS: Final = _words("gloss_stop_words")
+"""Question words, particles, pronouns, and what joins them; they are pieces of a glossary's cut too, so that no term is
+read across them."""
