@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 
 from hummock.core.learning import Injection, KeywordsSet, LearningSettings, LearningState, Profile, Verdict
+from hummock.core.memory import WriteCommand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +21,9 @@ class EntryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningPage:
-    """Some entries of a project, in write order.
+    """Some entries of a project, in write order, and the turn for which their injections are decided.
 
-    Attributes:
-        turn: Turn for which the injections are decided.
-        next_after: Position of the next page; None on the last page.
+    `next_after` is the position of the next page; None on the last page.
     """
 
     state: LearningState
@@ -49,12 +48,9 @@ class SettingsChanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearningCommand:
+class LearningCommand(WriteCommand):
     """A change of how a project learns; `enabled` of None leaves it on or off."""
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     enabled: bool | None
     changes: SettingsChanges
     keywords: tuple[KeywordsSet, ...]
@@ -90,15 +86,9 @@ class ForkedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """Effect that other settings would have had.
+    """Effect that other settings, in their current form, would have had over all decided turns.
 
-    Attributes:
-        settings: Current settings of the fork.
-        turn_count: Number of decided turns.
-        injected_count: Actual injections.
-        forked_injected_count: Injections with the fork's settings.
-        differing_count: Turns with a different prompt.
-        differing: The first of these turns.
+    `injected_count` are the actual injections. `differing` are the first of the turns with a different prompt.
     """
 
     settings: LearningSettings
@@ -125,43 +115,31 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObserveCommand:
+class ObserveCommand(WriteCommand):
     """A turn as reported by its caller.
 
     Attributes:
         scope: A session's id, or empty for the project itself.
         turn: Its number in the scope, at most MAX_TURN.
-        user_text: The user's text.
         assistant_text: The answer; empty if there was none.
         used_ids: Memories that the answer is based on, according to the caller; they may not exist.
-        request_id: UUID; empty if repeats count as separate turns.
-        fingerprint: Hash of the request without its id.
     """
 
-    project: str
     scope: str
     turn: int
     user_text: str
     assistant_text: str
     used_ids: tuple[str, ...]
-    request_id: str
-    fingerprint: bytes
-
-
-MAX_VERDICTS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackCommand:
-    """Feedback with a verdict or a note; `fingerprint` is a hash of the request without its request_id."""
+class FeedbackCommand(WriteCommand):
+    """Feedback with a verdict or a note."""
 
-    project: str
-    request_id: str
     query_text: str
     verdicts: tuple[Verdict, ...]
     note: str
     session_id: str
-    fingerprint: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,50 +152,42 @@ class FeedbackNoted:
 
 
 class ScanScope(Enum):
-    """Entries that a scan reads."""
+    """Entries that a scan reads: those without a keyword, all, or those that the caller names."""
 
     UNLEARNED = auto()
-    """Entries without a keyword."""
     ALL = auto()
-    """All of them."""
     CHOSEN = auto()
-    """Entries that the caller names."""
 
 
 class EntryOutcome(IntEnum):
-    """Result of a scan for one entry. The numbers are the contract's, as for `ScanEnd`."""
+    """Result of a scan for one entry. The numbers are the contract's, as for `ScanEnd`.
+
+    FAILED says that the learner failed and nothing was counted, GONE that it was removed or is no entry any more.
+    """
 
     LEARNT = 1
-    """The entry has new keywords."""
     NOTHING_NEW = 2
-    """The entry was read, and no new keyword was found."""
     FAILED = 3
-    """The learner failed; nothing was counted."""
     GONE = 4
-    """The entry was removed from the project, or is no entry any more."""
 
 
 class ScanEnd(IntEnum):
-    """Why a scan is over."""
+    """Why a scan is over: all was read, there is no learner, or learning is off.
+
+    FAILING: The learner failed repeatedly; a new scan continues with the remaining entries.
+    """
 
     DONE = 1
-    """All entries were read."""
     NO_LEARNER = 2
-    """There is no learner, so nothing was read."""
     OFF = 3
-    """Learning is off."""
     FAILING = 4
-    """The learner failed repeatedly; a new scan continues with the remaining entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryLearnt:
-    """Keywords that a scan found for an entry.
+    """New keywords and hints that a scan found for an entry.
 
-    Attributes:
-        keywords: New keywords.
-        hints: New hints.
-        reason: Why the learner failed, without any text of others; else empty.
+    `reason` says why the learner failed, without any text of others; else it is empty.
     """
 
     memory_id: str
@@ -229,13 +199,9 @@ class EntryLearnt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """Progress of a scan.
+    """Progress of a scan: entries to read, as far as known, and those read since the last look, in order.
 
-    Attributes:
-        total: Entries to read, as far as known.
-        learnt: Entries read since the last look, in order.
-        end: Why it ended; None while it runs.
-        reason: The same in words; empty while it runs.
+    `end` is why it ended, None while it runs; `reason` says it in words.
     """
 
     total: int

@@ -305,20 +305,30 @@ class Lesson(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnCommand:
+class WriteCommand:
+    """A request that writes to one project.
+
+    Attributes:
+        request_id: UUID; empty when repeats of the request are new writes.
+        fingerprint: Hash of the request without its request_id.
+    """
+
+    project: str
+    request_id: str = ""
+    fingerprint: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnCommand(WriteCommand):
     """One Learn.
 
     Attributes:
-        fingerprint: Hash of the request without its request_id.
         is_deferred: Whether memories without a vector are embedded later.
         is_bulk: Whether it is one of many, and lets interactive work go first.
         deadline: How long the caller waits.
     """
 
-    project: str
-    request_id: str
     lessons: tuple[Lesson, ...]
-    fingerprint: bytes
     is_deferred: bool = False
     is_bulk: bool = False
     deadline: Deadline = NO_DEADLINE

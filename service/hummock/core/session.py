@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
-from hummock.core.memory import LearnStatus, SecretsFound
+from hummock.core.memory import LearnStatus, SecretsFound, WriteCommand
 
 
 class PromptRole(IntEnum):
@@ -161,45 +161,33 @@ class Active:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSession:
+class CreateSession(WriteCommand):
     """A session to create; an empty id leaves it to the service, an empty title to the first user message."""
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     session_id: str
     title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSession:
+class ChangeSession(WriteCommand):
     """New values of a session's fields; None keeps the old one."""
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     session_id: str
     title: str | None
     is_archived: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteSession:
+class DeleteSession(WriteCommand):
     """A session to remove."""
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     session_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppendMessage:
+class AppendMessage(WriteCommand):
     """A message to append; an empty `message_id` leaves it to the service."""
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     session_id: str
     message_id: str
     role: PromptRole
@@ -208,15 +196,12 @@ class AppendMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateMessage:
+class UpdateMessage(WriteCommand):
     """New texts of a message, and whether to delete all later ones; None keeps the old text.
 
     `deadline` says whether anybody still waits for it, `writer` is the name of the token that it came with.
     """
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     session_id: str
     message_id: str
     content: str | None
@@ -227,12 +212,9 @@ class UpdateMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteMessage:
+class DeleteMessage(WriteCommand):
     """A message to delete, and whether to delete all later ones too."""
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     session_id: str
     message_id: str
     deletes_following: bool
@@ -309,16 +291,13 @@ class TurnSide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnTurnCommand:
-    """A finished turn to store; `fingerprint` is a hash of the request without its request_id.
+class LearnTurnCommand(WriteCommand):
+    """A finished turn to store.
 
     `replaces_answer` says that it takes the place of the one that is there under its message's id. `deadline` says
     whether anybody still waits for it, `writer` is the name of the token that it came with.
     """
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     session_id: str
     user: TurnSide
     assistant: TurnSide

@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from hummock.core.embedding import DIGEST_BYTES, Embedding
 from hummock.core.errors import ProjectNotFound, places_of
-from hummock.core.memory import Memory, Origin
+from hummock.core.memory import Memory, Origin, WriteCommand
 from hummock.core.project import EmbeddingStatus
 from hummock.memories.preparation import chunks_of
+from hummock.memories.sessions import NoReply, written
 from hummock.ports.claims import Claim, ClaimLost, Work
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork, WriteRequest
+from hummock.ports.writes import UnitOfWork
 from hummock.text.template import as_draft
 
 _MEMORIES_A_WRITE = 8
@@ -44,11 +45,6 @@ _NICENESS = 10
 still progresses while other programs keep all cores busy."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedReply:
-    """Reply kept for a write that is never repeated."""
 
 
 @dataclass(slots=True, eq=False)
@@ -106,16 +102,14 @@ class Backfill:
         """Look for memories of any project that wait without this process knowing."""
         with self._condition:
             self._must_look = True
-            self._moves += 1
-            self._condition.notify_all()
+            self._move()
 
     def wake(self, project: str) -> None:
         """A project may have memories without vectors."""
         with self._condition:
             if project not in self._projects:
                 self._projects[project] = _Waiting(failed=self._failed.get(project, set()))
-            self._moves += 1
-            self._condition.notify_all()
+            self._move()
 
     def forget(self, project: str) -> None:
         """Drop the state of a deleted project."""
@@ -156,6 +150,10 @@ class Backfill:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
+
+    def _move(self) -> None:
+        self._moves += 1
+        self._condition.notify_all()
 
     def _rate(self) -> float:
         now = self._clock.monotonic()
@@ -259,8 +257,7 @@ class Backfill:
         """Mark these as done; releases the project's claim if no other worker embeds in it."""
         with self._condition:
             waiting.taken.difference_update(docs)
-            self._moves += 1
-            self._condition.notify_all()
+            self._move()
             if not waiting.taken:
                 self._release(waiting)
 
@@ -310,38 +307,26 @@ class Backfill:
         if digests[0]:
             known = [one for one in self._store.vectors(digests) if one is not None]
             if len(known) == len(texts):
-                self._count(reused=1)
+                with self._condition:
+                    self._reused += 1
                 return tuple(known)
         made: list[Embedding] = []
         for embedding, digest in zip(self._embedder.embed_in_turn(texts), digests, strict=True):
             made.append(replace(embedding, digest=digest))
             if self._is_closed:
                 return None
-        self._count(embedded=1)
+        with self._condition:
+            self._embedded += 1
         return tuple(made)
 
-    def _count(self, *, embedded: int = 0, reused: int = 0) -> None:
-        with self._condition:
-            self._embedded += embedded
-            self._reused += reused
-
     def _write(self, project: str, made: Sequence[tuple[Memory, tuple[Embedding, ...]]], claim: Claim) -> None:
-        def apply(work: UnitOfWork) -> EmbeddedReply:
+        def apply(work: UnitOfWork) -> NoReply:
             for memory, embeddings in made:
                 work.embed(memory.id, memory.fingerprint, embeddings)
-            return EmbeddedReply()
+            return NoReply()
 
-        request = WriteRequest(
-            request_id="",
-            fingerprint=b"",
-            reply_type=EmbeddedReply,
-            apply=apply,
-            creates=False,
-            is_bulk=True,
-            claim=claim,
-        )
         try:
-            self._store.write(project, request).result()
+            written(self._store, WriteCommand(project=project), NoReply, apply, is_bulk=True, claim=claim)
         except ProjectNotFound:  # it was deleted meanwhile
             return
         with self._condition:

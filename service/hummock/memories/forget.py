@@ -9,15 +9,15 @@ from itertools import islice
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.facets import passes
 from hummock.core.learning import Forgotten
-from hummock.core.memory import Filter, Memory
+from hummock.core.memory import Filter, Memory, WriteCommand
 from hummock.core.project import ids_digest
 from hummock.learning.log import record
 from hummock.learning.redact import Redaction
 from hummock.memories.garden import DELETED_AT_ONCE
-from hummock.memories.sessions import clear_sessions
+from hummock.memories.sessions import clear_sessions, written
 from hummock.ports.claims import Claim
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork, WriteRequest
+from hummock.ports.writes import UnitOfWork
 from hummock.text.normalise import prose
 from hummock.text.template import told
 
@@ -25,15 +25,12 @@ _PAGE = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetCommand:
+class ForgetCommand(WriteCommand):
     """Memories to forget: those that meet every condition, at least one; optionally the sessions of `where` too.
 
     `claim` is set if no caller asked for it, and guards the write.
     """
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     ids: tuple[str, ...] = ()
     where: Filter = Filter()
     contains: str = ""
@@ -63,9 +60,7 @@ class Forget:
     def __call__(self, command: ForgetCommand, deadline: Deadline = NO_DEADLINE) -> tuple[Receipt, int]:
         """Forget at most DELETED_AT_ONCE memories in one write. Returns the receipt and the project's seq.
 
-        Args:
-            command: What to forget.
-            deadline: Limits the search before the write; the write itself always completes.
+        The deadline limits the search before the write, which itself always completes.
 
         Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, after which nothing was forgotten.
         """
@@ -76,9 +71,8 @@ class Forget:
 
         def apply(work: UnitOfWork) -> Receipt:
             # Memories changed since the search are skipped.
-            gone = [
-                one for one in taken if _is_same(work.get(one.id), one) and work.delete(one.id, keeps_vectors=False)
-            ]
+            there = [one for one in taken if (now := work.get(one.id)) and now.fingerprint == one.fingerprint]
+            gone = [one for one in there if work.delete(one.id, keeps_vectors=False)]
             sessions = [found for name in scopes if (found := work.sessions.get(name)) is not None]
             for session in sessions:
                 work.sessions.delete(session.id)
@@ -93,20 +87,10 @@ class Forget:
                 held_count=sum(work.review.delete(one) for one in held),
             )
 
-        written = self._store.write(
-            command.project,
-            WriteRequest(
-                request_id=command.request_id,
-                fingerprint=command.fingerprint,
-                reply_type=Receipt,
-                apply=apply,
-                creates=False,
-                claim=command.claim,
-            ),
-        ).result()
-        if written.reply.session_count:
+        done = written(self._store, command, Receipt, apply, claim=command.claim)
+        if done.reply.session_count:
             clear_sessions(self._store, command.project)
-        return written.reply, written.seq
+        return done.reply, done.seq
 
     def count(self, command: ForgetCommand, deadline: Deadline = NO_DEADLINE) -> tuple[Receipt, int]:
         """Number of memories that all calls with these conditions would forget, and the project's seq; nothing is done.
@@ -180,10 +164,6 @@ def _scopes(command: ForgetCommand) -> tuple[str, ...]:
 def _asks_by_id_alone(command: ForgetCommand) -> bool:
     """Whether ids are the only condition; then the log is also cleaned of memories that no longer exist."""
     return bool(command.ids) and not command.contains and command.where == Filter()
-
-
-def _is_same(now: Memory | None, before: Memory) -> bool:
-    return now is not None and now.fingerprint == before.fingerprint
 
 
 def _redact(work: UnitOfWork, gone: Sequence[Memory], ids: set[str], scopes: Sequence[str], contains: str) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,15 +25,17 @@ from hummock.core.memory import (
     Origin,
     Payload,
     Updated,
+    WriteCommand,
 )
 from hummock.core.project import Stars
-from hummock.core.review import UNPROVEN_TRUST, Quarantined, QuarantinedPage, ReviewPolicy
+from hummock.core.review import UNPROVEN_TRUST, QuarantinedPage, ReviewPolicy
 from hummock.memories.learn import require_future, store_one
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.memories.screening import passages_of, unseen_in
+from hummock.memories.sessions import written
 from hummock.ports.models import Clock
 from hummock.ports.store import Page, Store
-from hummock.ports.writes import UnitOfWork, WriteRequest, Written
+from hummock.ports.writes import UnitOfWork, Written
 from hummock.text.template import as_draft
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
@@ -122,11 +125,10 @@ class Garden:
 
         Raises: MemoryNotFound, InvalidRequest, RequestIdReused, StorageFull; Unavailable when others kept changing it.
         """
+        command = WriteCommand(project=project, request_id=request_id, fingerprint=fingerprint)
         for _ in range(_ATTEMPTS):
-            try:
-                return self._update(project, request_id, memory_id, changes, fingerprint)
-            except _Changed:
-                continue
+            with suppress(_Changed):
+                return self._update(command, memory_id, changes)
         raise Unavailable(f"memory {memory_id} is being changed by others all the time; try again")
 
     def delete(self, project: str, request_id: str, ids: Sequence[str], fingerprint: bytes) -> Deleted:
@@ -139,12 +141,9 @@ class Garden:
             missing = tuple(memory_id for memory_id in unique if not work.delete(memory_id))
             return DeleteReply(deleted_count=len(unique) - len(missing), missing_ids=missing)
 
-        request = WriteRequest(
-            request_id=request_id, fingerprint=fingerprint, reply_type=DeleteReply, apply=apply, creates=False
-        )
-        written = self._store.write(project, request).result()
-        reply = written.reply
-        return Deleted(seq=written.seq, deleted_count=reply.deleted_count, missing_ids=reply.missing_ids)
+        command = WriteCommand(project=project, request_id=request_id, fingerprint=fingerprint)
+        done = written(self._store, command, DeleteReply, apply)
+        return Deleted(seq=done.seq, deleted_count=done.reply.deleted_count, missing_ids=done.reply.missing_ids)
 
     def delete_where(
         self,
@@ -169,17 +168,17 @@ class Garden:
 
         def apply(work: UnitOfWork) -> DeleteReply:
             # A memory changed since may no longer pass.
-            deleted = sum(_still_passes(work.get(one), where) and work.delete(one) for one in ids)
+            there = ((one, work.get(one)) for one in ids)
+            deleted = sum(memory is not None and passes(memory, where) and work.delete(one) for one, memory in there)
             return DeleteReply(deleted_count=deleted, remaining_count=count - len(ids))
 
-        request = WriteRequest(
-            request_id=request_id, fingerprint=fingerprint, reply_type=DeleteReply, apply=apply, creates=False
-        )
-        written = self._store.write(project, request).result()
-        reply = written.reply
-        return Deleted(seq=written.seq, deleted_count=reply.deleted_count, remaining_count=reply.remaining_count)
+        command = WriteCommand(project=project, request_id=request_id, fingerprint=fingerprint)
+        done = written(self._store, command, DeleteReply, apply)
+        left = done.reply.remaining_count
+        return Deleted(seq=done.seq, deleted_count=done.reply.deleted_count, remaining_count=left)
 
-    def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
+    def _update(self, command: WriteCommand, memory_id: str, changes: Changes) -> Updated:
+        project = command.project
         before = self._existing(project, memory_id)
         settings = self._store.settings(project)
         draft = changed(as_draft(before), changes)
@@ -202,12 +201,9 @@ class Garden:
             work.put(stored, prepared.key, prepared.words.analysed().terms, embeddings)
             return UpdateReply(memory_id=memory_id)
 
-        request = WriteRequest(
-            request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply, creates=False
-        )
-        written = self._store.write(project, request).result()
+        done = written(self._store, command, UpdateReply, apply)
         # Another call may have removed it by now; this update still took effect.
-        return Updated(memory=stored or self._existing(project, written.reply.memory_id), seq=written.seq)
+        return Updated(memory=stored or self._existing(project, done.reply.memory_id), seq=done.seq)
 
     def _existing(self, project: str, memory_id: str) -> Memory:
         (memory,) = self._store.get(project, [memory_id], 0, full=True)
@@ -233,10 +229,6 @@ def _require_seen(draft: Draft, before: Draft, policy: ReviewPolicy) -> None:
             f"reads like an instruction to a model ({', '.join(new)}), and nobody vouches for it: learn it, so that it "
             "is held for review, or say that a person wrote it (origin MANUAL, trust 0.5 or more)",
         )
-
-
-def _still_passes(memory: Memory | None, where: Filter) -> bool:
-    return memory is not None and passes(memory, where)
 
 
 class _Changed(Exception):
@@ -266,15 +258,13 @@ def changed(draft: Draft, changes: Changes) -> Draft:
     payload = _replaced(draft.payload, changes, ("content", "raw"))
     if changes.detail_set:
         payload = replace(payload, detail=changes.detail)
-    event_time = changes.event_time if changes.event_time_set else draft.event_time
-    expire_time = changes.expire_time if changes.expire_time_set else draft.expire_time
     is_rewritten = (index, payload) != (draft.index, draft.payload)
     return replace(
         _replaced(draft, changes, _PLAIN_FIELDS),
         index=index,
         payload=payload,
-        event_time=event_time,
-        expire_time=expire_time,
+        event_time=changes.event_time if changes.event_time_set else draft.event_time,
+        expire_time=changes.expire_time if changes.expire_time_set else draft.expire_time,
         writer=changes.writer if is_rewritten else draft.writer,
     )
 
@@ -286,12 +276,9 @@ def _replaced(value: Value, changes: Changes, names: Sequence[str]) -> Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewCommand:
+class ReviewCommand(WriteCommand):
     """A decision on ids of held memories."""
 
-    project: str
-    request_id: str
-    fingerprint: bytes
     ids: tuple[str, ...]
 
 
@@ -320,7 +307,8 @@ class Review:
 
         Raises: ProjectNotFound, RequestIdReused, StorageFull.
         """
-        held = self._held(command)
+        found = self._store.review.get(command.project, list(dict.fromkeys(command.ids)))
+        held = [one for one in found if one is not None]
         policy = self._store.settings(command.project).secret_policy()
         drafts = [as_draft(one.memory) for one in held]
         prepared = self._preparation.prepare(command.project, drafts, policy)
@@ -336,7 +324,7 @@ class Review:
                     approved.add(one.memory.id)
             return _decided(command.ids, approved)
 
-        return self._written(command, apply)
+        return written(self._store, command, Decided, apply)
 
     def reject(self, command: ReviewCommand) -> Written[Decided]:
         """Delete held memories. Raises: ProjectNotFound, RequestIdReused."""
@@ -344,21 +332,7 @@ class Review:
         def apply(work: UnitOfWork) -> Decided:
             return _decided(command.ids, {one for one in command.ids if work.review.delete(one)})
 
-        return self._written(command, apply)
-
-    def _held(self, command: ReviewCommand) -> list[Quarantined]:
-        found = self._store.review.get(command.project, list(dict.fromkeys(command.ids)))
-        return [one for one in found if one is not None]
-
-    def _written(self, command: ReviewCommand, apply: Callable[[UnitOfWork], Decided]) -> Written[Decided]:
-        request = WriteRequest(
-            request_id=command.request_id,
-            fingerprint=command.fingerprint,
-            reply_type=Decided,
-            apply=apply,
-            creates=False,
-        )
-        return self._store.write(command.project, request).result()
+        return written(self._store, command, Decided, apply)
 
 
 def _decided(ids: Sequence[str], done: set[str]) -> Decided:

@@ -146,11 +146,9 @@ class Learn:
         holders = iter(self._store.find_by_text(project, keys))
         known = []
         for one, memory in zip(prepared, stored, strict=True):
-            holder = None if sought_key(one) is None else next(holders)
-            if one.held_for:
-                known.append(True)
-                continue
-            known.append(holder is not None if memory is None else memory.fingerprint == one.fingerprint)
+            is_held = sought_key(one) is not None and next(holders) is not None
+            is_stored = is_held if memory is None else memory.fingerprint == one.fingerprint
+            known.append(bool(one.held_for) or is_stored)
         return known
 
     def _prepared(self, command: LearnCommand, policies: Policies, stored: _Stored) -> list[Prepared]:

@@ -24,10 +24,10 @@ from hummock.memories.messages import change, memory_of, relearn, there
 from hummock.memories.preparation import Preparation, Prepared, screened_texts, to_hold
 from hummock.memories.quoted import Quoted
 from hummock.memories.screening import families_of
-from hummock.memories.sessions import place, present
+from hummock.memories.sessions import place, present, written
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork, WriteRequest, Written
+from hummock.ports.writes import UnitOfWork, Written
 from hummock.text.credentials import as_stored
 
 Follower = Callable[[ObservedTurn], None]
@@ -82,10 +82,10 @@ class LearnTurn:
         """
         # A repeat is answered as the first time, though the session is gone.
         earlier = self._store.earlier(command.project, command.request_id, command.fingerprint, TurnReply)
-        written = self._written(command) if earlier is None else earlier
+        done = self._written(command) if earlier is None else earlier
         if not command.replaces_answer:  # followers have seen a replaced answer's turn
-            self._tell(command, written)
-        return LearnedTurn(seq=written.seq, user=written.reply.user, assistant=written.reply.assistant)
+            self._tell(command, done)
+        return LearnedTurn(seq=done.seq, user=done.reply.user, assistant=done.reply.assistant)
 
     def _written(self, command: LearnTurnCommand) -> Written[TurnReply]:
         # Before anything is embedded, and before a write that would create the project. Whether the session is still
@@ -100,15 +100,10 @@ class LearnTurn:
                 there(work.sessions, session.id, command.user.message_id)
             user = _store_side(work, session.id, sides[0], now)
             if command.replaces_answer:
-                answer = _replace_answer(work, command, sides[1], now)
-            else:
-                answer = _store_side(work, session.id, sides[1], now)
-            return TurnReply(user=user, assistant=answer)
+                return TurnReply(user=user, assistant=_replace_answer(work, command, sides[1], now))
+            return TurnReply(user=user, assistant=_store_side(work, session.id, sides[1], now))
 
-        request = WriteRequest(
-            request_id=command.request_id, fingerprint=command.fingerprint, reply_type=TurnReply, apply=apply
-        )
-        return self._store.write(command.project, request).result()
+        return written(self._store, command, TurnReply, apply, creates=True)
 
     def _sides(self, command: LearnTurnCommand, now: float) -> list[_Side]:
         """Prepare both sides with their vectors, the user's first.
@@ -153,17 +148,17 @@ class LearnTurn:
         made = iter(self._preparation.embed([one for one in learnt if not one.held_for], deadline))
         return [() if one.held_for else next(made) for one in learnt]
 
-    def _tell(self, command: LearnTurnCommand, written: Written[TurnReply]) -> None:
+    def _tell(self, command: LearnTurnCommand, done: Written[TurnReply]) -> None:
         policy = self._store.settings(command.project).secret_policy()
         # Held text must not be learnt from.
-        answer = "" if written.reply.assistant.status is LearnStatus.HELD else command.assistant.text
+        answer = "" if done.reply.assistant.status is LearnStatus.HELD else command.assistant.text
         observed = ObservedTurn(
             project=command.project,
             session_id=command.session_id,
             user_text=as_stored(command.user.text, policy),
             assistant_text=as_stored(answer, policy),
             used_memory_ids=command.used_memory_ids,
-            seq=written.seq,
+            seq=done.seq,
         )
         for follower in self._followers:
             follower(observed)

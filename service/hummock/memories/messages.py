@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
-from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -24,15 +24,13 @@ from hummock.learning.restate import restate
 from hummock.memories.learn import hold
 from hummock.memories.preparation import Preparation, Prepared, make_memory, to_hold
 from hummock.memories.screening import families_of
-from hummock.memories.sessions import present, title_of
+from hummock.memories.sessions import present, title_of, written
 from hummock.ports.models import Clock
 from hummock.ports.sessions import SessionWork
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork, WriteRequest, Written
+from hummock.ports.writes import UnitOfWork, Written
 from hummock.text.credentials import as_stored
 from hummock.text.template import as_draft
-
-Reply = TypeVar("Reply")
 
 MOST_FOLLOWING = 512
 """Following messages that one call deletes; other writes wait some tens of milliseconds for it."""
@@ -63,10 +61,8 @@ class Messages:
         if earlier is not None:
             return earlier
         for _ in range(_ATTEMPTS):
-            try:
+            with suppress(_Changed):
                 return self._update(asked)
-            except _Changed:
-                continue
         raise Unavailable(f"message {asked.message_id} is being changed by others all the time; try again")
 
     def delete(self, asked: DeleteMessage) -> Written[DeletedMessages]:
@@ -82,7 +78,8 @@ class Messages:
             change(work, session, gone, [_unlearnt(work, one) for one in gone])
             return DeletedMessages(deleted_count=len(gone))
 
-        return self._write(asked, DeletedMessages, apply)
+        self._require_project(asked)
+        return written(self._store, asked, DeletedMessages, apply)
 
     def _update(self, asked: UpdateMessage) -> Written[UpdatedMessage]:
         before = self._store.sessions.message(asked.project, asked.session_id, asked.message_id)
@@ -107,7 +104,8 @@ class Messages:
                 deleted_count=len(gone),
             )
 
-        return self._write(asked, UpdatedMessage, apply)
+        self._require_project(asked)
+        return written(self._store, asked, UpdatedMessage, apply)
 
     def _changed(self, asked: UpdateMessage, before: SessionMessage) -> SessionMessage:
         """Return the changed message; a new content without raw text clears the raw text."""
@@ -137,20 +135,10 @@ class Messages:
         (vectors,) = self._preparation.embed([one], asked.deadline)
         return one, vectors
 
-    def _write(
-        self, asked: UpdateMessage | DeleteMessage, reply_type: type[Reply], apply: Callable[[UnitOfWork], Reply]
-    ) -> Written[Reply]:
+    def _require_project(self, asked: UpdateMessage | DeleteMessage) -> None:
         # A write would create the project.
         if self._store.project(asked.project) is None:
             raise SessionNotFound(asked.session_id)
-        request = WriteRequest(
-            request_id=asked.request_id,
-            fingerprint=asked.fingerprint,
-            reply_type=reply_type,
-            apply=apply,
-            creates=False,
-        )
-        return self._store.write(asked.project, request).result()
 
 
 class _Changed(Exception):

@@ -341,8 +341,12 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
 
 
 def _text_key(draft: Draft, index: MemoryIndex, text: str, content_hash: bytes) -> TextKey | None:
-    """Return the key to find an equal memory; None if it never counts as equal to another."""
-    if not _merges(draft):
+    """Return the key to find an equal memory; None for turns of a session and fragments of a repository.
+
+    These never count as equal to another.
+    """
+    is_turn = bool(draft.session_id) and draft.origin in (Origin.USER_INPUT, Origin.AI_OUTPUT)
+    if is_turn or draft.origin is Origin.INDEXER:
         return None
     return TextKey(
         kind=draft.kind,
@@ -363,15 +367,6 @@ def _earlier_hashes(draft: Draft, text: str, content_hash: bytes) -> tuple[bytes
     return (content_hash,)
 
 
-def _merges(draft: Draft) -> bool:
-    """Whether an equal text makes it a duplicate; never for turns of a session and fragments of a repository."""
-    is_turn = bool(draft.session_id) and draft.origin in (Origin.USER_INPUT, Origin.AI_OUTPUT)
-    return not is_turn and draft.origin is not Origin.INDEXER
-
-
-_LATER_FIELDS = ("metadata", "expire_time")
-
-
 def _fingerprint(draft: Draft) -> bytes:
     """Hash all fields and their parts by name. It is stored, so it must not depend on the disk format."""
     payload, detail = draft.payload, draft.payload.detail
@@ -380,7 +375,7 @@ def _fingerprint(draft: Draft) -> bytes:
     # Independent of the writer.
     del said["writer"]
     # Unset later fields are left out, so that fingerprints stored before these fields existed stay valid.
-    for later in _LATER_FIELDS:
+    for later in ("metadata", "expire_time"):
         if not said[later]:
             del said[later]
     return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()

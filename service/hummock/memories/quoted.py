@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from hummock.core.candidates import GroupQuery
@@ -94,8 +94,7 @@ class Quoted:
                 break
             deadline.check()
             for memory in self._store.get(project, [used_id], 0, full=True):
-                for part in _texts(memory):
-                    sources.add(part)
+                sources.add(*_texts(memory))
         return sources
 
     def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources, deadline: Deadline) -> bool:
@@ -113,8 +112,7 @@ class Quoted:
         for memory in self._store.read(project, partial(_found, queries)):
             if memory is None or (memory.session_id == session_id and memory.origin in SAID_ORIGINS):
                 continue
-            for part in _texts(memory):
-                sources.add(part)
+            sources.add(*_texts(memory))
         return sources.quote(passage)
 
 
@@ -139,12 +137,9 @@ def _texts(memory: Memory | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sentence:
-    """A sentence in the form that is compared.
+    """A sentence as it is compared: its clauses without marks, each between two line feeds; words and characters.
 
-    Attributes:
-        clauses: Its clauses without marks, each between two line feeds.
-        tokens: Words and characters, folded.
-        content: Tokens without particles and articles.
+    These are folded; `content` are those that are no particles or articles.
     """
 
     clauses: str
@@ -155,21 +150,20 @@ class _Sentence:
 class Sources:
     """Texts of memories, ready to be compared with; `characters` says how long they are together."""
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    def __init__(self, texts: Sequence[str] = ()) -> None:
         self.characters = 0
         self._clauses: list[str] = []
         self._lines: list[str] = []
         self._sentences: list[_Sentence] = []
         self._holders: dict[tuple[str, ...], list[int]] = {}
-        for text in texts:
-            self.add(text)
+        self.add(*texts)
 
-    def add(self, text: str) -> None:
-        """One text more."""
-        self.characters += len(text)
-        self._lines.append(_lines(text))
-        self._clauses.append(_clauses(text))
-        for written in _sentences(text):
+    def add(self, *texts: str) -> None:
+        """Some texts more."""
+        self.characters += sum(map(len, texts))
+        self._lines += map(_lines, texts)
+        self._clauses += map(_clauses, texts)
+        for written in chain.from_iterable(map(_sentences, texts)):
             sentence = _sentence(written)
             for shingle in set(_shingles(sentence.content)):
                 holders = self._holders.setdefault(shingle, [])
@@ -217,16 +211,12 @@ def passages(text: str) -> Iterator[Passage]:
 
 
 def _said(text: str) -> Iterator[Passage]:
-    for sentence in _sentences(text):
-        if not _announces(sentence):
-            yield Passage(sentence)
+    return (Passage(sentence) for sentence in _sentences(text) if not _announces(sentence))
 
 
 def _sentences(text: str) -> Iterator[str]:
-    for match in _SENTENCE.finditer(text):
-        sentence = match.group().strip()
-        if _TOKEN.search(sentence):
-            yield sentence
+    stripped = (match.group().strip() for match in _SENTENCE.finditer(text))
+    return (sentence for sentence in stripped if _TOKEN.search(sentence))
 
 
 def _announces(sentence: str) -> bool:
@@ -244,12 +234,12 @@ def _sentence(written: str) -> _Sentence:
 def _clauses(text: str) -> str:
     # Folding removes line feeds, so it comes after splitting.
     parts = ("".join(_TOKEN.findall(prose(part))) for part in _CLAUSE.split(text))
-    return "\n".join(("", *(part for part in parts if part), ""))
+    return "\n".join(("", *filter(None, parts), ""))
 
 
 def _lines(text: str) -> str:
     parts = (" ".join(line.split()) for line in code(text).splitlines())
-    return "\n".join(("", *(part for part in parts if part), ""))
+    return "\n".join(("", *filter(None, parts), ""))
 
 
 def _shingles(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Final
 
 from hummock.core.errors import ProjectNotFound, SessionNotFound, places_of
-from hummock.core.memory import Filter, Memory, Origin
+from hummock.core.memory import Filter, Memory, Origin, WriteCommand
 from hummock.core.session import DeleteSession
 from hummock.core.settings import RetentionSettings
 from hummock.memories.forget import Forget, ForgetCommand
 from hummock.memories.garden import DELETED_AT_ONCE
-from hummock.memories.sessions import Sessions
+from hummock.memories.sessions import NoReply, Sessions, written
 from hummock.ports.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork, WriteRequest
+from hummock.ports.writes import UnitOfWork
 
 _LOOK_S = 10.0
 """Seconds between two checks of written projects: the longest time that a project exceeds its limits."""
@@ -36,37 +37,76 @@ _KEPT_BY_THE_INDEXER: Final = Filter(origins=frozenset(set(Origin) - {Origin.IND
 _log = logging.getLogger(__name__)
 
 
-class Retention:
-    """Applies the retention settings of projects, on a thread of its own.
+class _Upkeep(ABC):
+    """Removes memories on a thread of its own.
 
-    The oldest writes go first. Each pass over a project forgets until it is within its limits. Of several services with
-    one store, one does this for as long as it lives; its successor checks all projects.
+    Of several services with one store, one does this for as long as it lives.
     """
 
-    def __init__(self, store: Store, forget: Forget, sessions: Sessions, clock: Clock) -> None:
-        """Nothing runs before `start`."""
+    def __init__(self, store: Store, name: str, look_s: float, failed: str) -> None:
+        """Nothing runs before `start`; `failed` is logged where it fails, once until it works again."""
         self._store = store
-        self._forget = forget
-        self._sessions = sessions
-        self._clock = clock
+        self._look_s = look_s
+        self._failed = failed
         self._claim: Claim | None = None
-        self._interceptor = Lock()
-        self._written: set[str] = set()
-        self._next_age_look_s = clock.monotonic()
         self._closing = Event()
-        self._thread: Thread | None = None
+        self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begins, with a look at every project."""
-        self._store.follow(self.note)
-        self._thread = Thread(target=self._run, name="retention", daemon=True)
+        """Start the thread; it also removes what became due while no process ran."""
         self._thread.start()
 
     def close(self) -> None:
         """Stop after the running write."""
         self._closing.set()
-        if self._thread is not None:
+        if self._thread.ident is not None:
             self._thread.join()
+
+    @abstractmethod
+    def _remove_due(self) -> bool:
+        """Remove some of what is due. Returns True if there may be more right now."""
+
+    def _lacks_claim(self) -> bool:
+        return self._claim is None or not self._store.claims.holds(self._claim)
+
+    def _run(self) -> None:
+        has_failed = False
+        while not self._closing.is_set():
+            has_more = False
+            try:
+                has_more = self._remove_due()
+                has_failed = False
+            except ClaimLost:  # the next look finds out whose it is
+                self._claim = None
+            except Exception as error:  # whatever it is: the next look tries again
+                if not has_failed and not self._closing.is_set():
+                    _log.warning("%s: %s at %s", self._failed, type(error).__name__, places_of(error))
+                has_failed = True
+            if not has_more:
+                self._closing.wait(self._look_s)
+
+
+class Retention(_Upkeep):
+    """Applies the retention settings of projects.
+
+    The oldest writes go first. Each pass over a project forgets until it is within its limits. A service that takes
+    over checks all projects.
+    """
+
+    def __init__(self, store: Store, forget: Forget, sessions: Sessions, clock: Clock) -> None:
+        """Nothing runs before `start`."""
+        super().__init__(store, "retention", _LOOK_S, "what is kept no longer is not removed")
+        self._forget = forget
+        self._sessions = sessions
+        self._clock = clock
+        self._lock = Lock()
+        self._written: set[str] = set()
+        self._next_age_look_s = clock.monotonic()
+
+    def start(self) -> None:
+        """Begins, with a look at every project."""
+        self._store.follow(self.note)
+        super().start()
 
     def look(self) -> None:
         """Apply the limits to every project written since the last call, and once an hour to each one.
@@ -75,13 +115,13 @@ class Retention:
         after which none was.
         """
         now_s = self._clock.monotonic()
-        if self._claim is None or not self._store.claims.holds(self._claim):
+        if self._lacks_claim():
             self._claim = self._store.claims.take(Work.RETAIN, ALL_PROJECTS)
             self._next_age_look_s = now_s
         if self._claim is not None and now_s >= self._next_age_look_s:
             self._note_all()
             self._next_age_look_s = now_s + _AGE_LOOK_S
-        with self._interceptor:
+        with self._lock:
             written, self._written = self._written, set()
         if self._claim is None:
             return
@@ -103,7 +143,7 @@ class Retention:
     def note(self, project: str, seq: int) -> None:
         """Mark a project for the next check; a follower of the store."""
         del seq
-        with self._interceptor:
+        with self._lock:
             self._written.add(project)
 
     def _note_all(self) -> None:
@@ -139,11 +179,11 @@ class Retention:
                 return
 
     def _apply_bytes(self, project: str, most: int, claim: Claim) -> None:
-        ids = list(self._beyond(project, most))
+        ids = tuple(self._beyond(project, most))
         for start in range(0, len(ids), DELETED_AT_ONCE):
             if self._closing.is_set():
                 return
-            self._forgot(project, tuple(ids[start : start + DELETED_AT_ONCE]), claim)
+            self._forgot(project, ids[start : start + DELETED_AT_ONCE], claim)
 
     def _beyond(self, project: str, most: int) -> Iterator[str]:
         """Yield the memories beyond the size limit, the newest of them first."""
@@ -162,34 +202,16 @@ class Retention:
         """Forgets these; False where there was none left of them."""
         if not ids:
             return False
-        command = ForgetCommand(
-            project=project, request_id="", fingerprint=b"", ids=ids, where=_KEPT_BY_THE_INDEXER, claim=claim
-        )
-        receipt, _ = self._forget(command)
+        receipt, _ = self._forget(ForgetCommand(project=project, ids=ids, where=_KEPT_BY_THE_INDEXER, claim=claim))
         return receipt.memory_count > 0
 
     def _remove_session(self, project: str, session_id: str, claim: Claim) -> None:
-        command = DeleteSession(project=project, request_id="", fingerprint=b"", session_id=session_id)
-        try:
-            self._sessions.delete(command, claim)
-        except SessionNotFound:  # somebody else has deleted it
-            return
+        with suppress(SessionNotFound):  # somebody else has deleted it
+            self._sessions.delete(DeleteSession(project=project, session_id=session_id), claim)
 
-    def _run(self) -> None:
-        has_failed = False
-        while not self._closing.is_set():
-            try:
-                self.look()
-                has_failed = False
-            except ClaimLost:  # the next look finds out whose it is
-                pass
-            except Exception as error:  # whatever it is: the next look tries again
-                if not has_failed and not self._closing.is_set():
-                    _log.warning(
-                        "what is kept no longer is not removed: %s at %s", type(error).__name__, places_of(error)
-                    )
-                has_failed = True
-            self._closing.wait(_LOOK_S)
+    def _remove_due(self) -> bool:
+        self.look()
+        return False
 
 
 def bytes_of(memory: Memory) -> int:
@@ -205,41 +227,19 @@ _AT_ONCE = 256
 """Memories of one look, and at most of one write: other writes wait for some ten milliseconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiredReply:
-    """Reply kept for a removal that is never repeated."""
-
-
-class Expiry:
-    """Removes expired memories on a thread of its own. Reads hide them from the moment they expire.
-
-    Of several services with one store, one does this for as long as it lives.
-    """
+class Expiry(_Upkeep):
+    """Removes expired memories. Reads hide them from the moment they expire."""
 
     def __init__(self, store: Store) -> None:
         """Nothing runs before `start`."""
-        self._store = store
-        self._claim: Claim | None = None
-        self._closing = Event()
-        self._thread: Thread | None = None
-
-    def start(self) -> None:
-        """Start the thread; it also removes memories that expired while no process ran."""
-        self._thread = Thread(target=self._run, name="expiry", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop after the running write."""
-        self._closing.set()
-        if self._thread is not None:
-            self._thread.join()
+        super().__init__(store, "expiry", _EXPIRY_LOOK_S, "what has expired is not removed")
 
     def remove_some(self) -> bool:
         """Remove some expired memories, one write per project, on the caller's thread.
 
         Returns False if none has expired or another service does it.
         """
-        if self._claim is None or not self._store.claims.holds(self._claim):
+        if self._lacks_claim():
             self._claim = self._store.claims.take(Work.EXPIRE, ALL_PROJECTS)
         if self._claim is None:
             return False
@@ -250,33 +250,16 @@ class Expiry:
             self._remove(project, memory_ids, self._claim)
         return bool(due)
 
+    def _remove_due(self) -> bool:
+        return self.remove_some()
+
     def _remove(self, project: str, memory_ids: Sequence[str], claim: Claim) -> None:
-        def apply(work: UnitOfWork) -> ExpiredReply:
+        def apply(work: UnitOfWork) -> NoReply:
             for memory_id in memory_ids:
                 # One that was written again meanwhile is another one.
                 if work.get(memory_id) is None:
                     work.delete(memory_id)
-            return ExpiredReply()
+            return NoReply()
 
-        request = WriteRequest(
-            request_id="", fingerprint=b"", reply_type=ExpiredReply, apply=apply, creates=False, claim=claim
-        )
-        try:
-            self._store.write(project, request).result()
-        except ProjectNotFound:  # it was deleted meanwhile
-            return
-
-    def _run(self) -> None:
-        has_failed = False
-        while not self._closing.is_set():
-            try:
-                has_more = self.remove_some()
-                has_failed = False
-            except ClaimLost:  # the next look finds out whose it is
-                self._claim, has_more = None, False
-            except Exception as error:  # whatever it is: the next look tries again
-                if not has_failed and not self._closing.is_set():
-                    _log.warning("what has expired is not removed: %s at %s", type(error).__name__, places_of(error))
-                has_more, has_failed = False, True
-            if not has_more:
-                self._closing.wait(_EXPIRY_LOOK_S)
+        with suppress(ProjectNotFound):  # it was deleted meanwhile
+            written(self._store, WriteCommand(project=project), NoReply, apply, claim=claim)

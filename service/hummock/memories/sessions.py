@@ -10,6 +10,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from hummock.core.errors import MessageIdTaken, SessionExists, SessionNotFound
+from hummock.core.memory import WriteCommand
 from hummock.core.session import (
     Active,
     AppendedMessage,
@@ -44,18 +45,15 @@ _CLEARED_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoReply:
+    """Reply kept for a write that is never repeated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionReply:
     """Reply of a write that leaves a session, kept for repeats of its request_id."""
 
     session: Session
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveReply:
-    """Reply of the creation of an active session, kept for repeats."""
-
-    session: Session
-    is_new: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +79,29 @@ class AppendReply:
     position: int
 
 
+def written(
+    store: Store,
+    command: WriteCommand,
+    reply_type: type[Reply],
+    apply: Callable[[UnitOfWork], Reply],
+    *,
+    creates: bool = False,
+    is_bulk: bool = False,
+    claim: Claim | None = None,
+) -> Written[Reply]:
+    """Write to the command's project; returns when it is durable. The arguments are those of `WriteRequest`."""
+    request = WriteRequest(
+        request_id=command.request_id,
+        fingerprint=command.fingerprint,
+        reply_type=reply_type,
+        apply=apply,
+        creates=creates,
+        is_bulk=is_bulk,
+        claim=claim,
+    )
+    return store.write(command.project, request).result()
+
+
 class Sessions:
     """Keeps sessions. Safe to call from several threads."""
 
@@ -96,15 +117,13 @@ class Sessions:
             return Active(session=newest[0], is_new=False)
         made = self._new(project, self._make_id(), "")
 
-        def apply(work: UnitOfWork) -> ActiveReply:
+        def apply(work: UnitOfWork) -> Active:
             known = work.sessions.active()
             if known is None:
                 work.sessions.create(made)
-            return ActiveReply(session=known or made, is_new=known is None)
+            return Active(session=known or made, is_new=known is None)
 
-        request = WriteRequest(request_id="", fingerprint=b"", reply_type=ActiveReply, apply=apply)
-        reply = self._store.write(project, request).result().reply
-        return Active(session=reply.session, is_new=reply.is_new)
+        return written(self._store, WriteCommand(project=project), Active, apply, creates=True).reply
 
     def create(self, asked: CreateSession) -> WrittenSession:
         """Create a session. Raises: SessionExists, RequestIdReused, StorageFull."""
@@ -116,8 +135,8 @@ class Sessions:
             work.sessions.create(made)
             return SessionReply(session=made)
 
-        written = self._write(asked, SessionReply, apply)
-        return WrittenSession(session=written.reply.session, seq=written.seq)
+        done = written(self._store, asked, SessionReply, apply, creates=True)
+        return WrittenSession(session=done.reply.session, seq=done.seq)
 
     def get(self, project: str, session_id: str) -> Session:
         """One session. Raises: SessionNotFound."""
@@ -142,8 +161,8 @@ class Sessions:
             work.sessions.change(changed)
             return SessionReply(session=changed)
 
-        written = self._write(asked, SessionReply, apply)
-        return WrittenSession(session=written.reply.session, seq=written.seq)
+        done = written(self._store, asked, SessionReply, apply)
+        return WrittenSession(session=done.reply.session, seq=done.seq)
 
     def delete(self, asked: DeleteSession, claim: Claim | None = None) -> DeletedSession:
         """Remove a session in one write, and its messages in as many as it takes. Memories stay.
@@ -160,9 +179,9 @@ class Sessions:
             work.sessions.delete(session.id)
             return DeleteReply(message_count=session.message_count, is_left=work.sessions.clear(_CLEARED_AT_ONCE))
 
-        written = self._write(asked, DeleteReply, apply, claim)
-        seq = clear_sessions(self._store, asked.project, claim) if written.reply.is_left else written.seq
-        return DeletedSession(message_count=written.reply.message_count, seq=seq)
+        done = written(self._store, asked, DeleteReply, apply, claim=claim)
+        seq = clear_sessions(self._store, asked.project, claim) if done.reply.is_left else done.seq
+        return DeletedSession(message_count=done.reply.message_count, seq=seq)
 
     def append(self, asked: AppendMessage) -> AppendedMessage:
         """Append a message. Raises: SessionNotFound, MessageIdTaken, RequestIdReused, StorageFull."""
@@ -180,21 +199,15 @@ class Sessions:
             placed = place(work.sessions, asked.session_id, message, "id")
             return AppendReply(message_id=placed.id, position=placed.position)
 
-        written = self._write(asked, AppendReply, apply)
-        return AppendedMessage(message_id=written.reply.message_id, position=written.reply.position, seq=written.seq)
+        done = written(self._store, asked, AppendReply, apply)
+        return AppendedMessage(message_id=done.reply.message_id, position=done.reply.position, seq=done.seq)
 
     def messages(
         self, project: str, session_id: str, before: int | None, limit: int, *, characters: int | None, most_bytes: int
     ) -> MessagePage:
-        """Return the newest messages before a position (None: of all), in order of time.
+        """Return the newest messages before a position (None: of all), in order of time, at most `limit`.
 
-        Args:
-            project: The session's project.
-            session_id: The session.
-            before: A position.
-            limit: Most messages.
-            characters: Most characters of all contents together; the newest message always comes. None is no limit.
-            most_bytes: Most bytes of all messages as stored; at least one comes.
+        They have at most so many characters together (None is no limit), and bytes as stored; the newest always comes.
 
         Raises: SessionNotFound.
         """
@@ -228,23 +241,6 @@ class Sessions:
         """A write would create it. Raises: SessionNotFound."""
         if self._store.project(project) is None:
             raise SessionNotFound(session_id)
-
-    def _write(
-        self,
-        asked: CreateSession | ChangeSession | DeleteSession | AppendMessage,
-        reply_type: type[Reply],
-        apply: Callable[[UnitOfWork], Reply],
-        claim: Claim | None = None,
-    ) -> Written[Reply]:
-        request = WriteRequest(
-            request_id=asked.request_id,
-            fingerprint=asked.fingerprint,
-            reply_type=reply_type,
-            apply=apply,
-            creates=isinstance(asked, CreateSession),
-            claim=claim,
-        )
-        return self._store.write(asked.project, request).result()
 
 
 class News:
@@ -296,8 +292,12 @@ class News:
 
 def clear_sessions(store: Store, project: str, claim: Claim | None = None) -> int:
     """Delete the messages of all removed sessions, in as many writes as needed. Returns the seq of the last one."""
+
+    def apply(work: UnitOfWork) -> ClearReply:
+        return ClearReply(is_left=work.sessions.clear(_CLEARED_AT_ONCE))
+
     while True:
-        cleared = store.write(project, _clear(claim)).result()
+        cleared = written(store, WriteCommand(project=project), ClearReply, apply, claim=claim)
         if not cleared.reply.is_left:
             return cleared.seq
 
@@ -349,14 +349,3 @@ def newest_within(page: MessagePage, characters: int) -> MessagePage:
         if age and characters < 0:
             return MessagePage(messages=page.messages[-age:], has_before=True)
     return page
-
-
-def _clear(claim: Claim | None) -> WriteRequest[ClearReply]:
-    return WriteRequest(
-        request_id="",
-        fingerprint=b"",
-        reply_type=ClearReply,
-        apply=lambda work: ClearReply(is_left=work.sessions.clear(_CLEARED_AT_ONCE)),
-        creates=False,
-        claim=claim,
-    )
