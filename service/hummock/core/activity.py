@@ -7,19 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLoad:
-    """Load of one process. Every field is a whole number of at least 0.
+    """Load of one process: calls in progress or waiting for a worker, answers cached, projects with indexes in memory.
 
     Attributes:
-        running_calls: Calls in progress.
-        waiting_calls: Calls that wait for a worker.
-        cached_answers: Answers cached for repeated requests.
-        cached_bytes: Their size in bytes.
-        loaded_projects: Projects whose index is in memory.
-        index_bytes: Their size in bytes.
         evicted_projects: Indexes evicted for lack of room, since the process began.
         lag_operations: Operations that the most outdated index has yet to apply; its next read applies them first.
         model_slots: Texts that may be embedded at a time, of queries and of documents each.
-        busy_slots: Texts that are being embedded.
         waiting_texts: Texts of documents that wait for the model.
     """
 
@@ -48,12 +41,10 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodActivity:
-    """The calls of one method that have ended.
+    """The calls of one method that have ended; counts are since the service began.
 
     Attributes:
         method: Its name on the wire, as "/hummock.v1.ContextService/Recall".
-        ok_count: Calls since the service began that succeeded.
-        failed_count: Calls since the service began that failed.
         rate: Calls a second of the last minute, streams left out.
         latency: From arrival to answer, streams left out.
     """
@@ -67,18 +58,15 @@ class MethodActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Counters of all processes of a service.
+    """Counters of all processes of a service that answer calls; counts are since the service began.
 
     Attributes:
-        process_count: Processes that answer calls.
         window_s: Latencies cover the calls that ended in the last `window_s` seconds.
         methods: Methods that were called, in the contract's order.
         stages: Stages of recalls by the numbers of `RecallStage`, those that ran in the window.
-        failures: Number of failed calls since the service began, by reason.
-        recall_count: Recalls since the service began, those of Render and Search included.
-        cache_hit_count: Those of them that were answered from the cache.
-        recall_rates: Calls of Recall per second in each step, oldest first; the last step is still running.
-        step_s: Seconds of a step.
+        failures: Number of failed calls, by reason.
+        recall_count: Recalls, those of Render and Search included; `cache_hit_count` were answered from the cache.
+        recall_rates: Calls of Recall per second in each step of `step_s`, oldest first; the last one is still running.
         load: Sum over all processes; the lag is the greatest.
     """
 

@@ -51,8 +51,7 @@ class EmbeddingSpace:
         id: 32 hexadecimal digits: a hash of everything below and of the weights, tokenizer, pooling, query prefix,
             text template and token basis.
         model: Name in the registry.
-        dim: Components of a vector.
-        token_dim: Components of a token vector.
+        dim: Components of a vector; `token_dim` those of a token vector.
         max_tokens: Longest text of one chunk, special tokens included.
         scripts: Scripts that the model knows: "han", "latin".
         calibration: From cosine to similarity.
@@ -96,14 +95,9 @@ class Embedding(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def given_embedding(field: str, vector: QueryVector, space: EmbeddingSpace) -> Embedding:
-    """Check a vector made by the caller and return its embedding, without token vectors.
+    """Check a vector made by the caller, at this path of the request; returns its embedding, without token vectors.
 
-    Args:
-        field: The vector's path in the request.
-        vector: The vector of the request.
-        space: The required space, also assumed if the vector names none.
-
-    Raises: EmbSpaceMismatch, InvalidRequest.
+    A vector that names no space is taken to be of this one. Raises: EmbSpaceMismatch, InvalidRequest.
     """
     if vector.emb_space and vector.emb_space != space.id:
         raise EmbSpaceMismatch(f"{field}.emb_space", vector.emb_space, space.id)

@@ -40,29 +40,16 @@ class ExplainQuery:
 
 
 class Numbers(Struct, frozen=True, kw_only=True):
-    """Scores of one memory at the stages of a recall; 0 if a stage did not reach it, ranks count from 1.
+    """Scores of one memory at the stages of a recall, as in `Hit`; 0 if a stage did not reach it, ranks count from 1.
 
     Attributes:
-        cosine: Of its best chunk, in [-1, 1].
-        similarity: The same calibrated, in [-1, 1].
-        keyword_score: BM25.
-        matched_terms: Terms of the query that it holds, as written in the query.
-        corrections: Words of the query that it holds only in corrected form; empty if it is no candidate.
-        late_interaction_score: Max-sim of the token vectors, in [-1, 1].
-        cross_encoder_score: In [0, 1].
-        time_match: In [0, 1].
-        age_days: Not below 0.
-        decay: Factor of age, in [0, 1].
+        cosine: Of its best chunk.
+        corrections: As in `Hit`; empty if it is no candidate.
         joined: The paths' joined score, in [0, 1].
         relevance: Sort key of candidates, in [0, 1]; for an excluded one the value that it would have had.
         evidence: Evidence of words shared with the query; from 1 it needs no similarity, except for code under CODE,
             where it lowers the required similarity.
-        score: Score of a hit, in [0, 1].
-        verdict: Feedback factor, in [0.6, 1.1].
-        helpful_count: Number of voices that judged its text helpful.
-        wrong_count: Number of voices that judged its text wrong.
-        vector_rank: Rank by cosine, among those that pass the filter and itself.
-        keyword_rank: Rank by words, among them.
+        vector_rank: Rank by cosine, among those that pass the filter and itself; `keyword_rank` by words, among them.
         relevance_rank: Rank among the remaining candidates.
         place: Place in the order in which hits are picked, in a list of unlimited length.
         searched: Memories that pass the filter.
@@ -131,13 +118,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A recall that brings the memory back.
-
-    Attributes:
-        changes: What differs from the recall that was asked about.
-        recall: With these changes.
-        rank: The memory's rank in its group, from 1.
-    """
+    """Changes to the recall that was asked about, the recall with them, and the memory's rank in its group, from 1."""
 
     changes: tuple[Change, ...]
     recall: RecallQuery
@@ -145,13 +126,10 @@ class Remedy:
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """The explanation of a recall for one memory.
+    """The explanation of a recall for one memory; `sentence` says the verdict in words.
 
-    Attributes:
-        verdict: The outcome; None if the project has no such memory.
-        sentence: The outcome in words.
-        remedy: Changes that would return the memory, if any.
-        project_settings: Paths of the request's fields that the project's settings filled in.
+    `verdict` is None if the project has no such memory. `project_settings` are paths of the request's fields that the
+    project's settings filled in.
     """
 
     verdict: Verdict | None

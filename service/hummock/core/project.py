@@ -46,10 +46,9 @@ def _may_say(origin: Origin, earlier: Origin | None, *, is_said: bool) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """The current state of a project.
+    """The current state of a project; its create time is in Unix seconds.
 
     Attributes:
-        create_time: Unix seconds.
         seq: Writes accepted.
         content_seq: Changes only when a recall could answer differently.
         emb_space: Id of the space of its vectors.
@@ -123,14 +122,8 @@ class StoreStatus:
 class LearnerStatus:
     """Progress of learning keywords since the service began.
 
-    Attributes:
-        model: The language model's name; empty without one, and its counts are 0.
-        requests: Requests sent to it, repeats included.
-        replies: Usable replies.
-        prompt_tokens: Tokens of questions, if it reports them.
-        completion_tokens: Tokens of answers, if it reports them.
-        waiting_turns: Turns queued for learning.
-        dropped_turns: Turns replaced by newer ones before they were learnt from.
+    `model` is the language model's name, empty without one; the counts up to the tokens are as in `ports.LlmUsage`.
+    Turns that wait are learnt from; dropped ones were replaced by newer ones before that.
     """
 
     model: str = ""
@@ -144,14 +137,10 @@ class LearnerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingStatus:
-    """Progress of embedding memories that were stored without vectors.
+    """Progress of embedding memories that were stored without vectors; `pending` wait for them now.
 
-    Attributes:
-        pending: Memories that wait for vectors.
-        rate: Memories embedded per second lately, in all projects; 0 while none waits.
-        failed: Pending memories that the model failed on since the service began.
-        embedded: Pending memories embedded by the model since then.
-        reused: Pending memories that got the stored vectors of an equal text.
+    `rate` are memories embedded per second lately, in all projects; 0 while none waits. Since the service began the
+    model has `failed` on some, `embedded` others, and others got the stored vectors of an equal text (`reused`).
     """
 
     pending: int
@@ -180,11 +169,7 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GivenNames:
-    """Names in a project.
-
-    Attributes:
-        groups: At least two names of one thing each, its main name first.
-    """
+    """Names in a project: groups of at least two names of one thing each, its main name first."""
 
     groups: tuple[tuple[str, ...], ...] = ()
 

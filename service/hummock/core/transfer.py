@@ -18,11 +18,9 @@ from hummock.core.settings import ProjectSettings
 
 
 class ExportedMemory(Struct, frozen=True, kw_only=True, eq=False):
-    """A memory with its payload and all other stored data.
+    """A memory with its payload and all other stored data; `embeddings` of its chunks are empty if not requested.
 
-    Attributes:
-        session_position: Its place among the memories of its session; -1 without one.
-        embeddings: Embeddings of its chunks; empty if not requested.
+    `session_position` is its place among the memories of its session; -1 without one.
     """
 
     memory: Memory
@@ -56,14 +54,9 @@ class GivenChunk(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class GivenMemory(Struct, frozen=True, kw_only=True, eq=False):
-    """A memory to import.
+    """A memory to import; its draft has an id. An unknown update time (Unix seconds) is None.
 
-    Attributes:
-        draft: Has an id.
-        update_time: Unix seconds; None if unknown.
-        session_position: None appends it to its session.
-        emb_space: Id of the space of the chunks.
-        chunks: Empty if it must be embedded.
+    A `session_position` of None appends it to its session. Without chunks, of the space `emb_space`, it is embedded.
     """
 
     draft: Draft
