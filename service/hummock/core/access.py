@@ -84,12 +84,7 @@ class Caller:
     def require(self, verb: Verb, projects: Iterable[str]) -> None:
         """Check the scopes by names only, so that a missing project is refused like a forbidden one.
 
-        Args:
-            verb: What the call does.
-            projects: The projects that it names; if none, a scope of any project is enough.
-
-        Raises:
-            ScopeMissing: No scope allows it.
+        If the call names no projects, a scope of any project is enough. Raises: ScopeMissing.
         """
         allowing = [scope for scope in self.scopes if scope.verb >= verb]
         for project in projects:

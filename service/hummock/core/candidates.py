@@ -22,25 +22,21 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         doc: The store's number; never reused.
-        create_time: Unix seconds.
-        update_time: Unix seconds.
-        event_time: Unix seconds; NaN when not known.
+        create_time: Unix seconds, as all times.
+        event_time: NaN when not known.
         text_hash: Equal for texts that differ only in case, width, spaces, faces and final marks.
         id_hash: Hash of the memory's id.
         length: Terms with repetitions.
         session_position: Ascending in a session; -1 without one.
         chunk_count: Number of its vector rows; 0 while it waits for vectors.
-        kind: MemoryKind.
-        origin: Origin.
         session: Equal for memories of one session; 0 without one.
         traits: `text.questions.Trait` of a conversation turn.
         name_hash: Equal for possible versions of one thing; 0 without a name.
         supersedes: 1 if it names memories that it replaces.
         speaker: Equal for memories of one speaker; 0 without one.
         file: Equal for fragments of one file; 0 for memories that are not code.
-        helpful: Number of voices that judged its text helpful.
-        wrong: Number of voices that judged its text wrong.
-        expire_time: Unix seconds; 0 if it never ends.
+        helpful: Number of voices that judged its text helpful; `wrong` likewise.
+        expire_time: 0 if it never ends.
         token_sign: `store.views.row_codec.TokenSign`.
         writer: Equal for unvouched memories of one caller; 0 for all others.
         apart: Differs for texts that are never copies, however alike (`text.likeness`).
@@ -126,12 +122,9 @@ class Bridge(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Spelling(Struct, frozen=True, kw_only=True, eq=False):
-    """Corrections for words of a query that no memory holds.
+    """Corrections for words of a query that no memory holds; fields as in `Bridge`.
 
-    Attributes:
-        terms: Corrected terms, unique, none of the query's own, at most 32.
-        weights: (terms,) float32 in (0, 1], the weight of each.
-        stands_for: (terms,) uint32, bit i is set if the term is a sure correction of terms[i] of the query.
+    No term is one of the query's own. Bits of `stands_for` are set only for sure corrections.
     """
 
     terms: tuple[str, ...]
@@ -142,9 +135,7 @@ class Spelling(Struct, frozen=True, kw_only=True, eq=False):
 def stood_for(held: NDArray[np.uint32], stands_for: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the query's terms that each candidate holds in translation or correction, (n,) bits.
 
-    Args:
-        held: (n,) bits of the other terms that each candidate holds.
-        stands_for: (terms,) bits of the query's terms that each other term stands for.
+    `held` has (n,) bits of the other terms that each candidate holds, `stands_for` is as in `Bridge`.
     """
     is_held = (held[:, None] >> np.arange(len(stands_for), dtype=np.uint32)) & np.uint32(1)
     bits: NDArray[np.uint32] = np.bitwise_or.reduce(is_held * stands_for, axis=1, initial=np.uint32(0))
@@ -156,7 +147,6 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         name: "main", "code" or "domains".
-        filter: Condition on candidates.
         window: Recent turns to exclude; None excludes nothing.
         vector: (dim,) float32 unit vector, or None.
         minimum_cosine: The vector path stops at this cosine.
@@ -202,9 +192,8 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
 class Spelt(Struct, frozen=True, kw_only=True, eq=False):
     """Matches of a query's corrections; a row is a candidate.
 
-    Attributes:
-        keyword: (n,) float32 BM25 score of its terms.
-        held: (n,) uint32, bit i is set where the candidate holds terms[i] of the spelling.
+    `keyword` is the (n,) float32 BM25 score of its terms; bit i of `held`, (n,) uint32, is set where the candidate
+    holds terms[i] of the spelling.
     """
 
     keyword: NDArray[np.float32]
@@ -240,7 +229,7 @@ class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
-    """One group's candidates as columns: row i of every column is the same memory. Order is not specified.
+    """One group's candidates as columns. Order is not specified.
 
     `helpful` and `wrong` are (0,) if the project has no feedback, `writer` if all its memories are of one writer.
 
@@ -300,13 +289,7 @@ class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
 
 
 class Gathered(Struct, frozen=True, kw_only=True, eq=False):
-    """All groups' candidates, read at one moment.
-
-    Attributes:
-        seq: Writes accepted by the project at that moment.
-        content_seq: The generation of its content at that moment.
-        groups: In the order of the queries.
-    """
+    """All groups' candidates, in the order of the queries, read at one moment: its seq and generation of content."""
 
     seq: int
     content_seq: int
@@ -321,10 +304,8 @@ class Standing:
         failed: Names of the filter's fields whose condition it does not meet.
         superseded_by: Ids of the memories that replace it, in write order; empty if the query includes replaced ones.
         turns_ago: Its turn in the session, counted from the last, 1; 0 outside the window.
-        searched: Memories that pass the filter, outside the window.
-        cosine: Cosine of its best chunk; NaN without a vector.
+        searched: As in `Candidates`, as are `cosine` and `matched`.
         keyword: BM25 score; 0 if no term matched, and with substrings.
-        matched: Bit i is set when terms[i], or substrings[i], of the query matched.
         vector_rank: Rank by cosine, from 1, ties by age in the store; counts it even if it fails. 0 without a vector.
         keyword_rank: Rank by words, likewise; with substrings the newest first. 0 without a match.
     """

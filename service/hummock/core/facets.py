@@ -55,12 +55,7 @@ def metadata(name: str, value: str) -> str:
 
 
 def facets_of(draft: Draft, domain_names: tuple[str, ...]) -> tuple[str, ...]:
-    """All facets of a memory, without duplicates.
-
-    Args:
-        draft: The memory.
-        domain_names: Its domain's name and aliases, normalised as prose; empty for other kinds.
-    """
+    """All facets of a memory, without duplicates; `domain_names` are its domain's names, normalised as prose."""
     found = [tag(name) for name in draft.index.tags]
     if draft.session_id:
         found.append(session(draft.session_id))

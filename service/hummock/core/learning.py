@@ -91,7 +91,6 @@ class LearningState(Struct, frozen=True, kw_only=True):
         missed_turns: Those of them that came while learning was off, since it was last on.
         events: Number of the newest event.
         keywords_event: Number of the newest event that changed a keyword; 0 when none did.
-        feedback: Feedback so far.
     """
 
     enabled: bool = False
@@ -131,12 +130,10 @@ class Judgement(IntEnum):
 
 
 class Voice(Struct, array_like=True, frozen=True, kw_only=True):
-    """The last judgement of one voice on a memory.
+    """The last judgement of one voice on a memory, HELPFUL or WRONG.
 
-    Attributes:
-        speaker: 64-bit hash of the session or query that the voice belongs to.
-        text: 64 bits of the content hash of the judged memory.
-        judgement: HELPFUL or WRONG.
+    `speaker` is a 64-bit hash of the session or query that the voice belongs to, `text` 64 bits of the content hash of
+    the judged memory.
     """
 
     speaker: int
@@ -185,7 +182,6 @@ class LearningChanges(Struct, frozen=True, kw_only=True):
         state: The complete state, changed or not.
         turns: The newest turn by scope.
         usage: By scope and memory id.
-        profiles: By memory id.
         forgotten: Ids of memories whose profile and usage in all scopes are removed.
         forgotten_scopes: Scopes whose turn and usage are removed.
     """
@@ -284,7 +280,6 @@ class TurnObserved(Struct, frozen=True, kw_only=True):
     Attributes:
         scope: A session's id, or empty for the project itself.
         turn: The caller's number, counted within the scope.
-        user_text: The user's text.
         assistant_hash: `text_hash` of the answer; empty if there was none. Its text is not kept.
         used_ids: Memories that the answer is based on, according to the caller.
     """
@@ -314,7 +309,6 @@ class KeywordsLearned(Struct, frozen=True, kw_only=True):
 
     Attributes:
         turn: `LearningState.turns` of the turn that it ran for.
-        updates: Its findings.
         analyzed_ids: All entries that it read, with or without findings.
         rule: Version of its rules; findings of earlier versions stay valid.
     """
@@ -330,7 +324,6 @@ class Injected(Struct, frozen=True, kw_only=True):
     """A prompt was rendered for a turn, and counted. While learning is off it holds no ids.
 
     Attributes:
-        request_id: Request id of the rendering; empty if its caller gave none.
         referenced_ids: Entries that the user's words refer to, each once.
         injected_ids: Entries that were chosen, each once, including the referenced ones.
         dropped_ids: Those of them that did not fit the budget and were not sent.

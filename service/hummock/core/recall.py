@@ -54,31 +54,35 @@ class DecayMode(IntEnum):
 
 
 class MmrRelevance(IntEnum):
-    """The relevance that maximal marginal relevance weighs against likeness."""
+    """The relevance that maximal marginal relevance weighs against likeness.
+
+    SCORE is the joined score; likeness counts up to halfway to near-twins. SIMILARITY is the cosine with the query, as
+    the document writes it; likeness counts in full.
+    """
 
     SCORE = 1
-    """The joined score; likeness counts up to halfway to near-twins."""
     SIMILARITY = 2
-    """The cosine with the query, as the document writes it; likeness counts in full."""
 
 
 class CrossEncoding(IntEnum):
-    """Whether candidates are read together with the query by a cross-encoder."""
+    """Whether candidates are read together with the query by a cross-encoder, as far as the time allows.
+
+    AUTO reads the best few of a group, ON all that can be returned.
+    """
 
     OFF = 1
     AUTO = 2
-    """The best few of a group, as far as the time allows."""
     ON = 3
-    """All that can be returned, as far as the time allows."""
 
 
 class IntentMode(IntEnum):
-    """Source of the user's intent, if the caller does not give it."""
+    """Source of the user's intent, if the caller does not give it: the words of the query, or a language model.
+
+    If that fails or is late, the words count.
+    """
 
     LEXICAL = 1
-    """The words of the query."""
     LLM = 2
-    """A language model; falls back to the query's words if it fails or is late."""
 
 
 class Wanted(IntFlag):
@@ -235,17 +239,12 @@ class Plan(Struct, frozen=True, kw_only=True):
         near_twin_bar: Cosine from which two memories of one name are near-twins; above 1 switches near-twins off.
         writer_cap: Most unvouched memories of one writer among the first `CAPPED` hits of a group; from `CAPPED` on
             there is no limit.
-        mmr_relevance: Kind of relevance in maximal marginal relevance.
         late_interaction: Whether token vectors affect the order.
         neighbours: Whether sentences gain from their neighbours in the session.
         substrings: Strings that the keyword path searches in the texts; empty if it searches terms.
-        times: Times that the query names.
         time_share: Share of the time match in the order, in [0, 1].
-        include_superseded: Whether replaced memories may answer as well.
-        wanted: Kinds of answers that it wants.
         window: Turns that are left out; None for none.
-        echo_window_s: Age up to which turns equal to the query are left out.
-        as_of: Unix seconds.
+        as_of: Unix seconds. `echo_window_s` and `include_superseded` are as in `RecallQuery`.
     """
 
     preset: Preset
@@ -289,7 +288,6 @@ class Hit(Struct, frozen=True, kw_only=True):
         keyword_score: BM25; 0 if no term matched.
         cross_encoder_score: How well it answers the query, in [0, 1]; 0 if the cross-encoder did not read it.
         late_interaction_score: Max-sim of the token vectors, in [-1, 1]; 0 if late interaction did not score it.
-        found_by: The paths that found it.
         matched_terms: Terms of the query that it holds, as written in the query.
         age_days: At as_of, not below 0.
         decay: Factor in [0, 1] by which age lowered the score.
@@ -298,10 +296,8 @@ class Hit(Struct, frozen=True, kw_only=True):
         time_match: How well its time matches the query's, in [0, 1].
         corrections: Words of the query that it holds only in corrected form.
         verdict: Feedback factor of the score, in [0.6, 1.1].
-        helpful_count: Number of voices that judged its text helpful.
-        wrong_count: Number of voices that judged its text wrong.
-        before: Neighbours before it in its session or file, in order; as many as requested, if they exist.
-        after: Neighbours after it.
+        helpful_count: Number of voices that judged its text helpful; `wrong_count` likewise.
+        before: Neighbours before it in its session or file, in order; as many as requested, if they exist; so `after`.
         superseded_by: Ids of the memories that replace it, if the query includes replaced ones.
     """
 

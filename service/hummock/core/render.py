@@ -107,8 +107,7 @@ class PrefixState:
         prefix_ids: Memories of the prefix, in order, at most `MAX_PREFIX_MEMORIES`. A turn without room for all of them
             does not change this list.
         seen: Recalled memories, the most often recalled first, at most `MAX_PREFIX_MEMORIES`.
-        prefix_tokens: Tokens of the prefix, summed over the turns since it was built.
-        all_tokens: Tokens of the whole text, summed likewise.
+        prefix_tokens: Tokens of the prefix, summed over the turns since it was built; `all_tokens` of the whole text.
     """
 
     turn: int
@@ -131,14 +130,7 @@ class TailPlacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderCommit:
-    """Marks a rendering as the prompt of a turn, so that it counts.
-
-    Attributes:
-        scope: A session's id, or empty for the project itself.
-        turn: Its number in the scope, at most MAX_TURN.
-        request_id: UUID; empty when repeats are turns of their own.
-        fingerprint: Hash of the request but for its id.
-    """
+    """Marks a rendering as the prompt of a turn, so that it counts; fields as in `ObserveCommand`."""
 
     scope: str
     turn: int
@@ -240,15 +232,12 @@ class Rendered:
     """A prompt section.
 
     Attributes:
-        token_count: Tokens of the text.
         over_budget: True if forced memories exceed the budget and were rendered anyway.
         memories: Every memory that was considered, in the order of the text.
         messages: The finished prompt; empty if only a section was requested.
         instructions: Text to add to the system prompt if the section mentions tools.
-        prefix: None unless a stable prefix was requested.
         counter: Name of the token counter.
-        intent: None without a recall, as is `receipt`.
-        decision: None without a commit.
+        intent: None without a recall, as is `receipt`; `decision` without a commit, `prefix` unless it was requested.
     """
 
     text: str
@@ -280,15 +269,10 @@ class SearchScope(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A search request.
+    """A search request; fields as in `RecallQuery`.
 
     Attributes:
         top_k: None means the project's setting for the agent's preset, or else the preset's default.
-        as_of: Unix seconds; None means the clock's.
-        until_s: As in a recall.
-        allow_stale: As in a recall.
-        session_id: The current conversation; empty for none.
-        time_zone: As in a recall.
         unseen_first: Whether results already shown in this conversation come last.
     """
 

@@ -35,12 +35,7 @@ class PromptTemplate(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptMessage:
-    """One message of a chat.
-
-    Attributes:
-        id: Empty if it has none.
-        send_time: Unix seconds; None means that of the previous message.
-    """
+    """One message of a chat; its id is empty if it has none, a send time of None means that of the previous one."""
 
     role: PromptRole
     content: str
@@ -58,8 +53,7 @@ class Session(Struct, frozen=True, kw_only=True):
     Attributes:
         title: Empty until the first user message, unless it was given.
         update_time: Send time of the last message; the create time before the first.
-        message_count: Number of messages without deleted ones.
-        deleted_count: Number of deleted messages; their positions stay taken.
+        message_count: Number of messages without the deleted ones, whose positions stay taken.
         title_position: Position of the message that gave the title; 0 if none did, None if unknown.
         revision: Number of changes and deletions of messages.
         changes: Ranges of positions, first to last, of the newest of these changes, the latest at the end.
@@ -335,11 +329,9 @@ class LearnedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedTurn:
-    """A stored turn, for learners.
+    """A stored turn, for learners; the used memories are those that the caller named, and may not exist.
 
-    Attributes:
-        used_memory_ids: Memories that the answer is based on, according to the caller; they may not exist.
-        seq: The project's seq after the turn. A repeated request is reported again, with its first seq.
+    `seq` is the project's after the turn. A repeated request is reported again, with its first seq.
     """
 
     project: str

@@ -61,17 +61,8 @@ class FormBudgets(Struct, array_like=True, frozen=True, kw_only=True):
 
     def of(self, form: RenderForm) -> int | None:
         """The budget of a form."""
-        match form:
-            case RenderForm.CONTEXT:
-                return self.context
-            case RenderForm.WATERFALL:
-                return self.waterfall
-            case RenderForm.INDEX:
-                return self.index
-            case RenderForm.MEMORIES:
-                return self.memories
-            case RenderForm.MESSAGES:
-                return self.messages
+        found: int | None = getattr(self, form.name.lower())
+        return found
 
 
 class HistorySettings(Struct, array_like=True, frozen=True, kw_only=True):
@@ -90,10 +81,8 @@ class SecretSettings(Struct, array_like=True, frozen=True, kw_only=True):
 class RetentionSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """Limits on a project's memories and sessions; indexed memories are exempt. None is no limit.
 
-    Attributes:
-        max_age_days: Age of memories since their create time, and of sessions since their newest message.
-        max_memories: Number of memories; the newest writes are kept.
-        max_bytes: Bytes of the texts and raw texts of memories in UTF-8; the newest writes are kept.
+    The age is that of memories since their create time, and of sessions since their newest message. Of memories the
+    newest writes are kept; `max_bytes` are those of their texts and raw texts in UTF-8.
     """
 
     max_age_days: float | None = None
@@ -130,15 +119,8 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
 
     def preset(self, preset: Preset) -> PresetSettings:
         """The settings for one preset."""
-        match preset:
-            case Preset.CHAT:
-                return self.chat
-            case Preset.CODE:
-                return self.code
-            case Preset.AGENT:
-                return self.agent
-            case Preset.CODEX:
-                return self.codex
+        found: PresetSettings = getattr(self, preset.name.lower())
+        return found
 
     def secret_policy(self) -> SecretPolicy:
         """The policy that applies."""
@@ -172,19 +154,9 @@ NO_SETTINGS: Final = ProjectSettings()
 """Settings of a project that has set nothing; always this object."""
 
 _SHOWN: Final = (
-    "chat",
-    "code",
-    "agent",
-    "codex",
-    "budget_tokens",
-    "quotas",
-    "history",
-    "secrets",
-    "retention",
-    "review",
-    "times",
+    *("chat", "code", "agent", "codex", "budget_tokens", "quotas"),
+    *("history", "secrets", "retention", "review", "times"),
 )
-
 SETTING_PATHS: Final = tuple(
     f"{group}.{name}" for group in _SHOWN for name in getattr(NO_SETTINGS, group).__struct_fields__
 )

@@ -212,13 +212,10 @@ class BackgroundLearner:
         state = self._learn.state(project)
         if not state.enabled:
             return ScanEnd.OFF, (), 0
-        match scope:
-            case ScanScope.UNLEARNED:
-                return None, self._learn.unlearned_ids(project), state.events
-            case ScanScope.ALL:
-                return None, self._learn.all_ids(project), state.events
-            case ScanScope.CHOSEN:
-                return None, tuple(chosen), state.events
+        if scope is ScanScope.CHOSEN:
+            return None, tuple(chosen), state.events
+        ids = self._learn.all_ids(project) if scope is ScanScope.ALL else self._learn.unlearned_ids(project)
+        return None, ids, state.events
 
     def _run(self) -> None:
         while True:

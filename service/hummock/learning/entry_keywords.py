@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate, Learner, LearningSettings, Profile
 from hummock.learning.references import NO_PROFILE
@@ -119,29 +119,16 @@ _FAILURES = 2
 _REPLY_TOKENS = 200
 """Reply tokens for the frame and for each entry."""
 _MAX_REPLY_TOKENS = 4000
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "entries": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "number": {"type": "integer"},
-                    "keywords": {
-                        "type": "array",
-                        "items": {"type": "string", "maxLength": MAX_KEYWORD_CHARACTERS},
-                        "maxItems": MAX_NEW_KEYWORDS,
-                    },
-                },
-                "required": ["number", "keywords"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["entries"],
-    "additionalProperties": False,
-}
+
+
+def _object(**properties: object) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+_KEYWORD: Final = {"type": "string", "maxLength": MAX_KEYWORD_CHARACTERS}
+_KEYWORDS: Final = {"type": "array", "items": _KEYWORD, "maxItems": MAX_NEW_KEYWORDS}
+_ENTRY: Final = _object(number={"type": "integer"}, keywords=_KEYWORDS)
+_SCHEMA: Mapping[str, object] = _object(entries={"type": "array", "items": _ENTRY})
 _INSTRUCTIONS = f"""\
 You find words by which people mean an entry of an encyclopedia without naming it. The user message is a JSON object:
 "entries" are numbered, each with a title, a text, and the keywords that are known already; "user_text" is what somebody

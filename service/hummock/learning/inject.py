@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
 from msgspec.structs import replace
 
 from hummock.core.learning import NEVER, Injection, InjectionStatus, LearningSettings, Usage
-
-_FORCED: Final = "referenced in this turn"
-_NEVER_SENT: Final = "never sent so far"
-_AGAIN: Final = "not sent before this turn"
-_UNUSED: Final = "nobody has referred to it here"
-_OFF: Final = "learning is off: every entry comes"
 
 
 def decide(
@@ -58,12 +51,13 @@ def injected_ids(
 
 def idle(memory_id: str) -> Injection:
     """The row of an entry that the scope has never used."""
-    return Injection(memory_id=memory_id, usage=Usage(), probability=0.0, status=InjectionStatus.IDLE, reason=_UNUSED)
+    reason = "nobody has referred to it here"
+    return Injection(memory_id=memory_id, usage=Usage(), probability=0.0, status=InjectionStatus.IDLE, reason=reason)
 
 
 def plain(memory_id: str, usage: Usage | None) -> Injection:
     """The row of an entry while learning is off."""
-    return _injecting(memory_id, usage or Usage(), _OFF)
+    return _injecting(memory_id, usage or Usage(), "learning is off: every entry comes")
 
 
 def _forced(memory_id: str, usage: Usage, turn: int) -> Injection:
@@ -73,7 +67,7 @@ def _forced(memory_id: str, usage: Usage, turn: int) -> Injection:
         usage=replace(usage, frequency=frequency, counted_turn=turn),
         probability=1.0,
         status=InjectionStatus.INJECTING,
-        reason=_FORCED,
+        reason="referenced in this turn",
         forced=True,
     )
 
@@ -114,19 +108,19 @@ def _probability(usage: Usage, turn: int, cooldown: int) -> float:
 
 def _why(usage: Usage, turn: int, settings: LearningSettings) -> str:
     """Explain why an entry is injected by use."""
-    often = f"referenced {_times(usage.frequency)}"
+    often = _often(usage)
     if usage.frequency > settings.high_above:
         return f"{often}: more than {settings.high_above}, always"
     if usage.last_sent_turn == NEVER:
-        return f"{often}; {_NEVER_SENT}"
+        return f"{often}; never sent so far"
     if usage.last_sent_turn >= turn:
-        return f"{often}; {_AGAIN}"
+        return f"{often}; not sent before this turn"
     return f"{often}; last sent {_turns(turn - usage.last_sent_turn)} ago, more than {_cooldown(usage, settings)}"
 
 
 def _waiting(memory_id: str, usage: Usage, turn: int, settings: LearningSettings) -> Injection:
     cooldown = _cooldown(usage, settings)
-    sent = f"referenced {_times(usage.frequency)}; last sent {_turns(turn - usage.last_sent_turn)} ago"
+    sent = f"{_often(usage)}; last sent {_turns(turn - usage.last_sent_turn)} ago"
     return Injection(
         memory_id=memory_id,
         usage=usage,
@@ -140,8 +134,8 @@ def _injecting(memory_id: str, usage: Usage, reason: str) -> Injection:
     return Injection(memory_id=memory_id, usage=usage, probability=1.0, status=InjectionStatus.INJECTING, reason=reason)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+def _often(usage: Usage) -> str:
+    return f"referenced {'once' if usage.frequency == 1 else f'{usage.frequency} times'}"
 
 
 def _turns(count: int) -> str:

@@ -17,11 +17,11 @@ from hummock.core.learning import (
     Profile,
 )
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome
-from hummock.core.memory import Filter, Memory, MemoryKind
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recalled, RecallQuery
 from hummock.learning.entry_keywords import checked, select
 from hummock.learning.log import record
-from hummock.learning.references import NO_PROFILE, Entries, ProjectReferences
+from hummock.learning.references import ENTRIES, NO_PROFILE, Entries, ProjectReferences
 from hummock.ports.claims import Claim
 from hummock.ports.models import EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
 from hummock.ports.store import Snapshot, Store
@@ -80,15 +80,10 @@ class LearnKeywords:
         return tuple(entry.memory_id for entry in self._entries.of(project) if not entry.keywords)
 
     def from_turn(self, project: str, user_text: str, claim: Claim | None = None) -> tuple[KeywordUpdate, ...]:
-        """Learn about the entries that the learner chooses, or those that a turn's words may be about.
+        """Learn about the entries that the learner chooses, or those that the user's text of a turn may be about.
 
-        Args:
-            project: The project.
-            user_text: The user's text of the turn.
-            claim: Claim that guards the write, if several services could do it.
-
-        Returns:
-            An update with new words for each entry that was read.
+        `claim` guards the write, if several services could do it. Returns an update with new words for each entry that
+        was read.
 
         Raises: LearnerFailed: it read none, and nothing was counted. ClaimLost: nothing was counted.
         """
@@ -134,7 +129,7 @@ class LearnKeywords:
             project=project,
             text=text,
             preset=Preset.CODEX,
-            filter=Filter(kinds=frozenset({MemoryKind.ENTRY})),
+            filter=ENTRIES,
             top_k=NEAR_ENTRIES,
             min_similarity=NEAR_SIMILARITY,
             intent_mode=IntentMode.LEXICAL,
@@ -210,11 +205,5 @@ def _says(memory: Memory | None, content_hash: bytes) -> bool:
 
 
 def _entry_text(memory: Memory, profile: Profile) -> EntryText:
-    content = "" if memory.payload is None else memory.payload.content
-    return EntryText(
-        memory_id=memory.id,
-        title=memory.index.title,
-        text=content,
-        keywords=profile.keywords,
-        hints=profile.hints,
-    )
+    text, title = "" if memory.payload is None else memory.payload.content, memory.index.title
+    return EntryText(memory_id=memory.id, title=title, text=text, keywords=profile.keywords, hints=profile.hints)

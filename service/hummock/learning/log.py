@@ -61,7 +61,8 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
             profiles = {event.memory_id: replace(profile, keywords=merged((), event.keywords), hints=())}
             return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
         case Switched():
-            return LearningChanges(state=_switched(state, enabled=event.enabled))
+            missed = 0 if event.enabled else state.missed_turns
+            return LearningChanges(state=replace(state, enabled=event.enabled, missed_turns=missed))
         case SettingsChanged():
             return LearningChanges(state=replace(state, settings=event.settings))
         case Forgotten():
@@ -102,16 +103,10 @@ def _moved(before: LearningView, state: LearningState, scope: str, turn: int) ->
     """Set the scope's turn. If it goes back, as when a conversation is resumed earlier, the clock stays."""
     last = before.turn(scope)
     advance = max(0, turn - (last or 0))
-    missed = 0 if state.enabled else _missed(last, turn)
-    return LearningChanges(
-        state=replace(state, turns=state.turns + advance, missed_turns=state.missed_turns + missed),
-        turns={scope: turn},
-    )
-
-
-def _missed(last: int | None, turn: int) -> int:
-    """Count the turns that passed; those before a scope's first are unknown."""
-    return 1 if last is None else max(0, turn - last)
+    # How many turns passed before a scope's first is unknown.
+    missed = 0 if state.enabled else 1 if last is None else advance
+    moved = replace(state, turns=state.turns + advance, missed_turns=state.missed_turns + missed)
+    return LearningChanges(state=moved, turns={scope: turn})
 
 
 def _used(before: LearningView, event: Injected) -> Iterable[tuple[str, Usage]]:
@@ -135,27 +130,14 @@ def _learned(before: LearningView, event: KeywordsLearned) -> Iterable[tuple[str
         keywords = merged(profile.keywords, update.keywords)
         hints = tuple(hint for hint in merged(profile.hints, update.hints) if hint not in keywords)
         has_new = len(keywords) > len(profile.keywords) or len(hints) > len(profile.hints)
-        yield (
-            memory_id,
-            replace(
-                profile,
-                keywords=keywords,
-                last_analyzed_turn=event.turn,
-                miss_count=0 if has_new else profile.miss_count + 1,
-                hints=hints,
-            ),
-        )
+        misses = 0 if has_new else profile.miss_count + 1
+        learnt = replace(profile, keywords=keywords, last_analyzed_turn=event.turn, miss_count=misses, hints=hints)
+        yield memory_id, learnt
 
 
 def _noting_keywords(before: LearningView, state: LearningState, profiles: dict[str, Profile]) -> LearningState:
-    for memory_id, profile in profiles.items():
-        if profile.keywords != (before.profile(memory_id) or Profile()).keywords:
-            return replace(state, keywords_event=state.events)
-    return state
-
-
-def _switched(state: LearningState, *, enabled: bool) -> LearningState:
-    return replace(state, enabled=enabled, missed_turns=0 if enabled else state.missed_turns)
+    is_new = any(one.keywords != (before.profile(id_) or Profile()).keywords for id_, one in profiles.items())
+    return replace(state, keywords_event=state.events) if is_new else state
 
 
 def record(learning: LearningUnit, event: LearningEvent, time: float | None = None) -> None:
@@ -174,7 +156,19 @@ class Rebuilt:
 
     def apply(self, event: LearningEvent) -> None:
         """One event more."""
-        self._change(fold(self, event))
+        changes = fold(self, event)
+        self._state = changes.state
+        self._turns.update(changes.turns)
+        for (scope, memory_id), usage in changes.usage.items():
+            self._usage.setdefault(scope, {})[memory_id] = usage
+        self._profiles.update(changes.profiles)
+        for memory_id in changes.forgotten:
+            self._profiles.pop(memory_id, None)
+            for used in self._usage.values():
+                used.pop(memory_id, None)
+        for scope in changes.forgotten_scopes:
+            self._turns.pop(scope, None)
+            self._usage.pop(scope, None)
 
     def state(self) -> LearningState:
         """What concerns the whole project."""
@@ -207,20 +201,6 @@ class Rebuilt:
     def scopes(self) -> Iterator[tuple[str, int]]:
         """All scopes that have had a turn, with their newest."""
         return iter(self._turns.items())
-
-    def _change(self, changes: LearningChanges) -> None:
-        self._state = changes.state
-        self._turns.update(changes.turns)
-        for (scope, memory_id), usage in changes.usage.items():
-            self._usage.setdefault(scope, {})[memory_id] = usage
-        self._profiles.update(changes.profiles)
-        for memory_id in changes.forgotten:
-            self._profiles.pop(memory_id, None)
-            for used in self._usage.values():
-                used.pop(memory_id, None)
-        for scope in changes.forgotten_scopes:
-            self._turns.pop(scope, None)
-            self._usage.pop(scope, None)
 
 
 def digest(learning: LearningRows) -> str:
@@ -276,10 +256,7 @@ class ForkedHistory:
         """`changed` returns the fork's settings for the settings in use at a time."""
         self._changed = changed
         self._rebuilt = Rebuilt()
-        self._turn_count = 0
-        self._injected_count = 0
-        self._forked_count = 0
-        self._differing_count = 0
+        self._turn_count = self._injected_count = self._forked_count = self._differing_count = 0
         self._differing: list[ForkedTurn] = []
 
     def apply(self, logged: LoggedEvent) -> None:
@@ -303,13 +280,10 @@ class ForkedHistory:
     def _decided_anew(self, number: int, event: Injected) -> Injected:
         settings = self._changed(self._rebuilt.state().settings)
         injected = injected_ids(self._rebuilt.scope(event.scope), event.referenced_ids, event.turn, settings)
-        chosen = set(injected)
         self._note(number, event, injected)
-        return replace(
-            event,
-            injected_ids=injected,
-            dropped_ids=tuple(memory_id for memory_id in event.dropped_ids if memory_id in chosen),
-        )
+        chosen = set(injected)
+        dropped = tuple(memory_id for memory_id in event.dropped_ids if memory_id in chosen)
+        return replace(event, injected_ids=injected, dropped_ids=dropped)
 
     def _note(self, number: int, event: Injected, injected: tuple[str, ...]) -> None:
         self._turn_count += 1

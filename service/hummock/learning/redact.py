@@ -41,12 +41,9 @@ def whole(log: LearningReader | LearningUnit) -> Iterator[LoggedEvent]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """Memories and scopes to redact.
+    """Ids of forgotten memories, and the new names of forgotten sessions, by id.
 
-    Attributes:
-        memory_ids: Ids of forgotten memories.
-        scopes: New names of forgotten sessions, by id.
-        texts: Texts of those memories and of their search, normalised by `prose`, none empty.
+    `texts` are those of the memories and of their search, normalised by `prose`, none empty.
     """
 
     memory_ids: frozenset[str]
@@ -67,7 +64,7 @@ class Redaction:
                 is_said = event.scope in self.scopes or self._quotes(event.user_text)
                 return replace(
                     event,
-                    scope=self._scope(event.scope),
+                    scope=self.scopes.get(event.scope, event.scope),
                     user_text="" if is_said else event.user_text,
                     assistant_hash=b"" if is_said else event.assistant_hash,
                     used_ids=self._ids(event.used_ids),
@@ -75,7 +72,7 @@ class Redaction:
             case Injected():
                 return replace(
                     event,
-                    scope=self._scope(event.scope),
+                    scope=self.scopes.get(event.scope, event.scope),
                     referenced_ids=self._ids(event.referenced_ids),
                     injected_ids=self._ids(event.injected_ids),
                     dropped_ids=self._ids(event.dropped_ids),
@@ -106,9 +103,6 @@ class Redaction:
             note="" if is_told else event.note,
             session_id="" if event.session_id in self.scopes else event.session_id,
         )
-
-    def _scope(self, scope: str) -> str:
-        return self.scopes.get(scope, scope)
 
     def _ids(self, ids: tuple[str, ...]) -> tuple[str, ...]:
         return tuple("" if memory_id in self.memory_ids else memory_id for memory_id in ids)

@@ -69,7 +69,11 @@ class Entries:
         else:
             entries = self._read(project, profiles)
         if is_current:
-            self._remember(project, key, entries)
+            with self._lock:
+                self._cache[project] = (key, entries)
+                self._cache.move_to_end(project)
+                if len(self._cache) > MAX_PROJECTS:
+                    self._cache.popitem(last=False)
         return entries
 
     def forget(self, project: str) -> None:
@@ -90,13 +94,6 @@ class Entries:
             Entry(memory_id=one.id, title=one.index.title, keywords=profiles.get(one.id, NO_PROFILE).keywords)
             for one in self.memories(project, full=False)
         )
-
-    def _remember(self, project: str, key: _Key, entries: tuple[Entry, ...]) -> None:
-        with self._lock:
-            self._cache[project] = (key, entries)
-            self._cache.move_to_end(project)
-            if len(self._cache) > MAX_PROJECTS:
-                self._cache.popitem(last=False)
 
 
 def _with_keywords(entry: Entry, profile: Profile) -> Entry:

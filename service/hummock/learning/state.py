@@ -61,12 +61,7 @@ class Learning:
     def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
         """Return at most `limit` entries after position `after` (0: the first), as the scope's turn would inject them.
 
-        Args:
-            project: An unknown one has learnt nothing.
-            scope: The scope whose usage decides.
-            turn: None means the one after the scope's newest.
-            after: Position before the page.
-            limit: Size of the page.
+        A turn of None is the one after the scope's newest. An unknown project has learnt nothing.
         """
         page = self._store.page(project, ENTRIES, after, limit, full=False)
         titles = {memory.id: memory.index.title for memory in page.memories}
@@ -130,13 +125,8 @@ class Learning:
     def replay(self, project: str, fork: SettingsChanges | None, deadline: Deadline = NO_DEADLINE) -> Replayed:
         """Replay the log and compare. With a fork, also decide every turn with its settings.
 
-        Args:
-            project: The project.
-            fork: None means no fork.
-            deadline: Checked before each slice of the log.
-
-        Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time; EventDamaged;
-            DeadlinePassed.
+        Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time; EventDamaged; DeadlinePassed,
+            which is checked before each slice of the log.
         """
         count, live = self._store.read_learning(project, lambda learning: (learning.state().events, digest(learning)))
         rebuilt = Rebuilt()
