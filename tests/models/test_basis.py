@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.token_basis import fit, save
 from hummock.models import REGISTRY, ModelDescription
-from hummock.models.basis import MAX_TOKEN_VECTORS, TOKEN_DIM, fit, load_basis, random_basis, save
+from hummock.models.basis import MAX_TOKEN_VECTORS, TOKEN_DIM, load_basis, random_basis
 from hummock.models.description import RANDOM_BASIS
 from hummock.models.encoder import Encoder
 from hummock.models.errors import ModelGraphUnsupported

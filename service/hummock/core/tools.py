@@ -40,8 +40,6 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texts:
-    """Texts of the definitions in one language."""
-
     search: str
     query: str
     top_k: str

@@ -232,7 +232,6 @@ class BackgroundLearner:
         return max(0.0, min(due) - self._clock.monotonic()) if due else None
 
     def _due_turn(self) -> tuple[str, str] | None:
-        """Take the due turn that has waited longest: its project and the user's text."""
         now = self._clock.monotonic()
         project = next((project for project, turn in self._turns.items() if turn.due_s <= now), None)
         return None if project is None else (project, self._turns.pop(project).user_text)
@@ -296,7 +295,6 @@ class BackgroundLearner:
             self._claims.release(claim)
 
     def _go_on(self, project: str, scan: Scan) -> None:
-        """Reads the next entry of a scan."""
         memory_id = next(iter(scan.waiting), "")
         end, pause_s, learnt = None, 0.0, None
         try:

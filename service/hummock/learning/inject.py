@@ -107,7 +107,6 @@ def _probability(usage: Usage, turn: int, cooldown: int) -> float:
 
 
 def _why(usage: Usage, turn: int, settings: LearningSettings) -> str:
-    """Explain why an entry is injected by use."""
     often = _often(usage)
     if usage.frequency > settings.high_above:
         return f"{often}: more than {settings.high_above}, always"

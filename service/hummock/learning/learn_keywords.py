@@ -194,7 +194,6 @@ class LearnKeywords:
 
 
 def _learnt(update: KeywordUpdate) -> EntryLearnt:
-    """Keywords learnt of an entry that was read."""
     outcome = EntryOutcome.LEARNT if update.has_words else EntryOutcome.NOTHING_NEW
     return EntryLearnt(memory_id=update.memory_id, outcome=outcome, keywords=update.keywords, hints=update.hints)
 

@@ -90,8 +90,6 @@ class LearnOffline:
 
 
 class _Project:
-    """Counts of a project's log."""
-
     def __init__(self) -> None:
         self.observed = Observed()
         self._last = 0

@@ -102,7 +102,6 @@ def _information(*counts: int) -> float:
 
 
 def _phrases(said: Sequence[Said], own: frozenset[str]) -> Mapping[str, _Phrase]:
-    """Return possible names in these turns, by folded text."""
     counts = Counter(term for turn in said for term in turn.terms)
     found: dict[str, _Phrase] = {}
     for place, turn in enumerate(said):

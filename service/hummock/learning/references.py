@@ -33,8 +33,6 @@ _FULL_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What entries depend on."""
-
     entries_seq: int
     keywords_event: int
     expired_at: float = 0.0
@@ -112,8 +110,6 @@ _LEAST_DEAD = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ProjectNames:
-    """The names of a project, with their lock."""
-
     index: NameIndex = field(default_factory=lambda: NameIndex())
     lock: Lock = field(default_factory=Lock)
 
@@ -260,7 +256,6 @@ class NameIndex:
 
 
 def _matches(phrase: Phrase, memory_ids: frozenset[str], edits: int, said: Spoken) -> list[_Match]:
-    """Return exact matches of the phrase, or else the nearest ones."""
     found: list[_Match] = []
     least = edits
     for start, end in _stretches(phrase, edits, said):

@@ -197,7 +197,6 @@ class Backfill:
                 self._wait(moves, _HELD_S if self._is_held_elsewhere() else None)
 
     def _look(self) -> None:
-        """Search all projects for memories without vectors."""
         try:
             after = ""
             while self._store.status().pending_count and (page := self._store.projects(after, 1000)):
@@ -254,7 +253,6 @@ class Backfill:
             return any(waiting.claim is None for waiting in self._projects.values())
 
     def _give_back(self, waiting: _Waiting, docs: Sequence[int]) -> None:
-        """Mark these as done; releases the project's claim if no other worker embeds in it."""
         with self._condition:
             waiting.taken.difference_update(docs)
             self._move()

@@ -114,7 +114,6 @@ class Forget:
         )
 
     def _held(self, command: ForgetCommand, deadline: Deadline) -> list[str]:
-        """Return the ids of held memories that meet the conditions."""
         found, after = [], ""
         while True:
             deadline.check()
@@ -125,7 +124,6 @@ class Forget:
                 return found
 
     def _chosen(self, command: ForgetCommand, deadline: Deadline) -> Iterator[Memory]:
-        """The memories that meet the conditions, whole, by their writes."""
         if command.ids and not command.contains:
             found = self._store.get(command.project, list(dict.fromkeys(command.ids)), 0, full=True)
             yield from (one for one in found if one is not None and passes(one, command.where))

@@ -270,7 +270,6 @@ def changed(draft: Draft, changes: Changes) -> Draft:
 
 
 def _replaced(value: Value, changes: Changes, names: Sequence[str]) -> Value:
-    """Replace those of the named fields that the changes set."""
     given = {name: getattr(changes, name) for name in names}
     return replace(value, **{name: new for name, new in given.items() if new is not None})
 

@@ -152,7 +152,6 @@ class Learn:
         return known
 
     def _prepared(self, command: LearnCommand, policies: Policies, stored: _Stored) -> list[Prepared]:
-        """Memories to store, and memories to hold for review, by these policies."""
         drafts = [lesson.draft for lesson in command.lessons]
         prepared = self._preparation.prepare(command.project, drafts, policies.secrets, command.deadline)
         read_as = families_of([one.draft for one in prepared], policies.review, command.deadline)
@@ -165,7 +164,6 @@ class Learn:
         given: Sequence[tuple[Embedding, ...] | None],
         known: Sequence[bool],
     ) -> list[tuple[Embedding, ...] | None]:
-        """Return the given vectors, and embed the other memories unless they are known."""
         vectors = list(given)
         missing = [place for place, vector in enumerate(given) if vector is None and not known[place]]
         wanted = [prepared[place] for place in missing]

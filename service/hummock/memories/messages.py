@@ -238,7 +238,6 @@ def _following(work: SessionWork, session: Session, message: SessionMessage) -> 
 
 
 def _unlearnt(work: UnitOfWork, message: SessionMessage) -> SessionMessage:
-    """Remove the memory of a message and return it without its texts."""
     _unlearn(work, message)
     return replace(message, content="", raw="", memory_id="", held_id="")
 
@@ -257,7 +256,6 @@ def memory_of(work: UnitOfWork, message: SessionMessage) -> Memory | None:
 
 
 def _learnt_as(work: UnitOfWork, message: SessionMessage) -> Memory | None:
-    """Return the memory learnt from a message, or the held one."""
     held = work.review.get(message.held_id) if message.held_id else None
     return memory_of(work, message) or (None if held is None else held.memory)
 

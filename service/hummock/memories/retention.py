@@ -199,7 +199,6 @@ class Retention(_Upkeep):
             after = page.next_after
 
     def _forgot(self, project: str, ids: tuple[str, ...], claim: Claim) -> bool:
-        """Forgets these; False where there was none left of them."""
         if not ids:
             return False
         receipt, _ = self._forget(ForgetCommand(project=project, ids=ids, where=_KEPT_BY_THE_INDEXER, claim=claim))

@@ -268,8 +268,6 @@ class OnnxEmbedder:
 
 @dataclass(slots=True)
 class _Query:
-    """A query being embedded or done, and the number of callers waiting for it."""
-
     future: Future[Embedding]
     waiting: int = 0
 

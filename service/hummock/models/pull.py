@@ -190,7 +190,6 @@ def _check_known_graph(model: PublishedModel, directory: Path) -> None:
 
 
 def _words(source: Source) -> str:
-    """Describe the source for progress messages."""
     match source:
         case Hub():
             return f"Hugging Face hub ({source.repository} at {source.revision[:8]})"

@@ -104,7 +104,6 @@ def tiny_cross_encoder() -> BertCheckpoint:
 
 
 def _there(models_directory: Path, name: str) -> ModelDescription | RerankerDescription | None:
-    """Return the model of that name if it was built earlier; else None."""
     model = read_description(models_directory, name)
     if model is None or not is_present(model, models_directory / name):
         return None
@@ -208,11 +207,9 @@ def _layers(shape: BertShape, scale: float, random: np.random.Generator) -> dict
 
 
 def _layer_norm(name: str, dim: int) -> dict[str, Float32Array]:
-    """Build a layer normalisation without scale and shift."""
     return {f"{name}.weight": np.ones(dim, dtype=np.float32), f"{name}.bias": np.zeros(dim, dtype=np.float32)}
 
 
 def _linear(name: str, outputs: int, inputs: int, scale: float, random: np.random.Generator) -> dict[str, Float32Array]:
-    """A random matrix, and no bias."""
     weight = (scale * random.standard_normal((outputs, inputs))).astype(np.float32)
     return {f"{name}.weight": weight, f"{name}.bias": np.zeros(outputs, dtype=np.float32)}

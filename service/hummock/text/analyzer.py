@@ -103,7 +103,6 @@ def _is_name(word: str) -> bool:
 
 
 def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[tuple[str, str]]:
-    """Yield terms with their original words."""
     stems = _Stems()
     for token in TOKEN.finditer(plain(text)):
         cjk, sign, word, tail = token.groups()

@@ -189,7 +189,6 @@ def _if_key(match: re.Match[str], group: int, found: Counter[str]) -> str:
 
 
 def _if_value(match: re.Match[str], group: int, found: Counter[str], *, is_quoted: bool) -> str:
-    """Return the assignment, with its value redacted if it has the form of a secret."""
     value = match[group]
     if _PLACEHOLDER.match(value) or _EXPRESSION.match(value):
         return match[0]

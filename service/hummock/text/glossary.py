@@ -68,8 +68,6 @@ Word = tuple[str, float]
 
 
 class _Piece(Enum):
-    """Kind of a piece of a run."""
-
     TERM = auto()
     STOP = auto()
     """It says nothing."""

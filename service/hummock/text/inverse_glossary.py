@@ -137,11 +137,9 @@ class OwnTerms:
         self.inverse_gloss = lru_cache(_KEPT)(self._inversely_made)
 
     def _made(self, text: str) -> Gloss | None:
-        """A Chinese text in English words; see `glossary.gloss`."""
         return gloss(text, self._known)
 
     def _inversely_made(self, text: str) -> Gloss | None:
-        """An English text in Chinese words; see `inverse_glossary.inverse_gloss`."""
         return inverse_gloss(text, self._inverse, self._known.version)
 
     # Built with the first text, and never for a project without queries in another language.

@@ -120,7 +120,6 @@ def readings_of(word: str) -> tuple[str, ...]:
 
 @cache
 def _syllables() -> Mapping[str, tuple[str, ...]]:
-    """The syllables of each character."""
     found: dict[str, tuple[str, ...]] = {}
     for syllable, characters in characters_by_syllable().items():
         for character in characters:

@@ -64,11 +64,6 @@ def _weekday_of(month: int, weekday: int, number: int, days: int = 1, later_days
     return found
 
 
-def _last_monday_of_may(year: int) -> Span:
-    last = datetime(year, 5, 31, tzinfo=UTC)
-    return _from(last - last.weekday() * DAY, 1)
-
-
 def _easter(year: int) -> Span:
     """Good Friday to Easter Monday. Source: Gregorian computus of Oudin (1940)."""
     century, golden = year // 100, year % 19
@@ -87,88 +82,72 @@ def _lunar(which: int, days: int = 1, earlier_days: int = 0) -> Holiday:
     return found
 
 
-_SPRING_FESTIVAL = _lunar(_NEW_YEAR, days=8, earlier_days=1)
-_DRAGON_BOAT_FESTIVAL = _lunar(_DRAGON_BOATS)
-_CHRISTMAS = fixed(12, 24, days=3)
-_CHRISTMAS_EVE = fixed(12, 24)
-_THANKSGIVING = _weekday_of(11, _THURSDAY, 4, days=4)
-_NEW_YEARS_DAY = fixed(1, 1)
-_HALLOWEEN = fixed(10, 31)
-_VALENTINE = fixed(2, 14)
-_MOTHERS_DAY = _weekday_of(5, _SUNDAY, 2)
-_FATHERS_DAY = _weekday_of(6, _SUNDAY, 3)
-_LABOUR_DAY_OF_MAY = fixed(5, 1, days=5)
+def _last_monday_of_may(year: int) -> Span:
+    last = datetime(year, 5, 31, tzinfo=UTC)
+    return _from(last - last.weekday() * DAY, 1)
 
-CHINESE_HOLIDAYS: Final[Mapping[str, Holiday]] = {
-    "元旦": _NEW_YEARS_DAY,
-    "除夕": _lunar(_NEW_YEAR, earlier_days=1),
-    "大年三十": _lunar(_NEW_YEAR, earlier_days=1),
-    "大年初一": _lunar(_NEW_YEAR),
-    "春节": _SPRING_FESTIVAL,
-    "过年": _SPRING_FESTIVAL,
-    "元宵": lambda year: _from(_lunar(_NEW_YEAR)(year).start + 14 * DAY, 1),
-    "情人节": _VALENTINE,
-    "妇女节": fixed(3, 8),
-    "清明": fixed(4, 4, days=2),
-    "五一": _LABOUR_DAY_OF_MAY,
-    "劳动节": _LABOUR_DAY_OF_MAY,
-    "青年节": fixed(5, 4),
-    "母亲节": _MOTHERS_DAY,
-    "儿童节": fixed(6, 1),
-    "父亲节": _FATHERS_DAY,
-    "端午": _DRAGON_BOAT_FESTIVAL,
-    "七夕": _lunar(_SEVENTH),
-    "教师节": fixed(9, 10),
-    "中秋": _lunar(_MID_AUTUMN),
-    "国庆": fixed(10, 1, days=7),
-    "十一假期": fixed(10, 1, days=7),
-    "十一长假": fixed(10, 1, days=7),
-    "重阳": _lunar(_NINTH),
-    "万圣节": _HALLOWEEN,
-    "双十一": fixed(11, 11),
-    "感恩节": _THANKSGIVING,
-    "双十二": fixed(12, 12),
-    "平安夜": _CHRISTMAS_EVE,
-    "圣诞": fixed(12, 25),
-    "跨年": fixed(12, 31, days=2),
-    "复活节": _easter,
-}
 
-ENGLISH_HOLIDAYS: Final[Mapping[str, Holiday]] = {
-    "christmas eve": _CHRISTMAS_EVE,
-    "christmas": _CHRISTMAS,
-    "xmas": _CHRISTMAS,
-    "boxing day": fixed(12, 26),
-    "new year's eve": fixed(12, 31),
-    "new years eve": fixed(12, 31),
-    "new year's day": _NEW_YEARS_DAY,
-    "new years day": _NEW_YEARS_DAY,
-    "chinese new year": _SPRING_FESTIVAL,
-    "lunar new year": _SPRING_FESTIVAL,
-    "spring festival": _SPRING_FESTIVAL,
-    "new year's": fixed(12, 31, days=2),
-    "new year": fixed(12, 31, days=2),
-    "valentine's day": _VALENTINE,
-    "valentines day": _VALENTINE,
-    "st patrick's day": fixed(3, 17),
-    "st. patrick's day": fixed(3, 17),
-    "easter": _easter,
-    "mother's day": _MOTHERS_DAY,
-    "memorial day": _last_monday_of_may,
-    "father's day": _FATHERS_DAY,
-    "dragon boat festival": _DRAGON_BOAT_FESTIVAL,
-    "fourth of july": fixed(7, 4),
-    "4th of july": fixed(7, 4),
-    "independence day": fixed(7, 4),
-    "labor day": _weekday_of(9, _MONDAY, 1),
-    "mid-autumn festival": _lunar(_MID_AUTUMN),
-    "mid-autumn": _lunar(_MID_AUTUMN),
-    "moon festival": _lunar(_MID_AUTUMN),
-    "halloween": _HALLOWEEN,
-    "veterans day": fixed(11, 11),
-    "thanksgiving": _THANKSGIVING,
-    "black friday": _weekday_of(11, _THURSDAY, 4, later_days=1),
-}
+def _named(table: Mapping[str, Holiday]) -> Mapping[str, Holiday]:
+    return {name: holiday for names, holiday in table.items() for name in names.split("|")}
+
+
+CHINESE_HOLIDAYS: Final = _named(
+    {
+        "元旦": fixed(1, 1),
+        "除夕|大年三十": _lunar(_NEW_YEAR, earlier_days=1),
+        "大年初一": _lunar(_NEW_YEAR),
+        "春节|过年": _lunar(_NEW_YEAR, days=8, earlier_days=1),
+        "元宵": lambda year: _from(_lunar(_NEW_YEAR)(year).start + 14 * DAY, 1),
+        "情人节": fixed(2, 14),
+        "妇女节": fixed(3, 8),
+        "清明": fixed(4, 4, days=2),
+        "五一|劳动节": fixed(5, 1, days=5),
+        "青年节": fixed(5, 4),
+        "母亲节": _weekday_of(5, _SUNDAY, 2),
+        "儿童节": fixed(6, 1),
+        "父亲节": _weekday_of(6, _SUNDAY, 3),
+        "端午": _lunar(_DRAGON_BOATS),
+        "七夕": _lunar(_SEVENTH),
+        "教师节": fixed(9, 10),
+        "中秋": _lunar(_MID_AUTUMN),
+        "国庆|十一假期|十一长假": fixed(10, 1, days=7),
+        "重阳": _lunar(_NINTH),
+        "万圣节": fixed(10, 31),
+        "双十一": fixed(11, 11),
+        "感恩节": _weekday_of(11, _THURSDAY, 4, days=4),
+        "双十二": fixed(12, 12),
+        "平安夜": fixed(12, 24),
+        "圣诞": fixed(12, 25),
+        "跨年": fixed(12, 31, days=2),
+        "复活节": _easter,
+    }
+)
+
+ENGLISH_HOLIDAYS: Final = _named(
+    {
+        "christmas eve": fixed(12, 24),
+        "christmas|xmas": fixed(12, 24, days=3),
+        "boxing day": fixed(12, 26),
+        "new year's eve|new years eve": fixed(12, 31),
+        "new year's day|new years day": fixed(1, 1),
+        "chinese new year|lunar new year|spring festival": _lunar(_NEW_YEAR, days=8, earlier_days=1),
+        "new year's|new year": fixed(12, 31, days=2),
+        "valentine's day|valentines day": fixed(2, 14),
+        "st patrick's day|st. patrick's day": fixed(3, 17),
+        "easter": _easter,
+        "mother's day": _weekday_of(5, _SUNDAY, 2),
+        "memorial day": _last_monday_of_may,
+        "father's day": _weekday_of(6, _SUNDAY, 3),
+        "dragon boat festival": _lunar(_DRAGON_BOATS),
+        "fourth of july|4th of july|independence day": fixed(7, 4),
+        "labor day": _weekday_of(9, _MONDAY, 1),
+        "mid-autumn festival|mid-autumn|moon festival": _lunar(_MID_AUTUMN),
+        "halloween": fixed(10, 31),
+        "veterans day": fixed(11, 11),
+        "thanksgiving": _weekday_of(11, _THURSDAY, 4, days=4),
+        "black friday": _weekday_of(11, _THURSDAY, 4, later_days=1),
+    }
+)
 
 
 def holiday_span(holiday: Holiday, now: datetime, year: int | None) -> Span:

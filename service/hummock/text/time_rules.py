@@ -148,7 +148,6 @@ def _day(start: datetime) -> Span:
 
 
 def _first(now: datetime, unit: Unit, offset: int) -> datetime:
-    """The first moment of a unit of the calendar."""
     match unit:
         case Unit.DAY:
             return midnight(now) + offset * DAY
