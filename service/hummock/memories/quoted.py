@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 from hummock.core.candidates import GroupQuery
@@ -94,7 +94,8 @@ class Quoted:
                 break
             deadline.check()
             for memory in self._store.get(project, [used_id], 0, full=True):
-                sources.add(*_texts(memory))
+                for part in _texts(memory):
+                    sources.add(part)
         return sources
 
     def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources, deadline: Deadline) -> bool:
@@ -112,7 +113,8 @@ class Quoted:
         for memory in self._store.read(project, partial(_found, queries)):
             if memory is None or (memory.session_id == session_id and memory.origin in SAID_ORIGINS):
                 continue
-            sources.add(*_texts(memory))
+            for part in _texts(memory):
+                sources.add(part)
         return sources.quote(passage)
 
 
@@ -156,14 +158,15 @@ class Sources:
         self._lines: list[str] = []
         self._sentences: list[_Sentence] = []
         self._holders: dict[tuple[str, ...], list[int]] = {}
-        self.add(*texts)
+        for text in texts:
+            self.add(text)
 
-    def add(self, *texts: str) -> None:
-        """Some texts more."""
-        self.characters += sum(map(len, texts))
-        self._lines += map(_lines, texts)
-        self._clauses += map(_clauses, texts)
-        for written in chain.from_iterable(map(_sentences, texts)):
+    def add(self, text: str) -> None:
+        """One text more."""
+        self.characters += len(text)
+        self._lines.append(_lines(text))
+        self._clauses.append(_clauses(text))
+        for written in _sentences(text):
             sentence = _sentence(written)
             for shingle in set(_shingles(sentence.content)):
                 holders = self._holders.setdefault(shingle, [])
