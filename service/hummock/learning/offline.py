@@ -166,12 +166,9 @@ class Observed:
         return tuple(self._uses)
 
     def add(self, number: int, text: str, used_ids: Iterable[str]) -> None:
-        """Count a turn; repeats of the same text for the same entries count once.
+        """Count a turn, whose number is greater than all before; repeats of one text for the same entries count once.
 
-        Args:
-            number: Greater than that of every turn before.
-            text: The user's text or query.
-            used_ids: Entries that the answer is based on, or that were helpful; often none.
+        `text` is the user's or a query; the answer is based on the used entries, or they were helpful.
         """
         said, used = text[:MOST_CHARACTERS], tuple(sorted(set(used_ids)))
         key = _key(said, used)

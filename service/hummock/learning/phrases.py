@@ -90,14 +90,10 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spoken:
-    """A text in which phrases are searched.
+    """A folded text in which phrases are searched, and the offsets in it where units start and end, and of each gram.
 
     Attributes:
-        text: Folded.
-        starts: Offsets where units begin.
-        ends: Offsets where units end.
         written: Original spelling of each word, by its offset; without Chinese characters.
-        grams: Offsets of each gram.
         between: Characters before each unit that are no letter or digit, by the unit's offset.
     """
 

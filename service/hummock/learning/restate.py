@@ -32,13 +32,10 @@ _MOST_EVENTS = 16_384
 def restate(
     learning: LearningUnit, session_id: str, changes: Sequence[Change], used_ids: Sequence[str] | None = None
 ) -> None:
-    """Update the turns that quote changed messages. Counts do not change.
+    """Update the turns that quote messages changed in this order of time. Counts do not change.
 
-    Args:
-        learning: The log; a turn not found within `_EVENTS_BEHIND` events of its message is not updated.
-        session_id: The session.
-        changes: In order of time.
-        used_ids: Memories that a new answer is based on; None leaves them.
+    A turn not found within `_EVENTS_BEHIND` events of its message is not updated. `used_ids` are the memories that a
+    new answer is based on; None leaves them.
     """
     changed = [one for one in changes if one[0].content != one[1] or used_ids is not None]
     waiting: _Waiting = defaultdict(deque)

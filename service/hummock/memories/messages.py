@@ -156,10 +156,9 @@ def there(work: SessionWork, session_id: str, message_id: str) -> SessionMessage
 def relearn(
     work: UnitOfWork, message: SessionMessage, prepared: Prepared | None, vectors: Sequence[Embedding], now: float
 ) -> SessionMessage:
-    """Replace the memory learnt from a message; None removes it.
+    """Replace the memory learnt from a message; None removes it. Returns the message with the id of its memory.
 
-    Returns:
-        The message with the id of its memory, or the id it is held under.
+    If the memory is held for review, that is the id it is held under.
     """
     if prepared is None:
         _unlearn(work, message)

@@ -273,12 +273,9 @@ class Preparation:
 
 
 def to_hold(one: Prepared, families: tuple[str, ...], message_id: str = "") -> Prepared:
-    """Mark a draft to be held for these families; without a caller's id, equal drafts share one id.
+    """Mark a draft to be held for these families, at least one; without a caller's id, equal drafts share one id.
 
-    Args:
-        one: The draft.
-        families: At least one.
-        message_id: The session message that it comes from, if any: equal messages are held separately.
+    `message_id` is the session message that it comes from, if any: equal messages are held separately.
     """
     # Equal drafts of two writers are held separately.
     parts = [one.draft.writer, message_id] if message_id else [one.draft.writer]

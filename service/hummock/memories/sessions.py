@@ -313,15 +313,8 @@ def present(work: SessionWork, session_id: str) -> Session:
 def place(work: SessionWork, session_id: str, message: SessionMessage, field: str) -> SessionMessage:
     """Return the stored message: appended unless one with its id, role and content exists.
 
-    The id of a deleted message stays taken, so that a late repeat does not restore it.
-
-    Args:
-        work: The write.
-        session_id: The session.
-        message: Its time is raised to that of the message before it, if that is later.
-        field: The request's field with the id.
-
-    Raises: SessionNotFound, MessageIdTaken.
+    The id of a deleted message stays taken, so that a late repeat does not restore it. The message's time is raised to
+    that of the message before it, if that is later. Raises: SessionNotFound; MessageIdTaken, of the request's `field`.
     """
     session = present(work, session_id)
     known = work.message(session_id, message.id)

@@ -66,8 +66,7 @@ class Measured:
 def read_pairs(lines: Iterable[str]) -> list[TextPair]:
     """The pairs of a JSON-lines file, `{"query": …, "document": …}` each; empty lines are skipped.
 
-    Raises:
-        PairsInvalid: A line is something else, or a document answers two queries.
+    Raises: PairsInvalid: A line is something else, or a document answers two queries.
     """
     pairs: list[TextPair] = []
     seen: set[str] = set()

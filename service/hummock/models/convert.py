@@ -74,9 +74,7 @@ def require_converter() -> None:
 def convert(config: Path, weights: Path, target: Path, pooling: Pooling) -> None:
     """Write the checkpoint as an ONNX graph with int8 weights, by the recipe that `Conversion.recipe_version` counts.
 
-    Raises:
-        CheckpointUnsupported: It is no BERT that the graph builder knows.
-        ConverterMissing: The extra `convert` is not installed.
+    Raises: CheckpointUnsupported: It is no BERT that the graph builder knows. ConverterMissing.
     """
     require_converter()
     write_int8(read_checkpoint(config, weights), target, pooling)

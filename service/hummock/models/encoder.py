@@ -31,11 +31,9 @@ vectorised, which took a quarter of all-MiniLM's time (docs/decisions/013)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Encoded:
-    """Output of one inference, not yet normalised.
+    """Output of one inference, not yet normalised: `pooled` (dim,) and `hidden` (n, dim), both float32.
 
-    Attributes:
-        pooled: (dim,) float32.
-        hidden: (n, dim) float32, one row a token of the text in order, special tokens left out.
+    A row of `hidden` is a token of the text, in order, special tokens left out.
     """
 
     pooled: NDArray[np.float32]

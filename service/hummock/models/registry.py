@@ -52,7 +52,7 @@ _ZH_EN = PairDescription(
 PAIRS: dict[str, PairDescription] = {pair.name: pair for pair in (_ZH_MINILM, _ZH_EN)}
 """Two models of the registry as one; their files are those of the two."""
 
-AUTO_ORDER = (_ZH_MINILM, *_ZH_MINILM.parts)
+AUTO_ORDER = (_ZH_MINILM, _ZH_MINILM.first, _ZH_MINILM.second)
 
 
 def find(name: str, models_directory: Path) -> EmbeddingModel:

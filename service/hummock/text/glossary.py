@@ -100,13 +100,10 @@ class Glossary:
 
 
 class Concept(Struct, frozen=True, kw_only=True):
-    """A term of a text, and its translation for a search.
+    """A term of a text, in simplified characters, and its words in the other language, the likeliest first.
 
-    Attributes:
-        source: The term as in the text, in simplified characters.
-        words: English words, the likeliest first.
-        stems: Terms of the keyword index, each once.
-        weights: Weight of each stem, in (0, 1]; 1 for those of the likeliest word.
+    `stems` are these words' terms of the keyword index, each once; `weights` are theirs, in (0, 1], 1 for those of the
+    likeliest word.
     """
 
     source: str
@@ -157,12 +154,7 @@ def read_glossary(text: str) -> Glossary:
 
 
 def joined(known: Glossary, own: Mapping[str, tuple[str, ...]]) -> Glossary:
-    """Add a project's own terms to a glossary; their words come before existing ones.
-
-    Args:
-        known: The glossary.
-        own: English words by Chinese term, the likeliest first.
-    """
+    """Add a project's own terms, with English words by Chinese term; these come before existing ones."""
     words, pieces = dict(known.words), dict(known.pieces)
     for term, said in own.items():
         given = {word.casefold() for word in said}

@@ -54,12 +54,7 @@ def inverse_of(known: Glossary) -> Inverse:
 
 
 def joined_inverse(known: Inverse, own: Mapping[str, tuple[str, ...]]) -> Inverse:
-    """The inverse of a glossary with a project's own terms, which come before the glossary's.
-
-    Args:
-        known: The inverse of a glossary.
-        own: English words by Chinese term.
-    """
+    """The inverse of a glossary with a project's own terms, which come before the glossary's."""
     found = dict(known)
     for term, words in own.items():
         for stems in filter(None, map(_stems, words)):
@@ -157,11 +152,10 @@ NO_OWN_TERMS: Final = OwnTerms({})
 
 
 def own_terms(groups: Iterable[tuple[str, ...]]) -> OwnTerms:
-    """Build the terms of a project from groups of names.
+    """Build the terms of a project from groups of names of one thing each, the main name first.
 
-    Args:
-        groups: Names of one thing each, the main name first. A name of two to eight Chinese characters is a term, one
-            of one to three Latin words its translation; others are ignored.
+    A name of two to eight Chinese characters is a term, one of one to three Latin words its translation; others are
+    ignored.
     """
     words: dict[str, tuple[str, ...]] = {}
     for names in groups:

@@ -85,11 +85,7 @@ def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
     A Chinese one is a longest run of characters of which every pair is distinctive, cut at common words; it has two
     characters or more, is no everyday word, and neither begins with a measure word nor has a particle at either end. In
     other scripts it is a word that is neither common nor a number, and all of whose terms are distinctive; of a name of
-    code the whole counts, and not what it is made of.
-
-    Args:
-        text: Any text.
-        is_distinctive: Whether a term (`analyzer.query_terms`) is.
+    code the whole counts, and not what it is made of. Terms are those of `analyzer.query_terms`.
     """
     for segment in _SEGMENT.finditer(nfkc(text)):
         if segment["cjk"]:
@@ -103,14 +99,10 @@ def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a text that may be a name.
+    """A part of a text that may be a name, as it is written, folded to NFKC, and its terms.
 
-    Attributes:
-        text: As it is written, folded to NFKC.
-        terms: What it consists of.
-        before: The Chinese character before it; empty at a word boundary.
-        after: The one after it; empty at a word boundary.
-        is_doubtful: Whether it begins or ends with a character that is often a word by itself (上, 本).
+    `before` and `after` are the Chinese characters beside it, empty at a word boundary. It is doubtful if it begins or
+    ends with a character that is often a word by itself (上, 本).
     """
 
     text: str
@@ -126,9 +118,7 @@ def stretches(text: str, is_wanted: Callable[[str], bool]) -> Iterator[Stretch]:
     It holds no common word and is no everyday word, and no everyday word crosses its ends (`is_word_at`). Whether words
     begin and end there, its neighbours in several texts tell.
 
-    Args:
-        text: Any text.
-        is_wanted: Whether a term (`analyzer.query_terms`) is; a stretch holds no other.
+    A stretch holds only terms (`analyzer.query_terms`) that are wanted.
     """
     words: list[str] = []
     behind, normal = 0, nfkc(text)
@@ -220,12 +210,9 @@ _known_words(CHINESE_STOP_WORDS)
 
 
 def is_word_at(text: str, start: int, end: int) -> bool:
-    """Whether text[start:end], all Chinese characters, is a word at this place.
+    """Whether text[start:end], all Chinese characters, is a word at this place; the text is folded.
 
-    Args:
-        text: Folded; a space ends every word.
-        start: Offset of its first character.
-        end: Offset after its last character.
+    A space ends every word.
     """
     first, last = _run(text, start, end)
     crossing = [
@@ -281,9 +268,8 @@ _SHORT_NUMBER: Final = 2
 def content_weights(terms: Sequence[str], texts: Iterable[str]) -> NDArray[np.float32]:
     """Weigh the content of each term, (t,) in [0, 1]: 0 for stop words, question words and pairs that cross them.
 
-    Args:
-        terms: Terms of the query, as returned by `analyzer.query_terms`.
-        texts: The original texts; Chinese pairs count only if no stop word separates them.
+    Terms are those of `analyzer.query_terms`, texts the original ones: Chinese pairs count only if no stop word
+    separates them there.
     """
     whole = frozenset(pair for text in texts for pair in _pairs_within_words(text))
     return np.array([_weight(term, whole) for term in terms], np.float32)

@@ -30,11 +30,7 @@ def identity(told: Draft | Memory, index: MemoryIndex) -> bytes:
     """Return 16 bytes that are equal for equal memories of one kind and one origin.
 
     The id is not part of it, since the server makes one if none is given. Neither is the create time, which is matched
-    separately if given (`ports.TextKey`).
-
-    Args:
-        told: With its payload.
-        index: Its complete index, including derived fields.
+    separately if given (`ports.TextKey`). The memory has its payload, the index the derived fields too.
     """
     payload = told.payload
     if payload is None:

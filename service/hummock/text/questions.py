@@ -137,9 +137,7 @@ _LEAST_CHINESE: Final = 2
 def is_only_of_times(text: str, phrases: Iterable[str]) -> bool:
     """Whether a question names times and nothing else to look for: "what did I do on May 2nd", 11月19日我做了什么.
 
-    Args:
-        text: The question.
-        phrases: The words in it that name the times; none of an interval that the caller gave.
+    `phrases` are the words in it that name the times; none of an interval that the caller gave.
     """
     left = nfkc(text)
     named = False

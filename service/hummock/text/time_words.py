@@ -57,12 +57,9 @@ _DIGITS: Final = Rules(
 
 
 def time_intervals(text: str, as_of: float, zone: tzinfo = UTC) -> tuple[TimeInterval, ...]:
-    """Return the times that a text names, each once.
+    """Return the times that a text in English, Chinese or both names, each once.
 
-    Args:
-        text: English, Chinese or both.
-        as_of: The "now" that words such as "yesterday" are relative to, in Unix seconds.
-        zone: Time zone of days, weeks and months.
+    Words such as "yesterday" are relative to `as_of`, in Unix seconds; days, weeks and months are those of the zone.
     """
     try:
         now = wall_clock(as_of, zone)

@@ -184,9 +184,7 @@ class TokenizerTokens:
     def from_file(cls, path: Path) -> Self:
         """Read a `tokenizer.json`, or a `.tiktoken` file that is named for its vocabulary.
 
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: It is not a tokenizer.
+        Raises: OSError: The file cannot be read. ValueError: It is not a tokenizer.
         """
         if path.suffix == ".tiktoken":
             return cls(read_tiktoken(path), path.name)
@@ -208,11 +206,9 @@ class TokenizerTokens:
 
 
 def read_tiktoken(path: Path) -> Tokenizer:
-    """The tokenizer of a file, without special tokens; takes seconds.
+    """The tokenizer of a file, without special tokens; takes seconds. The name is one of VOCABULARIES.
 
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no such file, or its name is not one of VOCABULARIES.
+    Raises: OSError, ValueError, as `TokenizerTokens.from_file`.
     """
     if path.stem not in _PIECES:
         raise ValueError(f"{path} must be named for its vocabulary: {', '.join(VOCABULARIES)}")
