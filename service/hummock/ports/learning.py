@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from hummock.core.learning import (
-    LearningChanges,
-    LearningEvent,
-    LearningState,
-    LoggedEvent,
-    Profile,
-    Usage,
-)
+from hummock.core.learning import LearningChanges, LearningEvent, LearningState, LoggedEvent, Profile, Usage
 
 
 class LearningView(Protocol):

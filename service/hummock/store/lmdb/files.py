@@ -24,14 +24,7 @@ from weakref import WeakSet
 import lmdb
 
 from hummock.core.errors import HummockError
-from hummock.store.errors import (
-    DataFileCut,
-    DirectoryInUse,
-    DirectoryReplaced,
-    DirectoryUnusable,
-    DiskFault,
-    DiskFull,
-)
+from hummock.store.errors import DataFileCut, DirectoryInUse, DirectoryReplaced, DirectoryUnusable, DiskFault, DiskFull
 
 LOCK_FILE = "lock"
 
@@ -318,9 +311,7 @@ def _require_whole(directory: Path, descriptor: int) -> None:
         missing.difference_update(_free_pages(descriptor, page_bytes, free_root))
     if missing:
         raise DirectoryUnusable(
-            directory,
-            f"{DATA_FILE} is cut short: it has {size} bytes of {(last_page + 1) * page_bytes}",
-            RESTORE,
+            directory, f"{DATA_FILE} is cut short: it has {size} bytes of {(last_page + 1) * page_bytes}", RESTORE
         )
 
 

@@ -146,12 +146,7 @@ def not_here(database: Database) -> StoreUnreachable:
 def _without_what_is_looked_up(query: GroupQuery) -> GroupQuery:
     """The query without domains, key files, session window and exclusion of replaced memories."""
     return replace(
-        query,
-        domain_names=frozenset(),
-        domain_text="",
-        with_key_files=False,
-        window=None,
-        include_superseded=True,
+        query, domain_names=frozenset(), domain_text="", with_key_files=False, window=None, include_superseded=True
     )
 
 

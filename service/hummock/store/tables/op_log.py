@@ -157,12 +157,7 @@ def export_behind(
 
 
 def _removed(
-    engine: Engine,
-    txn: Transaction,
-    number: int,
-    record: record_codec.ProjectRecord,
-    after: int,
-    after_seq: int,
+    engine: Engine, txn: Transaction, number: int, record: record_codec.ProjectRecord, after: int, after_seq: int
 ) -> tuple[str, ...] | None:
     """Ids of the documents up to `after` removed by writes after `after_seq`; None if unknown."""
     if not record.ops_after <= after_seq <= record.seq:

@@ -289,12 +289,7 @@ class SessionUnit:
     """The store's SessionWork."""
 
     def __init__(
-        self,
-        txn: Transaction,
-        tables: Tables,
-        damage: Damage,
-        number: int,
-        on_change: Callable[[], None],
+        self, txn: Transaction, tables: Tables, damage: Damage, number: int, on_change: Callable[[], None]
     ) -> None:
         """`number` is the project's; `on_change` is called before any change."""
         self._txn = txn

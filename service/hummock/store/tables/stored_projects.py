@@ -91,10 +91,6 @@ class TableProjects:
         return self._engine.last_commit()
 
     def _project(
-        self,
-        txn: Transaction,
-        number: int,
-        recent: RecentReads | None = None,
-        seen_seq: int = 0,
+        self, txn: Transaction, number: int, recent: RecentReads | None = None, seen_seq: int = 0
     ) -> TableProject:
         return TableProject(self._engine, txn, number, self.term_numbers, self.now, recent, seen_seq)

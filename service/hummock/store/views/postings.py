@@ -13,15 +13,7 @@ from hummock.store.views.forward_lists import ForwardLists, concatenated
 from hummock.store.views.growing import Growing, TermCounts
 from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares
 from hummock_kernels.maxscore import best_by_bm25
-from hummock_kernels.postings import (
-    Delta,
-    Index,
-    Presence,
-    invert,
-    mark_term,
-    merge_postings,
-    presence_of,
-)
+from hummock_kernels.postings import Delta, Index, Presence, invert, mark_term, merge_postings, presence_of
 
 K1 = 1.2
 B = 0.75

@@ -74,11 +74,7 @@ class ViewCache:
     """Views by project name, within a memory budget. No operation depends on the number of projects."""
 
     def __init__(
-        self,
-        projects: StoredProjects,
-        budget_bytes: int,
-        limits: StoreLimits,
-        saved: SavedViews | None = None,
+        self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits, saved: SavedViews | None = None
     ) -> None:
         self._projects = projects
         self._limits = limits
@@ -362,11 +358,7 @@ class FollowingViews(ForeignViews):
     """
 
     def __init__(
-        self,
-        projects: StoredProjects,
-        budget_bytes: int,
-        limits: StoreLimits,
-        saved: SavedViews | None = None,
+        self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits, saved: SavedViews | None = None
     ) -> None:
         super().__init__(projects, budget_bytes, limits, saved)
         self._closing = Event()

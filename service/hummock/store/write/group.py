@@ -54,12 +54,7 @@ class GroupTransaction:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        txn: Transaction,
-        dictionaries: TermDictionaries,
-        clock: SettledClock,
-        limits: StoreLimits,
+        self, engine: Engine, txn: Transaction, dictionaries: TermDictionaries, clock: SettledClock, limits: StoreLimits
     ) -> None:
         self._engine = engine
         self._tables = engine.tables

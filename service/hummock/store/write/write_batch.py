@@ -228,8 +228,7 @@ class WriteBatch:
         halves = vectors.astype("<f2").tobytes()
         size = 2 * dim
         self.put(
-            self._tables.vector,
-            [(key, halves[at * size : (at + 1) * size]) for at, (key, _) in enumerate(chunks)],
+            self._tables.vector, [(key, halves[at * size : (at + 1) * size]) for at, (key, _) in enumerate(chunks)]
         )
         for key, embedding in chunks:
             if embedding.digest:
