@@ -27,18 +27,13 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The right to do a kind of work in a project, or in all of them.
-
-    Attributes:
-        project: A name, or ALL_PROJECTS.
-        fence: Unique among all claims ever made. A write under the claim is refused once another claim has replaced it.
-        holder: The lease of the service that took it; empty if there is only one service.
-    """
+    """The right to do a kind of work in a project, or in all of them."""
 
     work: Work
-    project: str
+    project: str  # A name, or ALL_PROJECTS.
+    # Unique among all claims ever made. A write under the claim is refused once another claim has replaced it.
     fence: int
-    holder: str = ""
+    holder: str = ""  # The lease of the service that took it; empty if there is only one service.
 
 
 class ClaimLost(Unavailable):

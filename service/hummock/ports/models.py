@@ -82,17 +82,11 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A query and a text as a reranker reads them.
+    """A query and a text as a reranker reads them."""
 
-    Attributes:
-        tokens: Ids of the tokens of both, special ones included, cut to the window at the text's end.
-        token_types: One per token; separates query and text in models that have token types.
-        expected_s: Expected time to score it, in seconds, from pairs of its length on this machine.
-    """
-
-    tokens: tuple[int, ...]
-    token_types: tuple[int, ...]
-    expected_s: float
+    tokens: tuple[int, ...]  # Ids of the tokens of both, special ones included, cut to the window at the text's end.
+    token_types: tuple[int, ...]  # One per token; separates query and text in models that have token types.
+    expected_s: float  # Expected time to score it, in seconds, from pairs of its length on this machine.
 
 
 class Reranker(Protocol):
@@ -127,38 +121,23 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmQuestion:
-    """A question to a language model, and the form of its answer.
+    """A question to a language model, and the form of its answer."""
 
-    Attributes:
-        name: Name of the form, in letters, digits and underscores.
-        instructions: The task; contains only our own text.
-        data: Input of the task: text of others, never an instruction.
-        schema: JSON schema of the answer. Models may ignore it, so the answer must be checked.
-        max_tokens: Most tokens of the answer.
-    """
-
-    name: str
-    instructions: str
-    data: str
-    schema: Mapping[str, object]
-    max_tokens: int
+    name: str  # Name of the form, in letters, digits and underscores.
+    instructions: str  # The task; contains only our own text.
+    data: str  # Input of the task: text of others, never an instruction.
+    schema: Mapping[str, object]  # JSON schema of the answer. Models may ignore it, so the answer must be checked.
+    max_tokens: int  # Most tokens of the answer.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmUsage:
-    """Counters of requests to a language model and of their tokens.
+    """Counters of requests to a language model and of their tokens."""
 
-    Attributes:
-        requests: Requests sent, repeats included.
-        replies: Usable replies.
-        prompt_tokens: Tokens of questions as counted by the endpoint; 0 if it does not report them.
-        completion_tokens: Tokens of answers, likewise.
-    """
-
-    requests: int = 0
-    replies: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    requests: int = 0  # Requests sent, repeats included.
+    replies: int = 0  # Usable replies.
+    prompt_tokens: int = 0  # Tokens of questions as counted by the endpoint; 0 if it does not report them.
+    completion_tokens: int = 0  # Tokens of answers, likewise.
 
 
 class LlmFailed(Exception):
@@ -202,36 +181,22 @@ class Llm(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryText:
-    """An entry as a learner reads it. All of it is text of others, never an instruction.
+    """An entry as a learner reads it. All of it is text of others, never an instruction."""
 
-    Attributes:
-        memory_id: Its id.
-        title: Its name.
-        text: Its content, from the beginning.
-        keywords: Its known keywords.
-        hints: Its known hints.
-    """
-
-    memory_id: str
-    title: str
-    text: str
-    keywords: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
+    memory_id: str  # Its id.
+    title: str  # Its name.
+    text: str  # Its content, from the beginning.
+    keywords: tuple[str, ...] = ()  # Its known keywords.
+    hints: tuple[str, ...] = ()  # Its known hints.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordQuestion:
-    """The entries that need keywords, and the text to learn from.
+    """The entries that need keywords, and the text to learn from."""
 
-    Attributes:
-        project: Project of the entries.
-        user_text: The user's text of the turn; empty if entries are read without a turn.
-        entries: Each once; keywords for others are ignored.
-    """
-
-    project: str
-    user_text: str
-    entries: tuple[EntryText, ...]
+    project: str  # Project of the entries.
+    user_text: str  # The user's text of the turn; empty if entries are read without a turn.
+    entries: tuple[EntryText, ...]  # Each once; keywords for others are ignored.
 
 
 class LearnerFailed(Exception):

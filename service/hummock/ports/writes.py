@@ -21,21 +21,14 @@ Reply = TypeVar("Reply")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextKey:
-    """Key by which an equal memory is found.
+    """Key by which an equal memory is found."""
 
-    Attributes:
-        kind: Its kind.
-        origin: Its origin.
-        identity: `text.likeness.identity` of it, 16 bytes.
-        earlier: Hashes under which older versions stored it. A memory found by them must have that identity.
-        create_time: In Unix seconds, if only a memory of that time is equal; else None.
-    """
-
-    kind: MemoryKind
-    origin: Origin
-    identity: bytes
+    kind: MemoryKind  # Its kind.
+    origin: Origin  # Its origin.
+    identity: bytes  # `text.likeness.identity` of it, 16 bytes.
+    # Hashes under which older versions stored it. A memory found by them must have that identity.
     earlier: tuple[bytes, ...] = ()
-    create_time: float | None = None
+    create_time: float | None = None  # In Unix seconds, if only a memory of that time is equal; else None.
 
 
 class UnitOfWork(Protocol):
@@ -102,46 +95,31 @@ class UnitOfWork(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lookups:
-    """Keys that a write is likely to look up; if a look-up takes a round trip, all are fetched at once.
+    """Keys that a write is likely to look up; if a look-up takes a round trip, all are fetched at once."""
 
-    Attributes:
-        ids: Ids of memories.
-        texts: Keys of texts.
-        session_ids: Sessions of the memories that it may store.
-        terms: Returns the terms of those memories; runs on the store's writer thread, if at all.
-    """
-
-    ids: Sequence[str] = ()
-    texts: Sequence[TextKey] = ()
-    session_ids: Sequence[str] = ()
+    ids: Sequence[str] = ()  # Ids of memories.
+    texts: Sequence[TextKey] = ()  # Keys of texts.
+    session_ids: Sequence[str] = ()  # Sessions of the memories that it may store.
+    # Returns the terms of those memories; runs on the store's writer thread, if at all.
     terms: Callable[[], Sequence[Terms]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest(Generic[Reply]):
-    """One write.
+    """One write."""
 
-    Attributes:
-        request_id: UUID; empty when repeats of the request are new writes.
-        fingerprint: Hash of the request; the same request_id with another one raises RequestIdReused.
-        reply_type: A frozen dataclass or struct of plain values (str, int, float, bool, bytes, tuples and enums of
-            them), so that the reply can be kept for repeats: by the names of its fields, none of them `array_like`.
-        apply: Makes the changes on the store's writer thread. An exception aborts only this request. It runs again if a
-            shared commit failed, so it must change nothing but the unit of work.
-        creates: Whether a missing project is created; otherwise ProjectNotFound is raised.
-        is_bulk: Whether it is one of many, and lets interactive writes go first.
-        claim: Claim that guards it, if no caller asked for it.
-        lookups: Likely look-ups. It may look up more, or less.
-    """
-
-    request_id: str
-    fingerprint: bytes
+    request_id: str  # UUID; empty when repeats of the request are new writes.
+    fingerprint: bytes  # Hash of the request; the same request_id with another one raises RequestIdReused.
+    # A frozen dataclass or struct of plain values (str, int, float, bool, bytes, tuples and enums of them), so that the
+    # reply can be kept for repeats: by the names of its fields, none of them `array_like`.
     reply_type: type[Reply]
+    # Makes the changes on the store's writer thread. An exception aborts only this request. It runs again if a shared
+    # commit failed, so it must change nothing but the unit of work.
     apply: Callable[[UnitOfWork], Reply]
-    creates: bool = True
-    is_bulk: bool = False
-    claim: Claim | None = None
-    lookups: Lookups | None = None
+    creates: bool = True  # Whether a missing project is created; otherwise ProjectNotFound is raised.
+    is_bulk: bool = False  # Whether it is one of many, and lets interactive writes go first.
+    claim: Claim | None = None  # Claim that guards it, if no caller asked for it.
+    lookups: Lookups | None = None  # Likely look-ups. It may look up more, or less.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

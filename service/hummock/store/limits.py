@@ -11,85 +11,55 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimits:
-    """Limits that choose the plan of a nearest-vector search; `docs/decisions/007` has the figures behind them.
+    """Limits that choose the plan of a nearest-vector search; `docs/decisions/007` has the figures behind them."""
 
-    Attributes:
-        sign_rows: Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
-        exact_rows: Up to this many rows that pass the filter are all scored: as fast as a prefilter, and exact.
-        pool_rows: Minimum rows that the sign bits select for exact scoring; half is enough for texts, but not where
-            many rows are equally near.
-        pool_per_result: Minimum rows of the pool per requested memory.
-        pool_share: The pool has at least one in this many of the rows that pass, as more rows crowd every pool.
-        widening: Factor of the second pool's size, used if the first had too few memories.
-        halved_memories: Project size from which keyword search uses a second core, if one is free.
-    """
-
+    # Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
     sign_rows: int = 32_768
+    # Up to this many rows that pass the filter are all scored: as fast as a prefilter, and exact.
     exact_rows: int = 16_384
+    # Minimum rows that the sign bits select for exact scoring; half is enough for texts, but not where many rows are
+    # equally near.
     pool_rows: int = 4000
-    pool_per_result: int = 40
+    pool_per_result: int = 40  # Minimum rows of the pool per requested memory.
+    # The pool has at least one in this many of the rows that pass, as more rows crowd every pool.
     pool_share: int = 100
-    widening: int = 4
-    halved_memories: int = 262_144
+    widening: int = 4  # Factor of the second pool's size, used if the first had too few memories.
+    halved_memories: int = 262_144  # Project size from which keyword search uses a second core, if one is free.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLimits:
-    """Limits of the store's grouping, caching and rebuilding.
+    """Limits of the store's grouping, caching and rebuilding."""
 
-    Attributes:
-        group_jobs: Writes that share one transaction and one fsync.
-        group_bytes: Bytes after which a transaction takes no further job.
-        bulk_group_bytes: The same limit after a bulk write, until an interactive one arrives.
-        request_kept_s: Retention of a request_id.
-        retired_kept_s: Retention of the vectors of a text that no memory uses any more.
-        retired_bytes: Upper bound on the size of such vectors; the oldest are removed first.
-        trimmed_entries: Outdated entries of each table that a write removes, in addition to as many as it adds.
-        ops_kept: Writes whose operations are kept; a view that lags by fewer is brought up to date from them.
-        delta_docs: Upper bound on memories outside the inverted index; above it a new index is built.
-        delta_share: The same bound as a share of the indexed memories: a search scans all unindexed ones, and a
-            small index is built quickly.
-        small_delta_docs: Fewer unindexed memories than this never trigger an index build.
-        dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
-        dead_docs: Fewer removed memories than this never trigger a rebuild.
-        saved_view_memories: Project size from which its view is also saved to a file, as loading takes a second.
-        saved_view_s: Time after which closing starts to save no further view.
-        small_view_bytes: Views below this size load in milliseconds.
-        small_views_share: Share of the memory budget for all small views together.
-        dictionary_bytes: Cache of term numbers that the writer used recently.
-        lease_s: Time without a renewal after which a service that shares the store is considered dead and another
-            takes over its work. A lease is renewed four times in this time.
-        recent_memory_bytes: Cache of recently read memories, for engines where each read is a round trip.
-        recent_token_bytes: Cache of token vectors, for the same engines.
-        disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
-        map_reserve_share: Share of the map that the quota leaves free for the same reason.
-        plans: Limits of the nearest-vector search.
-    """
-
-    group_jobs: int = 256
-    group_bytes: int = 64 * MIB
-    bulk_group_bytes: int = 256 * KIB
-    request_kept_s: float = 24 * 3600.0
-    retired_kept_s: float = 30 * 24 * 3600.0
-    retired_bytes: int = 256 * MIB
-    trimmed_entries: int = 64
-    ops_kept: int = 1024
-    delta_docs: int = 2000
+    group_jobs: int = 256  # Writes that share one transaction and one fsync.
+    group_bytes: int = 64 * MIB  # Bytes after which a transaction takes no further job.
+    bulk_group_bytes: int = 256 * KIB  # The same limit after a bulk write, until an interactive one arrives.
+    request_kept_s: float = 24 * 3600.0  # Retention of a request_id.
+    retired_kept_s: float = 30 * 24 * 3600.0  # Retention of the vectors of a text that no memory uses any more.
+    retired_bytes: int = 256 * MIB  # Upper bound on the size of such vectors; the oldest are removed first.
+    trimmed_entries: int = 64  # Outdated entries of each table that a write removes, in addition to as many as it adds.
+    ops_kept: int = 1024  # Writes whose operations are kept; a view that lags by fewer is brought up to date from them.
+    delta_docs: int = 2000  # Upper bound on memories outside the inverted index; above it a new index is built.
+    # The same bound as a share of the indexed memories: a search scans all unindexed ones, and a small index is built
+    # quickly.
     delta_share: float = 0.25
-    small_delta_docs: int = 256
-    dead_share: float = 0.2
-    dead_docs: int = 256
+    small_delta_docs: int = 256  # Fewer unindexed memories than this never trigger an index build.
+    dead_share: float = 0.2  # Share of removed memories from which a view is rebuilt without them, in (0, 1).
+    dead_docs: int = 256  # Fewer removed memories than this never trigger a rebuild.
+    # Project size from which its view is also saved to a file, as loading takes a second.
     saved_view_memories: int = 131_072
-    saved_view_s: float = 10.0
-    small_view_bytes: int = MIB
-    small_views_share: float = 0.125
-    dictionary_bytes: int = 64 * MIB
+    saved_view_s: float = 10.0  # Time after which closing starts to save no further view.
+    small_view_bytes: int = MIB  # Views below this size load in milliseconds.
+    small_views_share: float = 0.125  # Share of the memory budget for all small views together.
+    dictionary_bytes: int = 64 * MIB  # Cache of term numbers that the writer used recently.
+    # Time without a renewal after which a service that shares the store is considered dead and another takes over its
+    # work. A lease is renewed four times in this time.
     lease_s: float = 10.0
-    recent_memory_bytes: int = 64 * MIB
-    recent_token_bytes: int = 64 * MIB
-    disk_reserve_bytes: int = 64 * MIB
-    map_reserve_share: float = 0.125
-    plans: PlanLimits = PlanLimits()
+    recent_memory_bytes: int = 64 * MIB  # Cache of recently read memories, for engines where each read is a round trip.
+    recent_token_bytes: int = 64 * MIB  # Cache of token vectors, for the same engines.
+    disk_reserve_bytes: int = 64 * MIB  # Free disk space below which nothing is stored, so that deleting still works.
+    map_reserve_share: float = 0.125  # Share of the map that the quota leaves free for the same reason.
+    plans: PlanLimits = PlanLimits()  # Limits of the nearest-vector search.
 
     def most_outside(self, inside: int) -> int:
         """Upper bound on unindexed memories next to an inverted index of `inside` memories."""

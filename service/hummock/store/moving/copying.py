@@ -47,40 +47,24 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedProject:
-    """A project of the target.
+    """A project of the target."""
 
-    Attributes:
-        name: The project's name.
-        outcome: Result of its last copy.
-        seq: Sequence number of the copy.
-        memory_count: Number of its memories.
-        digest: Digest of both, independent of project numbers; empty if there is none.
-        took_s: Duration in seconds.
-        why: Description of its damage; empty if there is none.
-    """
-
-    name: str
-    outcome: Outcome
-    seq: int
-    memory_count: int
-    digest: str
-    took_s: float
-    why: str = ""
+    name: str  # The project's name.
+    outcome: Outcome  # Result of its last copy.
+    seq: int  # Sequence number of the copy.
+    memory_count: int  # Number of its memories.
+    digest: str  # Digest of both, independent of project numbers; empty if there is none.
+    took_s: float  # Duration in seconds.
+    why: str = ""  # Description of its damage; empty if there is none.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """Result of a copy.
+    """Result of a copy."""
 
-    Attributes:
-        projects: All projects that the source had or has.
-        moved: Projects written to again after they were copied.
-        others: Projects of the target that are not copies.
-    """
-
-    projects: tuple[CopiedProject, ...]
-    moved: tuple[str, ...]
-    others: tuple[str, ...]
+    projects: tuple[CopiedProject, ...]  # All projects that the source had or has.
+    moved: tuple[str, ...]  # Projects written to again after they were copied.
+    others: tuple[str, ...]  # Projects of the target that are not copies.
 
     @property
     def damaged(self) -> tuple[CopiedProject, ...]:
@@ -100,15 +84,11 @@ class Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyCallbacks:
-    """Progress callbacks.
+    """Progress callbacks."""
 
-    Attributes:
-        far: Takes a project's name, the number of its memories copied, and their total.
-        done: Takes the result of a project.
-    """
-
+    # Takes a project's name, the number of its memories copied, and their total.
     far: Callable[[str, int, int], None] = lambda name, done, total: None
-    done: Callable[[CopiedProject], None] = lambda project: None
+    done: Callable[[CopiedProject], None] = lambda project: None  # Takes the result of a project.
 
 
 _NOBODY = CopyCallbacks()

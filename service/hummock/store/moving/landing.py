@@ -25,32 +25,20 @@ _COPIED = keys.copied_key(0)[:-_NUMBER_BYTES]
 
 
 class CopyNote(msgspec.Struct, array_like=True, frozen=True):
-    """Origin of a copied project.
+    """Origin of a copied project."""
 
-    Attributes:
-        seq: Its seq when it was copied; a larger one shows later writes.
-        source: Source store, for messages.
-    """
-
-    seq: int
-    source: str
+    seq: int  # Its seq when it was copied; a larger one shows later writes.
+    source: str  # Source store, for messages.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """An existing project of the target.
+    """An existing project of the target."""
 
-    Attributes:
-        number: Its number.
-        seq: Its sequence number.
-        create_time: Creation time; for a copy that of the original.
-        note: Origin of a copy; None for other projects.
-    """
-
-    number: int
-    seq: int
-    create_time: float
-    note: CopyNote | None
+    number: int  # Its number.
+    seq: int  # Its sequence number.
+    create_time: float  # Creation time; for a copy that of the original.
+    note: CopyNote | None  # Origin of a copy; None for other projects.
 
     @property
     def is_untouched(self) -> bool:

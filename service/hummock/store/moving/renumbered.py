@@ -36,17 +36,11 @@ _SMALL_BYTES, _LARGE_BYTES = 2 << 20, 8 << 20
 
 @dataclass(slots=True)
 class Batch:
-    """The entries of one transaction.
+    """The entries of one transaction."""
 
-    Attributes:
-        entries: Entries by table.
-        memory_count: Number of memories in them.
-        size_bytes: Size of keys and values.
-    """
-
-    entries: dict[str, list[Entry]] = field(default_factory=dict)
-    memory_count: int = 0
-    size_bytes: int = 0
+    entries: dict[str, list[Entry]] = field(default_factory=dict)  # Entries by table.
+    memory_count: int = 0  # Number of memories in them.
+    size_bytes: int = 0  # Size of keys and values.
 
     def add(self, entries: Mapping[str, Sequence[Entry]]) -> None:
         """Add entries of some tables."""
@@ -103,15 +97,10 @@ def _renumbered(moment: Moment, table: str, number: int, new: int) -> Iterator[E
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Some memories.
+    """Some memories."""
 
-    Attributes:
-        entries: All entries by table, including those of expiry times and text digests.
-        memory_count: Number of memories.
-    """
-
-    entries: dict[str, list[Entry]]
-    memory_count: int
+    entries: dict[str, list[Entry]]  # All entries by table, including those of expiry times and text digests.
+    memory_count: int  # Number of memories.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,15 +109,11 @@ more look-ups. Vectors stored earlier stay where they are."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """Migration of the schema to the next form.
+    """Migration of the schema to the next form."""
 
-    Attributes:
-        script: SQL script, never changed.
-        needs: Lowest form that a service must know to use the new one. It stays that of the previous migration as long
-            as migrations only add tables, columns with a default, or functions with new names.
-    """
-
-    script: str
+    script: str  # SQL script, never changed.
+    # Lowest form that a service must know to use the new one. It stays that of the previous migration as long as
+    # migrations only add tables, columns with a default, or functions with new names.
     needs: int
 
 

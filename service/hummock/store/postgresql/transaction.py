@@ -32,15 +32,10 @@ Row = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """A table with the statements that read and write it.
+    """A table with the statements that read and write it."""
 
-    Attributes:
-        name: Name in the schema.
-        is_shared: Whether its keys belong to no project.
-    """
-
-    name: str
-    is_shared: bool
+    name: str  # Name in the schema.
+    is_shared: bool  # Whether its keys belong to no project.
     get: bytes
     up: bytes
     up_from: bytes
@@ -95,20 +90,15 @@ KeysOfTables = Mapping[RowTable, Sequence[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """Statements that set the rows visible to a transaction.
+    """Statements that set the rows visible to a transaction."""
 
-    Attributes:
-        begin: Statements that begin a transaction at one moment.
-        look: Statements that give the same visibility to statements sent together with them, without a transaction.
-        brings: Keys of the table of projects whose values `entered` caches.
-        entered: Caches the answers to `begin` in the transaction.
-        looked: Caches the answers to `look` in the transaction.
-    """
-
-    begin: Sequence[Statement]
+    begin: Sequence[Statement]  # Statements that begin a transaction at one moment.
+    # Statements that give the same visibility to statements sent together with them, without a transaction.
     look: Sequence[Statement] = ()
-    brings: Sequence[bytes] = ()
+    brings: Sequence[bytes] = ()  # Keys of the table of projects whose values `entered` caches.
+    # Caches the answers to `begin` in the transaction.
     entered: Callable[[RowTransaction, Sequence[Answer]], None] = lambda txn, answers: None
+    # Caches the answers to `look` in the transaction.
     looked: Callable[[RowTransaction, Sequence[Answer]], None] = lambda txn, answers: None
 
 

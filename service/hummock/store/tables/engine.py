@@ -115,85 +115,48 @@ class ChecksItsPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """All tables; each is named after its field.
+    """All tables; each is named after its field."""
 
-    Attributes:
-        meta: "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are
-            updated (`reanalyse.py`), "reached" and a hash of a name to the last position of a removed project,
-            "copying" and "copied" with a number to the state of copies (`moving/landing.py`).
-        project: Name to number, number to ProjectRecord.
-        project_removed: Number to nothing, for a removed project with entries left to clear (`project_removal.py`).
-        memory: Doc to MemoryRecord.
-        payload: Doc to Payload.
-        checksum: Doc to the checksums of its parts (`integrity.py`).
-        vector: Chunk to float16 components.
-        token: Chunk to int8 token vectors.
-        by_digest: Digest of a text and chunk to nothing, for chunks with a known digest (`text_vectors.py`).
-        retired: Digest to the time at which the last such chunk was removed, and its vectors.
-        retired_age: That time and digest to nothing.
-        terms: Doc to its forward list (`forward_lists.py`).
-        term: Term to its number in the project, little-endian u32.
-        column: Doc to its row of columns (`row_codec.py`).
-        by_id: Memory id to doc.
-        by_text: Text key and doc to nothing.
-        session: Session id to the number of memories it has had.
-        expiry: Expiry time of a memory and its doc to nothing (`expiry.py`).
-        pending: Doc to nothing, for a memory without vectors yet.
-        settings: Project to ProjectSettings (`record_codec.py`).
-        review: Memory id to Quarantined (`review.py`).
-        ops: Seq and number to an operation (`op_log.py`).
-        removed: Seq and number of an operation to the id of the memory that it removed.
-        request: Request id to RequestRecord.
-        request_age: Time and seq to request id.
-        learning: Project to LearningState.
-        event: Number to an event of the learning log (`learning_log.py`).
-        turn: Scope to its turn (`learning_log.py`).
-        usage: Scope and memory id to Usage.
-        usage_scope: Memory and scope, both hashed, to the scope's hash: finds the `usage` of a memory.
-        link: Memory id to Profile.
-        session_record: Session id to SessionRecord (`sessions.py`).
-        session_order: Archived flag and time rank to a session's key; also the project's last number.
-        session_deleted: Session to nothing, while its messages are still to be removed.
-        message: Session and position to SessionMessage.
-        message_id: Session and message id to position.
-    """
-
+    # "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are updated
+    # (`reanalyse.py`), "reached" and a hash of a name to the last position of a removed project, "copying" and "copied"
+    # with a number to the state of copies (`moving/landing.py`).
     meta: Table
-    project: Table
+    project: Table  # Name to number, number to ProjectRecord.
+    # Number to nothing, for a removed project with entries left to clear (`project_removal.py`).
     project_removed: Table
-    memory: Table
-    payload: Table
-    checksum: Table
-    vector: Table
-    token: Table
-    by_digest: Table
-    retired: Table
-    retired_age: Table
-    terms: Table
-    term: Table
-    column: Table
-    by_id: Table
-    by_text: Table
-    session: Table
-    expiry: Table
-    pending: Table
-    settings: Table
-    review: Table
-    ops: Table
-    removed: Table
-    request: Table
-    request_age: Table
-    learning: Table
-    event: Table
-    turn: Table
-    usage: Table
-    usage_scope: Table
-    link: Table
-    session_record: Table
-    session_order: Table
-    session_deleted: Table
-    message: Table
-    message_id: Table
+    memory: Table  # Doc to MemoryRecord.
+    payload: Table  # Doc to Payload.
+    checksum: Table  # Doc to the checksums of its parts (`integrity.py`).
+    vector: Table  # Chunk to float16 components.
+    token: Table  # Chunk to int8 token vectors.
+    by_digest: Table  # Digest of a text and chunk to nothing, for chunks with a known digest (`text_vectors.py`).
+    retired: Table  # Digest to the time at which the last such chunk was removed, and its vectors.
+    retired_age: Table  # That time and digest to nothing.
+    terms: Table  # Doc to its forward list (`forward_lists.py`).
+    term: Table  # Term to its number in the project, little-endian u32.
+    column: Table  # Doc to its row of columns (`row_codec.py`).
+    by_id: Table  # Memory id to doc.
+    by_text: Table  # Text key and doc to nothing.
+    session: Table  # Session id to the number of memories it has had.
+    expiry: Table  # Expiry time of a memory and its doc to nothing (`expiry.py`).
+    pending: Table  # Doc to nothing, for a memory without vectors yet.
+    settings: Table  # Project to ProjectSettings (`record_codec.py`).
+    review: Table  # Memory id to Quarantined (`review.py`).
+    ops: Table  # Seq and number to an operation (`op_log.py`).
+    removed: Table  # Seq and number of an operation to the id of the memory that it removed.
+    request: Table  # Request id to RequestRecord.
+    request_age: Table  # Time and seq to request id.
+    learning: Table  # Project to LearningState.
+    event: Table  # Number to an event of the learning log (`learning_log.py`).
+    turn: Table  # Scope to its turn (`learning_log.py`).
+    usage: Table  # Scope and memory id to Usage.
+    usage_scope: Table  # Memory and scope, both hashed, to the scope's hash: finds the `usage` of a memory.
+    link: Table  # Memory id to Profile.
+    session_record: Table  # Session id to SessionRecord (`sessions.py`).
+    session_order: Table  # Archived flag and time rank to a session's key; also the project's last number.
+    session_deleted: Table  # Session to nothing, while its messages are still to be removed.
+    message: Table  # Session and position to SessionMessage.
+    message_id: Table  # Session and message id to position.
 
 
 TABLE_NAMES = tuple(field.name for field in fields(Tables))
@@ -201,23 +164,14 @@ TABLE_NAMES = tuple(field.name for field in fields(Tables))
 
 
 class Engine(Protocol):
-    """A database of tables. Thread-safe.
+    """A database of tables. Thread-safe."""
 
-    Attributes:
-        tables: All tables.
-        space: Embedding space of all vectors.
-        space_number: Number of the space in keys.
-        damage: Known damage.
-        failures: Exceptions that the database raises for a failed transaction.
-        fatal: Those after which it accepts no transaction until it is opened again.
-    """
-
-    failures: tuple[type[Exception], ...]
-    fatal: tuple[type[Exception], ...]
-    tables: Tables
-    space: EmbeddingSpace
-    space_number: int
-    damage: Damage
+    failures: tuple[type[Exception], ...]  # Exceptions that the database raises for a failed transaction.
+    fatal: tuple[type[Exception], ...]  # Those after which it accepts no transaction until it is opened again.
+    tables: Tables  # All tables.
+    space: EmbeddingSpace  # Embedding space of all vectors.
+    space_number: int  # Number of the space in keys.
+    damage: Damage  # Known damage.
 
     @property
     def place(self) -> str:
@@ -300,15 +254,10 @@ class Engine(Protocol):
 
 
 class Room(Protocol):
-    """Space left in a store, and the errors for failed writes. Used by the writer only.
+    """Space left in a store, and the errors for failed writes. Used by the writer only."""
 
-    Attributes:
-        quota_bytes: Upper bound on the size of live data.
-        fault: Why all writes, or those that need space, are refused; None while they are accepted.
-    """
-
-    quota_bytes: int
-    fault: HummockError | None
+    quota_bytes: int  # Upper bound on the size of live data.
+    fault: HummockError | None  # Why all writes, or those that need space, are refused; None while they are accepted.
 
     def require(self, txn: Transaction, /) -> None:
         """Check that the transaction may be committed. Raises: StorageFull, or another fault of the disk."""

@@ -248,19 +248,13 @@ def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeptSums:
-    """The checksums of many documents, for reading parts by the thousand.
+    """The checksums of many documents, for reading parts by the thousand."""
 
-    Attributes:
-        docs: (n,) int64, ascending.
-        seeds: (n,) uint32, CRC-32 of each document's key, the start value for all its parts except vectors.
-        starts: (n + 1,) int64, start of each document's checksums in `sums`.
-        sums: (m,) uint32.
-    """
-
-    docs: NDArray[np.int64]
+    docs: NDArray[np.int64]  # (n,) int64, ascending.
+    # (n,) uint32, CRC-32 of each document's key, the start value for all its parts except vectors.
     seeds: NDArray[np.uint32]
-    starts: NDArray[np.int64]
-    sums: NDArray[np.uint32]
+    starts: NDArray[np.int64]  # (n + 1,) int64, start of each document's checksums in `sums`.
+    sums: NDArray[np.uint32]  # (m,) uint32.
 
     @classmethod
     def of(cls, entries: Iterable[tuple[bytes, bytes]]) -> KeptSums:

@@ -222,19 +222,13 @@ def events_behind(engine: Engine, txn: Transaction, number: int, after: int, now
 
 @dataclass(slots=True, kw_only=True)
 class _Told:
-    """Net events of operations, by memory.
+    """Net events of operations, by memory."""
 
-    Attributes:
-        docs: Documents that were put, including those removed by a later write.
-        was_there: Whether a memory existed before its first operation.
-        latest: Seq and result of each memory's last operation, in the order of those.
-        read_bytes: Approximate bytes read.
-    """
-
-    docs: set[int] = field(default_factory=set)
-    was_there: dict[str, bool] = field(default_factory=dict)
+    docs: set[int] = field(default_factory=set)  # Documents that were put, including those removed by a later write.
+    was_there: dict[str, bool] = field(default_factory=dict)  # Whether a memory existed before its first operation.
+    # Seq and result of each memory's last operation, in the order of those.
     latest: dict[str, tuple[int, Memory | None]] = field(default_factory=dict)
-    read_bytes: int = 0
+    read_bytes: int = 0  # Approximate bytes read.
 
     def put(self, seq: int, doc: int, memory: Memory | None, size: int) -> None:
         """Add a put; `memory` is None if a later write removed it, whose operation has the id."""

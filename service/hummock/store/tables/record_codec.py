@@ -90,19 +90,12 @@ class ProjectRecord(msgspec.Struct, array_like=True):
 
 
 class MemoryRecord(msgspec.Struct, frozen=True):
-    """A memory as stored in its table: without its payload, and with the store's own fields.
+    """A memory as stored in its table: without its payload, and with the store's own fields."""
 
-    Attributes:
-        memory: On disk the fields of its index are inlined in the place of the index.
-        text: Its key in `by_text`, empty if it has none.
-        session_position: Its place among the memories of its session; -1 without one.
-        digests: Concatenated digests of its chunks' texts; empty if unknown.
-    """
-
-    memory: Memory
-    text: bytes = b""
-    session_position: int = -1
-    digests: bytes = b""
+    memory: Memory  # On disk the fields of its index are inlined in the place of the index.
+    text: bytes = b""  # Its key in `by_text`, empty if it has none.
+    session_position: int = -1  # Its place among the memories of its session; -1 without one.
+    digests: bytes = b""  # Concatenated digests of its chunks' texts; empty if unknown.
 
 
 class RequestRecord(msgspec.Struct, array_like=True, frozen=True):

@@ -48,30 +48,19 @@ Progress = Callable[[int, int], None]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Contents of a backup: the blocks of the data file at one moment, and what was in it.
+    """Contents of a backup: the blocks of the data file at one moment, and what was in it."""
 
-    Attributes:
-        format: Format version of backups.
-        time: Creation time, Unix seconds.
-        version: Version of Hummock that made it.
-        schema: Schema of the directory; `analyzer` is the version of its terms.
-        model: Name of the model of its vectors; `emb_space` is their space.
-        size_bytes: Size of the data file; `block_bytes` is that of each block but the last.
-        blocks: SHA-256 of each block, in hexadecimal, in order.
-        projects: Digest of each project.
-    """
-
-    format: int
-    time: float
-    version: str
-    schema: int
+    format: int  # Format version of backups.
+    time: float  # Creation time, Unix seconds.
+    version: str  # Version of Hummock that made it.
+    schema: int  # Schema of the directory; `analyzer` is the version of its terms.
     analyzer: int
-    model: str
+    model: str  # Name of the model of its vectors; `emb_space` is their space.
     emb_space: str
-    size_bytes: int
+    size_bytes: int  # Size of the data file; `block_bytes` is that of each block but the last.
     block_bytes: int
-    blocks: tuple[str, ...]
-    projects: tuple[ProjectDigest, ...]
+    blocks: tuple[str, ...]  # SHA-256 of each block, in hexadecimal, in order.
+    projects: tuple[ProjectDigest, ...]  # Digest of each project.
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,17 +51,11 @@ Between: TypeAlias = Callable[[Transaction, Table, bytes, bytes, int], Sequence[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """A snapshot of the tables; valid as long as its transaction.
+    """A snapshot of the tables; valid as long as its transaction."""
 
-    Attributes:
-        txn: Transaction that reads entries of no project, and of one project if it has entered that.
-        tables: Tables by name; without those that an older version did not have.
-        read: Reads ranges of entries.
-    """
-
-    txn: Transaction
-    tables: Mapping[str, Table]
-    read: Between
+    txn: Transaction  # Transaction that reads entries of no project, and of one project if it has entered that.
+    tables: Mapping[str, Table]  # Tables by name; without those that an older version did not have.
+    read: Between  # Reads ranges of entries.
 
     @classmethod
     def of(cls, engine: Engine, txn: Transaction) -> Self:

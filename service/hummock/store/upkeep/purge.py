@@ -54,19 +54,12 @@ Choose: TypeAlias = Callable[[DirectoryMoment, str], Entries]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """Result of a purge.
+    """Result of a purge."""
 
-    Attributes:
-        rebuilt: Size of the data file before and after.
-        left_out: Number of entries left out, by table.
-        expired_count: Number of expired memories that the service has not removed yet.
-        backups: Backups that may still contain the purged data.
-    """
-
-    rebuilt: Rebuilt
-    left_out: dict[str, int]
-    expired_count: int
-    backups: tuple[KnownBackup, ...]
+    rebuilt: Rebuilt  # Size of the data file before and after.
+    left_out: dict[str, int]  # Number of entries left out, by table.
+    expired_count: int  # Number of expired memories that the service has not removed yet.
+    backups: tuple[KnownBackup, ...]  # Backups that may still contain the purged data.
 
 
 def purge(data: Path, now: float, progress: Callable[[int, int], None]) -> Purged:

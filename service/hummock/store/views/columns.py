@@ -24,15 +24,10 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TurnIndex:
-    """Hash table of the session turns of a view's columns, shared by older and newer columns.
+    """Hash table of the session turns of a view's columns, shared by older and newer columns."""
 
-    Attributes:
-        slots: Power-of-two length, at most half occupied.
-        taken: (1,) int64, number of occupied slots.
-    """
-
-    slots: NDArray[np.int32]
-    taken: NDArray[np.int64]
+    slots: NDArray[np.int32]  # Power-of-two length, at most half occupied.
+    taken: NDArray[np.int64]  # (1,) int64, number of occupied slots.
 
     @classmethod
     def of(cls, session: NDArray[np.uint64], session_position: NDArray[np.int32]) -> TurnIndex:
@@ -66,31 +61,19 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
     """Columns of a view; row i of each belongs to the memory of ordinal i.
 
     Columns that change are copied: `helpful` and `wrong`, `alive`, and the vector columns when vectors come later.
-
-    Attributes:
-        chunk_start: First vector row of the memory.
-        alive: 0 once the memory is removed.
-        grown: All columns with their spare room.
-        turns: Finds neighbours in a session.
-        ids: Memory ids; longer than the view once a newer view exists.
-        live: Number of memories not removed.
-        live_length: Sum of their lengths.
-        by_sign: (kinds, signs) int64, their number by kind and `TokenSign`.
-        has_verdicts: Whether any memory ever had a verdict.
-        has_writers: Whether memories ever differed in `writer`; no writer counts as one.
-        first_expiry: Lower bound on the expiry times of present memories, Unix seconds; infinite if none expires.
     """
 
-    chunk_start: NDArray[np.int64]
-    alive: NDArray[np.uint8]
-    grown: dict[str, Growing[Any]]
-    turns: TurnIndex
-    ids: list[str]
-    by_sign: NDArray[np.int64]
-    live: int = 0
-    live_length: int = 0
-    has_verdicts: bool = False
-    has_writers: bool = False
+    chunk_start: NDArray[np.int64]  # First vector row of the memory.
+    alive: NDArray[np.uint8]  # 0 once the memory is removed.
+    grown: dict[str, Growing[Any]]  # All columns with their spare room.
+    turns: TurnIndex  # Finds neighbours in a session.
+    ids: list[str]  # Memory ids; longer than the view once a newer view exists.
+    by_sign: NDArray[np.int64]  # (kinds, signs) int64, their number by kind and `TokenSign`.
+    live: int = 0  # Number of memories not removed.
+    live_length: int = 0  # Sum of their lengths.
+    has_verdicts: bool = False  # Whether any memory ever had a verdict.
+    has_writers: bool = False  # Whether memories ever differed in `writer`; no writer counts as one.
+    # Lower bound on the expiry times of present memories, Unix seconds; infinite if none expires.
     first_expiry: float = math.inf
 
     @classmethod

@@ -71,14 +71,10 @@ def _windows_from(normal_form: str, units: list[re.Match[str]], first: int) -> l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainNames:
-    """All names that domains of the project have ever had.
+    """All names that domains of the project have ever had."""
 
-    Attributes:
-        numbers: From a name, normalised as prose (for a very long one its hash), to its term's number.
-        lengths: From the first character of a name to the lengths of those that begin with it.
-    """
-
-    numbers: Mapping[str, int]
+    numbers: Mapping[str, int]  # From a name, normalised as prose (for a very long one its hash), to its term's number.
+    # From the first character of a name to the lengths of those that begin with it.
     lengths: Mapping[str, frozenset[int]]
 
     @classmethod

@@ -23,17 +23,12 @@ _FEWEST_SLOTS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForwardLists:
-    """The forward lists of some memories.
+    """The forward lists of some memories."""
 
-    Attributes:
-        indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the others.
-        term: (m,) uint32 terms, ascending within a memory.
-        counts: (m,) uint32, four saturating bytes, least significant first: title, tags, body, learned keywords. All
-            are 0 for a facet.
-    """
-
-    indptr: NDArray[np.int64]
-    term: NDArray[np.uint32]
+    indptr: NDArray[np.int64]  # (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the others.
+    term: NDArray[np.uint32]  # (m,) uint32 terms, ascending within a memory.
+    # (m,) uint32, four saturating bytes, least significant first: title, tags, body, learned keywords. All are 0 for a
+    # facet.
     counts: NDArray[np.uint32]
 
     @classmethod

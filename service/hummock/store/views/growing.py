@@ -34,15 +34,11 @@ class Growing(Generic[Scalar]):
 
     A holder's rows never change. The rows after them belong to the next append, so only the newest of a lineage of
     arrays may be extended, by one thread at a time.
-
-    Attributes:
-        buffer: All rows.
-        size: Number of rows of this holder.
-        values: These rows; read-only by convention. Precomputed, as a search reads them some forty times.
     """
 
-    buffer: NDArray[Scalar]
-    size: int
+    buffer: NDArray[Scalar]  # All rows.
+    size: int  # Number of rows of this holder.
+    # These rows; read-only by convention. Precomputed, as a search reads them some forty times.
     values: NDArray[Scalar] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -146,15 +142,11 @@ class SignBits:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TermCounts:
-    """Immutable count per term; `changed` makes a new object that shares the unchanged pages.
+    """Immutable count per term; `changed` makes a new object that shares the unchanged pages."""
 
-    Attributes:
-        pages: (pages, 64) int32; pages after this holder's belong to the next change of the newest counts.
-        place: (terms / 64,) int32, the page of each run of 64 terms. Page 0 is all zeros.
-    """
-
+    # (pages, 64) int32; pages after this holder's belong to the next change of the newest counts.
     pages: Growing[np.int32]
-    place: NDArray[np.int32]
+    place: NDArray[np.int32]  # (terms / 64,) int32, the page of each run of 64 terms. Page 0 is all zeros.
 
     @classmethod
     def of(cls, counts: NDArray[np.int32]) -> TermCounts:

@@ -61,29 +61,17 @@ ReadNumbers = Callable[[Sequence[str]], Sequence[int | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Postings:
-    """Index from terms to ordinals.
+    """Index from terms to ordinals."""
 
-    Attributes:
-        indptr: (terms + 1,) int64: term t has the slice indptr[t]:indptr[t + 1] of the next two.
-        post_doc: int32 ordinals below `base`, ascending within a term.
-        post_weight: float32, counts weighted by field and summed.
-        base: The first ordinal of the delta.
-        frequent: Statistics and bitmaps of the base's terms.
-        fwd_indptr: (memories in the delta + 1,) int64 from 0: their slices of the next two.
-        fwd_term: uint32.
-        fwd_counts: uint32, packed.
-        df: Number of present memories that contain each term.
-    """
-
-    indptr: NDArray[np.int64]
-    post_doc: NDArray[np.int32]
-    post_weight: NDArray[np.float32]
-    base: int
-    frequent: FrequentTerms
-    fwd_indptr: Growing[np.int64]
-    fwd_term: Growing[np.uint32]
-    fwd_counts: Growing[np.uint32]
-    df: TermCounts
+    indptr: NDArray[np.int64]  # (terms + 1,) int64: term t has the slice indptr[t]:indptr[t + 1] of the next two.
+    post_doc: NDArray[np.int32]  # int32 ordinals below `base`, ascending within a term.
+    post_weight: NDArray[np.float32]  # float32, counts weighted by field and summed.
+    base: int  # The first ordinal of the delta.
+    frequent: FrequentTerms  # Statistics and bitmaps of the base's terms.
+    fwd_indptr: Growing[np.int64]  # (memories in the delta + 1,) int64 from 0: their slices of the next two.
+    fwd_term: Growing[np.uint32]  # uint32.
+    fwd_counts: Growing[np.uint32]  # uint32, packed.
+    df: TermCounts  # Number of present memories that contain each term.
 
     @classmethod
     def of(cls, parts: Sequence[ForwardLists], lengths: NDArray[np.float32], *, inverted: bool) -> Postings:
@@ -210,23 +198,14 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AskedTerms:
-    """BM25F scores of a query's terms. Removed memories score too.
+    """BM25F scores of a query's terms. Removed memories score too."""
 
-    Attributes:
-        index: The base.
-        delta: The newer memories.
-        presence: Bitmaps of the base's frequent terms.
-        query: The terms.
-        rarity: Rarity of each term, 1 for one that no memory contains.
-        saturation: Parameters of the scores.
-    """
-
-    index: Index
-    delta: Delta
-    presence: Presence
-    query: Query
-    rarity: NDArray[np.float32]
-    saturation: Saturation
+    index: Index  # The base.
+    delta: Delta  # The newer memories.
+    presence: Presence  # Bitmaps of the base's frequent terms.
+    query: Query  # The terms.
+    rarity: NDArray[np.float32]  # Rarity of each term, 1 for one that no memory contains.
+    saturation: Saturation  # Parameters of the scores.
 
     def best(self, allowed: NDArray[np.uint8], k: int) -> NDArray[np.int64]:
         """At most k of the allowed ordinals with the highest scores, best first, ties by the smaller ordinal."""
@@ -239,19 +218,12 @@ class AskedTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FrequentTerms:
-    """Frequent terms of one inverted index, and score bounds of all its terms.
+    """Frequent terms of one inverted index, and score bounds of all its terms."""
 
-    Attributes:
-        greatest: (terms,) float32, the greatest share of its gain that each term gives to a memory.
-        mean_length: Mean length of the memories, for which these shares are valid.
-        numbers: (frequent,) int64, the frequent terms, ascending.
-        presence: Bitmaps of the memories that contain each of these terms.
-    """
-
-    greatest: NDArray[np.float32]
-    mean_length: float
-    numbers: NDArray[np.int64]
-    presence: Presence
+    greatest: NDArray[np.float32]  # (terms,) float32, the greatest share of its gain that each term gives to a memory.
+    mean_length: float  # Mean length of the memories, for which these shares are valid.
+    numbers: NDArray[np.int64]  # (frequent,) int64, the frequent terms, ascending.
+    presence: Presence  # Bitmaps of the memories that contain each of these terms.
 
     @classmethod
     def of(cls, index: Index, lengths: NDArray[np.float32]) -> FrequentTerms:

@@ -66,39 +66,22 @@ class SavedArray(msgspec.Struct, array_like=True, frozen=True):
 
 
 class SavedView(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
-    """Description of a file with a view at one seq.
+    """Description of a file with a view at one seq."""
 
-    Attributes:
-        made_by: Format and versions that wrote it; others do not read it.
-        space: The number of the embedding space of its vectors.
-        number: The project's number.
-        seq: Sequence number of the last write in the view.
-        content_seq: The generation of its content.
-        size_bytes: Size of the file.
-        arrays: Arrays in the file.
-        live: See `Columns`.
-        live_length: See `Columns`.
-        has_verdicts: See `Columns`.
-        has_writers: See `Columns`.
-        first_expiry: See `Columns`.
-        base: The first ordinal after the inverted index.
-        mean_length: Mean length of the memories in the inverted index.
-    """
-
-    made_by: str
-    space: int
-    number: int
-    seq: int
-    content_seq: int
-    size_bytes: int
-    arrays: tuple[SavedArray, ...]
-    live: int
-    live_length: int
-    has_verdicts: bool
-    has_writers: bool
-    first_expiry: float
-    base: int
-    mean_length: float
+    made_by: str  # Format and versions that wrote it; others do not read it.
+    space: int  # The number of the embedding space of its vectors.
+    number: int  # The project's number.
+    seq: int  # Sequence number of the last write in the view.
+    content_seq: int  # The generation of its content.
+    size_bytes: int  # Size of the file.
+    arrays: tuple[SavedArray, ...]  # Arrays in the file.
+    live: int  # See `Columns`.
+    live_length: int  # See `Columns`.
+    has_verdicts: bool  # See `Columns`.
+    has_writers: bool  # See `Columns`.
+    first_expiry: float  # See `Columns`.
+    base: int  # The first ordinal after the inverted index.
+    mean_length: float  # Mean length of the memories in the inverted index.
 
 
 def made_by() -> str:

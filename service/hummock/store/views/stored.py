@@ -43,38 +43,23 @@ def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredMemories:
-    """Data of some memories for a view, in the order of their documents.
+    """Data of some memories for a view, in the order of their documents."""
 
-    Attributes:
-        rows: (memories,) of dtype `row_codec.ROW`.
-        ids: Memory ids.
-        lists: Their forward lists, in consecutive parts.
-        halves: (chunks, dim) float16 in uint16; the chunks of a memory are adjacent.
-    """
-
-    rows: NDArray[np.void]
-    ids: list[str]
-    lists: Sequence[ForwardLists]
-    halves: Growing[np.uint16]
+    rows: NDArray[np.void]  # (memories,) of dtype `row_codec.ROW`.
+    ids: list[str]  # Memory ids.
+    lists: Sequence[ForwardLists]  # Their forward lists, in consecutive parts.
+    halves: Growing[np.uint16]  # (chunks, dim) float16 in uint16; the chunks of a memory are adjacent.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
-    """Net effect of some operations.
+    """Net effect of some operations."""
 
-    Attributes:
-        put: New documents that are still present, ascending.
-        embedded: Earlier documents that got their vectors, ascending.
-        judged: Earlier documents with changed verdicts, ascending.
-        removed: int64 earlier documents that were removed.
-        removed_terms: uint32 concatenated terms of those.
-    """
-
-    put: list[int]
-    embedded: list[int]
-    judged: list[int]
-    removed: NDArray[np.int64]
-    removed_terms: NDArray[np.uint32]
+    put: list[int]  # New documents that are still present, ascending.
+    embedded: list[int]  # Earlier documents that got their vectors, ascending.
+    judged: list[int]  # Earlier documents with changed verdicts, ascending.
+    removed: NDArray[np.int64]  # int64 earlier documents that were removed.
+    removed_terms: NDArray[np.uint32]  # uint32 concatenated terms of those.
 
 
 Listed = Callable[[NDArray[np.void], Sequence[ForwardLists]], None]

@@ -17,15 +17,10 @@ from hummock.store.views.stored import StoredProject
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Superseded:
-    """The memories that are replaced.
+    """The memories that are replaced."""
 
-    Attributes:
-        current: (memories,) uint8, 0 for every replaced memory.
-        by: Ordinal of each replaced memory to those of its replacements, ascending.
-    """
-
-    current: NDArray[np.uint8]
-    by: Mapping[int, tuple[int, ...]]
+    current: NDArray[np.uint8]  # (memories,) uint8, 0 for every replaced memory.
+    by: Mapping[int, tuple[int, ...]]  # Ordinal of each replaced memory to those of its replacements, ascending.
 
 
 class Superseding:

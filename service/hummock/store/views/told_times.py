@@ -28,17 +28,11 @@ def told_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Order:
-    """Index of the memories with a time among the first `size`.
+    """Index of the memories with a time among the first `size`."""
 
-    Attributes:
-        times: (m,) float64, ascending.
-        ordinals: (m,) int32 of the same memories.
-        size: Number of memories indexed; higher ordinals are not included.
-    """
-
-    times: NDArray[np.float64]
-    ordinals: NDArray[np.int32]
-    size: int
+    times: NDArray[np.float64]  # (m,) float64, ascending.
+    ordinals: NDArray[np.int32]  # (m,) int32 of the same memories.
+    size: int  # Number of memories indexed; higher ordinals are not included.
 
 
 _NO_ORDER = _Order(times=np.empty(0, np.float64), ordinals=np.empty(0, np.int32), size=0)

@@ -114,51 +114,36 @@ def _at(view: ProjectView, now: float) -> tuple[float, float, ProjectView | None
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProjectView:
-    """A project's memories, searchable.
+    """A project's memories, searchable."""
 
-    Attributes:
-        number: The project's number.
-        seq: Sequence number of the last write in the view.
-        content_seq: The generation of its content.
-        columns: The columns of all memories.
-        vectors: (rows, dim) float16 in uint16; the chunks of a memory are adjacent.
-        row_doc: (rows,) int32, the ordinal of each row's memory; in the order in which the vectors were added.
-        postings: Index from terms to ordinals.
-        domain_names: Names of the project's domains, including removed ones.
-        given_names: Names that the project gives to domains and entries.
-        plans: Limits of its nearest-vector search.
-        signs: The vectors' sign bits; None in a project that is small or became large since the last rebuild.
-        lineage: Shared by views with the same memories in the same places, except those added at the end.
-        settings: The project's settings.
-        superseding: Cache of the ids that its memories replace.
-        told_times: Index by the time of the event that a memory describes; shared by the lineage.
-        star_places: Computes the places of memories in the star map; shared by all lineages of the project.
-        kept_flags: Cached flags of filters; empty in a new view.
-        kept_signs: Cached signs of token vectors; empty in a new view.
-        kept_terms: Cached results of term look-ups; empty in a new view.
-        expired_at: Expiry time of the last memory that the view leaves out as expired; 0 if there is none.
-    """
-
-    number: int
-    seq: int
-    content_seq: int
-    columns: Columns
-    vectors: Growing[np.uint16]
+    number: int  # The project's number.
+    seq: int  # Sequence number of the last write in the view.
+    content_seq: int  # The generation of its content.
+    columns: Columns  # The columns of all memories.
+    vectors: Growing[np.uint16]  # (rows, dim) float16 in uint16; the chunks of a memory are adjacent.
+    # (rows,) int32, the ordinal of each row's memory; in the order in which the vectors were added.
     row_doc: Growing[np.int32]
-    postings: Postings
-    domain_names: LazyDomainNames
-    given_names: LazyGivenNames
-    plans: PlanLimits
+    postings: Postings  # Index from terms to ordinals.
+    domain_names: LazyDomainNames  # Names of the project's domains, including removed ones.
+    given_names: LazyGivenNames  # Names that the project gives to domains and entries.
+    plans: PlanLimits  # Limits of its nearest-vector search.
+    # The vectors' sign bits; None in a project that is small or became large since the last rebuild.
     signs: SignBits | None = None
+    # Shared by views with the same memories in the same places, except those added at the end.
     lineage: object = field(default_factory=object)
-    settings: ProjectSettings = NO_SETTINGS
-    superseding: Superseding = field(default_factory=Superseding)
+    settings: ProjectSettings = NO_SETTINGS  # The project's settings.
+    superseding: Superseding = field(default_factory=Superseding)  # Cache of the ids that its memories replace.
+    # Index by the time of the event that a memory describes; shared by the lineage.
     told_times: ToldTimes = field(default_factory=ToldTimes)
+    # Computes the places of memories in the star map; shared by all lineages of the project.
     star_places: StarPlaces = field(default_factory=StarPlaces)
+    # Cached flags of filters; empty in a new view.
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
+    # Cached signs of token vectors; empty in a new view.
     kept_signs: KeptSigns = field(default_factory=KeptSigns, init=False)
+    # Cached results of term look-ups; empty in a new view.
     kept_terms: KeptTerms = field(default_factory=KeptTerms, init=False)
-    expired_at: float = 0.0
+    expired_at: float = 0.0  # Expiry time of the last memory that the view leaves out as expired; 0 if there is none.
     _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
     _moment: KeptMoment = field(default_factory=KeptMoment, init=False)
 
