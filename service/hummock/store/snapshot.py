@@ -55,15 +55,7 @@ class Snapshot:
     def __init__(
         self, view: ProjectView, projects: TableProjects, engine: Engine, halves: Halves, *, is_last: bool = False
     ) -> None:
-        """Create a snapshot.
-
-        Args:
-            view: The project without expired memories.
-            projects: The engine's projects.
-            engine: The open directory, or database.
-            halves: Threads for searches.
-            is_last: Whether to leave out missing memories instead of raising Outdated, as no attempt follows.
-        """
+        """`view` has no expired memories. With `is_last`, missing memories are left out, as no attempt follows."""
         self._view = view
         self._projects = projects
         self._engine = engine

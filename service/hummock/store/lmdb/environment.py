@@ -103,10 +103,7 @@ class Environment:
         number: int | None = None,
         foreseen: Mapping[str, Foreseen] | None = None,
     ) -> AbstractContextManager[Transaction]:
-        """The only write transaction; leaving its `with` block commits, an exception aborts.
-
-        Raises: DataFileCut, DirectoryReplaced.
-        """
+        """The only write transaction; an exception aborts it. Raises: DataFileCut, DirectoryReplaced."""
         self._require_usable()
         self.require_files()
         begun = self._env.begin(parent=None if parent is None else _own(parent), write=True)

@@ -109,10 +109,7 @@ class DirectoryLock:
     """Exclusive lock on a directory, held until it is released or the process ends in any way.
 
     The file itself remains; only the lock on it counts. LMDB alone would let a second process write, unnoticed by the
-    views in this one's memory.
-
-    Attributes:
-        is_of_used_directory: Whether an earlier holder had a database in it.
+    views in this one's memory. `is_of_used_directory`: an earlier holder had a database in it.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -155,10 +152,7 @@ class DirectoryLock:
 
 @contextmanager
 def held(directory: Path) -> Iterator[None]:
-    """Lock a directory that has no open database, for a block of code; it is created if missing.
-
-    Raises: DirectoryInUse, DirectoryUnusable.
-    """
+    """Lock a directory without an open database for a block; makes it. Raises: DirectoryInUse, DirectoryUnusable."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = DirectoryLock(directory)
@@ -209,11 +203,7 @@ class DataFile:
     """The open data file. A writer locks it as well, so that removing the lock file lets no second writer in."""
 
     def __init__(self, directory: Path, *, is_read_only: bool) -> None:
-        """Open the file; a writer creates it if missing.
-
-        Args:
-            directory: The data directory.
-            is_read_only: Whether another process writes.
+        """Open the file; without `is_read_only` also create it if missing, and lock it.
 
         Raises: DirectoryInUse; DirectoryUnusable: it is not a plain file, or cut short; OSError.
         """
@@ -392,14 +382,7 @@ def cause_of(error: BaseException) -> tuple[str, str] | None:
 
 
 def fault_of(error: BaseException, directory: Path, free_bytes: int, used_bytes: int) -> HummockError | None:
-    """The error for callers; None if the disk is not at fault.
-
-    Args:
-        error: Error of LMDB or the system.
-        directory: The data directory.
-        free_bytes: Free bytes of the disk, 0 if unknown.
-        used_bytes: Bytes that the store uses.
-    """
+    """The error for callers; None if the disk is not at fault. `free_bytes` of the disk are 0 if unknown."""
     code, cause = code_of(error), cause_of(error)
     if cause is None:
         return None

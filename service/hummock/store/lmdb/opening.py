@@ -33,17 +33,11 @@ def open_store(
     limits: StoreLimits = DEFAULT_LIMITS,
     say: Say = lambda line: None,
 ) -> WritableStore:
-    """Open a store for reading and writing.
+    """Open a store for reading and writing; the directory is created if missing, and keeps its first space.
 
-    Args:
-        directory: The data directory, created if missing.
-        space: Embedding space of all vectors; a directory keeps the first one that it was opened with.
-        clock: The clock.
-        map_bytes: Upper bound on the data file's size; address space only, the file grows on demand.
-        quota_bytes: Upper bound on the size of live data.
-        memory_budget_bytes: Budget for loaded projects; the most recently read one alone may exceed it.
-        limits: Other limits.
-        say: Takes progress lines for people while terms of an earlier analyzer are updated.
+    `map_bytes` bounds the data file: address space only, it grows on demand. `quota_bytes` bounds the live data, and
+    `memory_budget_bytes` loaded projects; the most recently read one alone may exceed it. `say` takes progress lines
+    for people while terms of an earlier analyzer are updated.
 
     Raises: StartError: the directory is in use, unusable, of another space, or of a newer version or analyzer.
     """
@@ -75,13 +69,7 @@ def open_reads(
 ) -> ReadOnlyStore:
     """Open a store that another process of this machine writes, for reads, which see all its commits.
 
-    Args:
-        directory: The data directory.
-        space: Embedding space of all its vectors.
-        clock: The clock.
-        map_bytes: Same as in the writing process.
-        memory_budget_bytes: Budget for loaded projects; the most recently read one alone may exceed it.
-        limits: Same as in the writing process.
+    Arguments as for `open_store`, and equal to those of the writing process.
 
     Raises: StartError: the directory is unusable, or of another space.
     """

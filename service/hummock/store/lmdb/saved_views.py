@@ -45,13 +45,7 @@ class SavedViewFiles:
     """The `SavedViews` of a data directory. Thread-safe, but only one thread may save at a time."""
 
     def __init__(self, environment: Environment, limits: StoreLimits, *, is_writer: bool) -> None:
-        """Manage the files of an open directory.
-
-        Args:
-            environment: The open directory.
-            limits: The store's limits.
-            is_writer: Whether this process may save; if so, unused files are removed at once.
-        """
+        """`is_writer`: whether this process may save; if so, unused files are removed at once."""
         self._environment = environment
         self._limits = limits
         self._is_writer = is_writer
@@ -169,14 +163,9 @@ class SavedViewFiles:
 
 
 def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int | None = None) -> None:
-    """Remove only files of views from the folder; links are not followed.
+    """Remove files of views from a folder, which may be missing; links are not followed. Raises: OSError.
 
-    Args:
-        folder: The folder, which may be missing.
-        but: Names of files to keep.
-        number: Project whose files are removed; None for all projects.
-
-    Raises: OSError.
+    Files named in `but` are kept; with a `number` only the files of that project are removed.
     """
     if folder.is_symlink() or not folder.is_dir():
         return

@@ -97,14 +97,10 @@ _NOBODY = CopyCallbacks()
 def copy(
     source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: CopyCallbacks = _NOBODY
 ) -> Copied:
-    """Copy all projects of a store; unchanged earlier copies are skipped.
+    """Copy all projects of a store, which others may write to; unchanged earlier copies are skipped.
 
-    Args:
-        source: Read only; others may write to it.
-        target: No other process may copy into it.
-        claims: Claims to work in the target.
-        replaces: Whether projects of the target with another history may be replaced.
-        told: Progress callbacks.
+    No other process may copy into the target, in which `claims` give the right to work. With `replaces`, its projects
+    with another history may be replaced.
 
     Raises: OtherHistory: nothing was copied. HummockError: a store cannot be read or written any more.
     """

@@ -39,15 +39,10 @@ def copy_between(
     map_bytes: int = MAP_BYTES,
     say: Say = lambda line: None,
 ) -> Copied:
-    """Copy one store into another; see `copy`.
+    """Copy one store into another, each a data directory or "postgresql://…"; see `copy`.
 
-    Args:
-        source: A data directory, or "postgresql://…".
-        target: A data directory, which no service may use meanwhile, or "postgresql://…"; created if missing.
-        replaces: Whether projects of the target with another history may be replaced.
-        told: Progress callbacks.
-        map_bytes: Upper bound on the size of a data file.
-        say: Takes progress lines for people if opening takes long.
+    The target is created if missing; no service may use a directory meanwhile. `map_bytes` bounds a data file. `say`
+    takes progress lines for people if opening takes long.
 
     Raises: StartError: nothing was copied. HummockError.
     """

@@ -115,15 +115,9 @@ class Landing:
     def name(
         self, number: int, record: record_codec.ProjectRecord, expected: ProjectDigest, instead_of: Standing | None
     ) -> None:
-        """Give a copy its name.
+        """Give a copy its name, instead of the project that has it now. `record` is the source's.
 
-        Args:
-            number: The copy's number.
-            record: The project's record in the source store.
-            expected: Digest that the copy must have.
-            instead_of: The project that has the name now.
-
-        Raises: CopyDisturbed: the digest differs, or another project has the name.
+        Raises: CopyDisturbed: the copy's digest is not the expected one, or another project has the name.
         """
         own = msgspec.structs.replace(record, active_space=self._engine.space_number)
         with self._reading(number) as moment:

@@ -50,16 +50,9 @@ class Batch:
 
 
 def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new: int, space: int) -> Iterator[Batch]:
-    """All entries of a project except its record and its name.
+    """All entries of a project except its record and name, under number `new` in the target's space `space`.
 
-    Args:
-        moment: Tables at one moment, in a transaction that has entered the project.
-        number: The project's number in the source.
-        record: The project's record.
-        new: Its number in the target.
-        space: The number of the embedding space in the target.
-
-    Raises: MemoryDamaged, EntryDamaged.
+    `moment` is in a transaction that has entered the project. Raises: MemoryDamaged, EntryDamaged.
     """
     batch = Batch()
     for window in windows(moment, number, record, new, space):

@@ -76,14 +76,7 @@ class LeasedClaims:
     """`ports.Claims` of all services that have a database open."""
 
     def __init__(self, database: Database, lease_s: float) -> None:
-        """Begin a lease, and start the thread that renews it.
-
-        Args:
-            database: The database of the claims, whose clock counts.
-            lease_s: Time after the last renewal for which a service keeps its claims.
-
-        Raises: DatabaseUnreachable.
-        """
+        """Begin a lease by the database's clock, and the thread that renews it. Raises: DatabaseUnreachable."""
         self._database = database
         self._lease_s = lease_s
         self._interceptor = Lock()

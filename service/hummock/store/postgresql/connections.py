@@ -68,11 +68,7 @@ class DatabaseUnreachable(StoreUnreachable):
 
 
 class PatientConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that is closed if an answer does not come in time.
-
-    Attributes:
-        patience_s: Deadline in seconds for each answer.
-    """
+    """A connection that is closed if an answer does not come in `patience_s` seconds."""
 
     patience_s = PATIENCE_S
     _exchange: Exchange | None = None
@@ -109,17 +105,11 @@ def place_of(dsn: str) -> str:
 class Connections:
     """A pool of connections with the service's role. Thread-safe.
 
-    Attributes:
-        away: The last error, if the server has not answered since; None while it answers.
+    `away` is the last error, if the server has not answered since; None while it answers.
     """
 
     def __init__(self, dsn: str, most: int) -> None:
-        """Create the pool; connections are opened on demand.
-
-        Args:
-            dsn: A connection string; with several hosts it should have `target_session_attrs=read-write`.
-            most: Upper bound on simultaneous connections.
-        """
+        """Connections are opened on demand. A `dsn` with several hosts needs `target_session_attrs=read-write`."""
         self.place = place_of(dsn)
         self.away: DatabaseUnreachable | None = None
         self._answered_s = time.monotonic()
@@ -248,11 +238,9 @@ class Lent:
         return answers
 
     def ask_first(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
-        """Run statements independent of earlier ones; if the connection is broken, on another one.
+        """Run statements independent of earlier ones; on another connection if this is broken. Raises: psycopg.Error.
 
         After a server's end each pooled connection is found broken once, hence several attempts.
-
-        Raises: psycopg.Error.
         """
         for tries_left in reversed(range(_TRIES)):
             if self._connection is None:

@@ -65,12 +65,7 @@ class Database:
     fatal: tuple[type[Exception], ...] = ()
 
     def __init__(self, dsn: str, space: EmbeddingSpace, connections: int) -> None:
-        """Open the database, and create the tables if there are none.
-
-        Args:
-            dsn: Its connection string.
-            space: Embedding space of all vectors.
-            connections: Upper bound on simultaneous connections.
+        """Open the database with at most so many connections, and create the tables if there are none.
 
         Raises: StartError, Unavailable.
         """
@@ -245,10 +240,7 @@ class Database:
             yield connection
 
     def require_form(self, connection: PatientConnection) -> None:
-        """Check that this version still knows the schema; otherwise all later reads and writes fail.
-
-        Raises: SchemaOutgrown.
-        """
+        """Check that this version knows the schema, or let all later calls fail. Raises: SchemaOutgrown."""
         needed = schema.needed_form_of(connection)
         if needed > len(schema.MIGRATIONS):
             self.outgrown = SchemaOutgrown(self.place, needed)

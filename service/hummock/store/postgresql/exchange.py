@@ -83,11 +83,9 @@ class Exchange:
         self._made = 0
 
     def __call__(self, statements: Sequence[Statement], patience_s: float) -> list[Answer]:
-        """Send statements and wait for all answers.
+        """Send at least one statement and wait for all answers; none is run after a failed one.
 
-        Args:
-            statements: At least one. None is run after a failed one.
-            patience_s: Longest silence of the server, in seconds.
+        `patience_s` is the longest silence of the server, in seconds.
 
         Raises: psycopg.Error: error of the failed statement; NoAnswer: the connection is closed then.
         """

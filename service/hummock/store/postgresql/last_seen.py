@@ -51,16 +51,7 @@ class StaleSnapshot(Snapshot):
         recent: RecentReads,
         halves: Halves,
     ) -> None:
-        """Create a snapshot.
-
-        Args:
-            view: The project without expired memories.
-            age_s: Maximum staleness of the view, in seconds.
-            projects: Has the cached term numbers.
-            database: Only its availability is read.
-            recent: Cache of recent reads.
-            halves: Threads for searches.
-        """
+        """`view` has no expired memories and may be stale by `age_s` seconds; the database is not asked."""
         # A copy, so that incomplete results are not cached in the shared view.
         view = dataclasses.replace(view)
         super().__init__(view, projects, database, halves, is_last=True)
@@ -151,10 +142,7 @@ def _without_what_is_looked_up(query: GroupQuery) -> GroupQuery:
 
 
 class _Remembered(DecodesRecords):
-    """A `StoredProject` limited to cached reads.
-
-    Raises Outdated where missing data would give wrong results.
-    """
+    """A `StoredProject` limited to cached reads. Raises Outdated where missing data would give wrong results."""
 
     def __init__(
         self, view: ProjectView, recent: RecentReads, terms: TermNumbers, token_dim: int, now: Callable[[], float]

@@ -24,12 +24,7 @@ class Listener:
     """A thread that notifies followers of every write by any service."""
 
     def __init__(self, database: Database, seqs: Callable[[], dict[str, int]]) -> None:
-        """Start the thread.
-
-        Args:
-            database: The database that notifies.
-            seqs: Returns the seq of every project: writes missed without a connection are reported as one per project.
-        """
+        """Start the thread. Writes missed without a connection are reported as one per project, at its `seqs`."""
         self._database = database
         self._seqs = seqs
         self._followers: tuple[Callable[[str, int], None], ...] = ()

@@ -44,15 +44,10 @@ def open_shared_store(
 ) -> SharedStore:
     """Open a store over a database that other services may have open too.
 
-    Args:
-        dsn: A connection string, "postgresql://…"; with several hosts the one that accepts writes is used.
-        space: Embedding space of all vectors; a database keeps the first one that it was opened with.
-        clock: The clock. If it is a day ahead of the database's, nothing is removed by it at first.
-        quota_bytes: Upper bound on the size of the tables.
-        memory_budget_bytes: Budget for loaded projects; the most recently read one alone may exceed it.
-        readers: Number of threads that read simultaneously.
-        limits: Other limits.
-        say: Takes progress lines for people if opening takes long.
+    Of several hosts in the connection string the one that accepts writes is used. A database keeps the space that it
+    was first opened with. If the clock is a day ahead of the database's, nothing is removed by it at first.
+    `quota_bytes` bounds the tables, and `memory_budget_bytes` loaded projects; the most recently read one alone may
+    exceed it. `readers` threads read simultaneously. `say` takes progress lines for people if opening takes long.
 
     Raises: StartError: the database is unusable, of another space, or of a newer version or analyzer.
     """
@@ -148,10 +143,7 @@ class SharedStore(WritableStore):
 
 
 def recorded_model_of(dsn: str) -> str | None:
-    """Name of the model of a database's vectors; None if it has none yet. Writes nothing.
-
-    Raises: StartError.
-    """
+    """Name of the model of a database's vectors; None if it has none yet. Writes nothing. Raises: StartError."""
     with Connections(dsn, 1).alone() as connection:
         return recorded_model(connection)
 

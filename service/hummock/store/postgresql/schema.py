@@ -186,13 +186,9 @@ class RoleTooStrong(StartError):
 
 
 def bring_up(connection: psycopg.Connection, place: str) -> None:
-    """Create the tables, or migrate them to this version's form, if necessary.
+    """Create the tables, or migrate them to this version's form. Raises: SchemaMissing, SchemaNewer.
 
-    Args:
-        connection: In autocommit mode, with the role of the connection string.
-        place: The database, for messages.
-
-    Raises: SchemaMissing, SchemaNewer.
+    `connection` is in autocommit mode, with the role of the connection string.
     """
     try:
         form = form_of(connection)

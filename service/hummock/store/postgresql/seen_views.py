@@ -23,15 +23,7 @@ class SeenViews(ForeignViews):
         recent: RecentReads,
         monotonic: Callable[[], float],
     ) -> None:
-        """Create a cache.
-
-        Args:
-            projects: Source of the views.
-            budget_bytes: Memory budget of all views.
-            limits: The store's limits.
-            recent: Cache of recent reads of the loaded projects; entries of evicted views are dropped.
-            monotonic: Returns seconds from an arbitrary start.
-        """
+        """`recent` has reads of the loaded projects; those of evicted views are dropped."""
         super().__init__(projects, budget_bytes, limits)
         self._reads = recent
         self._monotonic = monotonic

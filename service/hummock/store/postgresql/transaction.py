@@ -111,22 +111,13 @@ class RowTransaction(ChecksItsPages):
     Puts are pending and visible to reads of their keys; they are written before an ordered read of their table, and
     at the end. Several statements whose answers are not needed go to the server together.
 
-    Attributes:
-        numbers: Known numbers of the projects that it has entered.
+    `numbers` are the known numbers of the projects that it has entered.
     """
 
     def __init__(
         self, lent: Lent, entrance: Entrance, numbers: Sequence[int], *, writes: bool = False, is_loose: bool = False
     ) -> None:
-        """Create a transaction.
-
-        Args:
-            lent: Its connection.
-            entrance: Statements that begin it.
-            numbers: Known numbers of the projects to enter.
-            writes: Whether it may write.
-            is_loose: Whether it never begins, so that its reads are of different moments.
-        """
+        """`writes` lets it write; with `is_loose` it never begins: its reads are of different moments."""
         self.numbers = list(numbers)
         self._lent = lent
         self._entrance = entrance
@@ -221,11 +212,7 @@ class RowTransaction(ChecksItsPages):
             self._fetched(parts, answer)
 
     def foresee(self, projects: Iterable[tuple[KeysOfTables, KeysOfTables]]) -> None:
-        """Begin, and fetch likely reads in the same round trip.
-
-        Args:
-            projects: For each project the keys to read, and the start keys of ordered reads.
-        """
+        """Begin, and fetch in the same round trip for each project some keys, and the first rows after others."""
         statements: list[Statement] = []
         taken: list[Callable[[Answer], None]] = []
         for wanted, starts in projects:

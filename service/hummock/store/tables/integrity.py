@@ -152,16 +152,10 @@ def _beside(txn: Transaction, table: Table, key: bytes) -> Iterator[tuple[bytes,
 
 
 def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes | None]]:
-    """Keys that begin with the prefix, in order, and their values; None for a damaged value.
+    """Keys that begin with the prefix, from `start` on, in order, and their values; None for a damaged value.
 
     Damaged entries next to them are included, as they may have had the prefix. Entries without a seal also count as
     damaged if their keys are out of order.
-
-    Args:
-        txn: Any transaction.
-        table: The table to read.
-        prefix: Prefix of all keys.
-        start: The first key, if it is after the prefix itself.
     """
     first = max(prefix, start)
     with txn.cursor(table) as cursor:
@@ -232,14 +226,7 @@ def keep_sums(
 
 
 def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
-    """True if a part matches the checksum stored at this position, or none is stored.
-
-    Args:
-        kept: The document's stored checksums.
-        place: Position of the part's checksum.
-        key: The part's key.
-        part: The part as it was read.
-    """
+    """True if a part as it was read matches the checksum at `place` of the stored ones, or none are stored."""
     if kept is None:
         return True
     at = place * _SUM_BYTES

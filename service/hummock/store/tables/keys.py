@@ -226,14 +226,7 @@ _SLICE_ENTRIES = 1024
 
 
 def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-    """Keys that begin with the prefix, and their values, in order.
-
-    Args:
-        txn: Any transaction.
-        table: The table to read.
-        prefix: Prefix of all keys.
-        start: The first key, if it is after the prefix itself.
-    """
+    """Keys that begin with the prefix, and their values, in order; `start` is the first key if after the prefix."""
     with txn.cursor(table) as cursor:
         if not cursor.set_range(max(prefix, start)):
             return
@@ -261,14 +254,7 @@ def docs_behind(txn: Transaction, table: Table, project: int, after: int, *, des
 
 
 def slices(txn: Transaction, table: Table, prefix: bytes, expected: int) -> Iterator[list[bytes]]:
-    """Values of all keys that begin with the prefix, in order, in slices of up to `_SLICE_ENTRIES`.
-
-    Args:
-        txn: Any transaction.
-        table: The table to read.
-        prefix: Prefix of all keys.
-        expected: Estimated number of values, which bounds the first slice.
-    """
+    """Values of all keys with the prefix, in order, in slices; the first has at most one more than `expected`."""
     with txn.cursor(table) as cursor:
         if not cursor.set_range(prefix):
             return

@@ -175,10 +175,7 @@ class StoredRows:
             yield keys.name_in_key(key), turn
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """At most `limit` events after number `after` (0: from the first), oldest first.
-
-        Damaged events are recorded and left out: numbers have no other gaps.
-        """
+        """At most `limit` events after number `after` (0: from the first); damaged ones are noted and left out."""
         found: list[LoggedEvent] = []
         numbers = range(after + 1, min(after + limit, self.state().events) + 1)
         wanted = [keys.event_key(self._number, number) for number in numbers]
@@ -228,11 +225,7 @@ class StoredLearning(StoredRows):
 
 
 class LearningWriting(StoredRows):
-    """The store's LearningUnit.
-
-    Attributes:
-        has_grown: Whether anything but removals was written, which needs space.
-    """
+    """The store's LearningUnit. `has_grown`: anything but removals was written, which needs space."""
 
     def __init__(
         self,
@@ -246,8 +239,8 @@ class LearningWriting(StoredRows):
     ) -> None:
         """Arguments as for `StoredRows`; `now` is the time of events in Unix seconds.
 
-        `set_learned` is called with a memory's learned words when its profile's words change; `set_verdicts` after
-        its profile is stored with changed verdicts.
+        `set_learned` gets the learned words of a memory when they change; `set_verdicts` its id, after its profile is
+        stored with changed verdicts.
         """
         super().__init__(txn, tables, damage, number)
         self._now = now

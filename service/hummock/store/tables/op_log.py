@@ -88,15 +88,9 @@ def net(operations: Iterable[bytes]) -> Changes:
 def trim(
     txn: Transaction, tables: Tables, number: int, record: record_codec.ProjectRecord, kept: int, most: int
 ) -> None:
-    """Remove operations that no loaded view is likely to need, and move `ops_after` past them.
+    """Remove operations that no loaded view is likely to need, at most so many, and move `ops_after` past them.
 
-    Args:
-        txn: The write's transaction.
-        tables: The store's tables.
-        number: The project's number.
-        record: The project's record, with the write's seq.
-        kept: Number of writes whose operations stay.
-        most: Upper bound on operations removed.
+    Those of the last `kept` writes stay. `record` has the write's seq.
     """
     due = record.seq - kept
     if due <= record.ops_after:
@@ -122,7 +116,7 @@ def export_behind(
     is_sound: Callable[[int], bool],
     with_vectors: bool,
 ) -> ExportPage:
-    """The memories after the document `after`, until they fill a page, and removals among those up to it.
+    """Memories after the document `after`, until they fill a page, and removals among those up to it.
 
     Memories expired at `now`, in Unix seconds, and damaged ones are left out.
     """

@@ -78,17 +78,7 @@ class TableProject(DecodesRecords):
         recent: RecentReads | None = None,
         seen_seq: int = 0,
     ) -> None:
-        """Create a project.
-
-        Args:
-            engine: The open directory or database.
-            txn: The transaction that reads it.
-            number: The project's number.
-            term_numbers: Cache of term numbers.
-            now: Returns Unix seconds.
-            recent: Cache of recent reads.
-            seen_seq: Sequence number at which cached reads are valid; 0 is the transaction's.
-        """
+        """Cached reads of `recent` are valid at `seen_seq`; 0 is the transaction's. `now` is in Unix seconds."""
         self._now = now
         self._recent = recent
         self._seen_seq = seen_seq
@@ -314,10 +304,7 @@ class TableProject(DecodesRecords):
             raise MemoryDamaged("", doc) from error
 
     def records(self, doc: int, *, full: bool) -> Records:
-        """Records of a memory and, if `full`, of its payload; empty if it was removed.
-
-        Raises: MemoryDamaged.
-        """
+        """Records of a memory and, if `full`, of its payload; empty if it was removed. Raises: MemoryDamaged."""
         known = self._lately.get(doc) or self._read_lately(doc)
         if known is not None:
             return known if full else (known[0], b"")

@@ -64,7 +64,7 @@ class RecentReads:
     def memory(self, number: int, seq: int | None, doc: int) -> Records | None:
         """Cached records of a memory and its payload, if valid at this seq.
 
-        `seq` None accepts any, for callers that know the documents from a view: their content never changes.
+        None accepts any, for callers that know the documents from a view: their content never changes.
         """
         with self._lock:
             return self._memories.get(number, doc) if self._is_at(number, seq) else None

@@ -24,13 +24,7 @@ class TableProjects:
     """The `StoredProjects` of an engine."""
 
     def __init__(self, engine: Engine, now: Callable[[], float], recent: RecentReads | None = None) -> None:
-        """Create the access.
-
-        Args:
-            engine: The open directory or database.
-            now: Returns Unix seconds; memories expired by then are left out.
-            recent: Cache of recent reads, for engines where a read takes longer than a cache look-up.
-        """
+        """Memories expired at `now()` are left out. `recent` is for engines with reads slower than a cache."""
         self._engine = engine
         self.now = now
         self.term_numbers = TermNumbers(engine.tables)
@@ -61,10 +55,7 @@ class TableProjects:
     def reading(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
         """Open a project as it is now. Close it soon: meanwhile no page is reused.
 
-        Args:
-            number: The project's number.
-            seen_seq: A seq of the project observed during the same call, at which cached reads are valid; 0 is the
-                seq at the time of the read.
+        Cached reads are valid at `seen_seq`, observed during the same call; 0 is the seq at the time of the read.
         """
         with self._engine.answering(number) as txn:
             yield self._project(txn, number, self._recent, seen_seq)

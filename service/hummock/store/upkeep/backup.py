@@ -109,14 +109,8 @@ class Backups:
     def make(self, data: Path, now: float, version: str, keep: int | None, progress: Progress) -> Made:
         """Back up a data directory as it is at this moment, also while a service writes it.
 
-        Args:
-            data: The data directory.
-            now: Unix seconds.
-            version: Version of this Hummock.
-            keep: Number of backups of this directory to keep, including this one; None keeps all.
-            progress: Progress callback.
-
-        Raises: DirectoryUnusable, OSError.
+        `now` is in Unix seconds, `version` that of this Hummock. `keep` backups of this directory stay, this one
+        included; None keeps all. Raises: DirectoryUnusable, OSError.
         """
         self._require_elsewhere(data)
         for folder in (self.directory, self._blocks, self._manifests):
@@ -262,13 +256,9 @@ def _note(data: Path, known: tuple[KnownBackup, ...]) -> None:
 
 
 def restore(backups: Backups, data: Path, name: str | None, progress: Progress) -> tuple[str, Manifest]:
-    """Restore a data directory from a backup; returns the backup's name and its manifest.
+    """Restore a data directory from a backup, None for the newest; returns its name and its manifest.
 
-    Args:
-        backups: The backup directory.
-        data: The data directory, created if missing; it must contain no data.
-        name: Name of the backup; None takes the newest.
-        progress: Progress callback.
+    The directory must contain no data, and is created if missing.
 
     Raises: BackupDamaged, DirectoryUnusable, DirectoryInUse, SchemaTooNew, AnalyzerTooNew, OSError.
     """

@@ -61,10 +61,7 @@ class _Directory:
 
 
 def check(directory: Path, progress: Callable[[int, int], None]) -> Report:
-    """Check everything in a data directory; `progress` gets the number of checked projects, and of all.
-
-    Raises: DirectoryUnusable.
-    """
+    """Check all of a directory; `progress` gets the projects checked and their total. Raises: DirectoryUnusable."""
     with inspected(directory) as moment:
         found = _read(moment)
         counts, problems = Counter[str](), list(_problems("", (run(found) for run in DIRECTORY_CHECKS)))
@@ -78,10 +75,7 @@ def check(directory: Path, progress: Callable[[int, int], None]) -> Report:
 
 
 def check_quickly(directory: Path) -> Report:
-    """Check projects' records and names, and find entries of missing projects; reads no memory.
-
-    Raises: DirectoryUnusable.
-    """
+    """Check records and names, and find entries of missing projects; no memory. Raises: DirectoryUnusable."""
     with inspected(directory) as moment:
         found = _read(moment)
         problems = tuple(_problems("", (run(found) for run in QUICK_CHECKS)))

@@ -140,10 +140,7 @@ class DirectoryMoment(Moment):
 
 @contextmanager
 def inspected(path: Path) -> Iterator[DirectoryMoment]:
-    """Open a directory as it is now, or a data file that no other process has open.
-
-    Raises: DirectoryUnusable.
-    """
+    """Open a directory as it is now, or a data file that no other process has open. Raises: DirectoryUnusable."""
     directory = path if path.is_dir() else path.parent
     if not (path / DATA_FILE if path.is_dir() else path).is_file():
         raise DirectoryUnusable(
@@ -221,12 +218,8 @@ def digest_of(
 ) -> ProjectDigest:
     """Digest of one project.
 
-    Args:
-        moment: The tables at one moment.
-        number: The project's number.
-        record: The project's record.
-        by_any_number: Makes the digest independent of the numbers of the project and its space, which copies change.
-            Backups keep the numbers, and their digests include them.
+    With `by_any_number` it is independent of the numbers of the project and its space, which copies change. Backups
+    keep the numbers, and their digests include them.
     """
     hashed, prefix = sha256(), keys.project_prefix(number)
     # Messages of removed sessions are left out, as they are still to be cleared.

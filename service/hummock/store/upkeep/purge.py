@@ -63,14 +63,9 @@ class Purged:
 
 
 def purge(data: Path, now: float, progress: Callable[[int, int], None]) -> Purged:
-    """Erase removed data from a directory whose service does not run.
+    """Erase removed data from a directory whose service does not run; `now` is in Unix seconds.
 
-    Args:
-        data: The data directory.
-        now: Unix seconds.
-        progress: Callback for the number of tables done, and their total.
-
-    Raises: DirectoryInUse, DirectoryUnusable, OSError.
+    `progress` gets the number of tables done, and their total. Raises: DirectoryInUse, DirectoryUnusable, OSError.
     """
     kept = _Kept(now)
     require_data(data)
@@ -195,12 +190,7 @@ def compact(data: Path, progress: Callable[[int, int], None]) -> Rebuilt:
 def rebuild(data: Path, choose: Choose, progress: Callable[[int, int], None]) -> Rebuilt:
     """Replace the data file by one with the chosen entries; an interruption leaves the old one.
 
-    Args:
-        data: The data directory, which no service uses.
-        choose: Selects the entries of each table; the projects' data must stay the same.
-        progress: Callback for the number of tables done, and their total.
-
-    Raises: DirectoryInUse, DirectoryUnusable, OSError.
+    No service uses the directory. The projects' data must stay the same. Progress and errors as for `purge`.
     """
     require_data(data)
     lock = DirectoryLock(data)

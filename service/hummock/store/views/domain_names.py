@@ -26,12 +26,7 @@ def names_within(text: str, names: Container[str], lengths: Mapping[str, Contain
 
     A possible name is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`, `4s店 管理`),
     joined by nothing, one space, or a mark that occurs inside names. Only the first 512 characters of the text are
-    searched.
-
-    Args:
-        text: The original text.
-        names: Names, normalised as prose.
-        lengths: From the first character of a name to the lengths of all names that begin with it.
+    searched. Names are normalised as prose; `lengths` has those of all names by their first character.
     """
     normal_form = _normal_form(text)
     if lengths.keys().isdisjoint(normal_form):

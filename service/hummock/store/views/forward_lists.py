@@ -138,12 +138,9 @@ def length(terms: Terms) -> int:
 def pack(
     terms: Sequence[Terms], dictionary: TermDictionary, look_up: Callable[[Sequence[str]], Sequence[int]]
 ) -> list[bytes]:
-    """Encode the forward list of each memory.
+    """Encode the forward list of each memory; numbers missing in the project's dictionary are added.
 
-    Args:
-        terms: Terms of each memory.
-        dictionary: The project's cache; missing numbers are added.
-        look_up: Returns the numbers of terms in the project, assigning new ones. A term may occur twice.
+    `look_up` returns the numbers of terms in the project, assigning new ones. A term may occur twice.
     """
     indptr, key, counts = _gathered(terms)
     numbers = dictionary.numbers_of(key)

@@ -121,11 +121,7 @@ class SignBits:
     ) -> NDArray[np.int64]:
         """At most `keep` rows of allowed memories nearest to the query by their signs, ascending.
 
-        Args:
-            row_doc: (rows,) the memory of each row.
-            allowed: (memories,) nonzero for those that may be found.
-            query: (dim,) finite.
-            keep: Upper bound on the result.
+        (rows,) memory of each row; (memories,) nonzero for those that may be found; (dim,) finite query.
         """
         return nearest_signs(self.blocks, row_doc, allowed, packed_query(query), keep)
 

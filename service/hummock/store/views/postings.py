@@ -40,9 +40,7 @@ class KeptTerms:
     def numbers(self, terms: Sequence[str], read: ReadNumbers) -> NDArray[np.uint32]:
         """The number of each term, NO_TERM for one that the view does not have.
 
-        Args:
-            terms: Any terms.
-            read: Reads the numbers of terms in a transaction later than the view.
+        `read` reads the numbers of terms in a transaction later than the view.
         """
         kept = self._kept
         unread = [term for term in terms if term not in kept]
@@ -152,14 +150,10 @@ class Postings:
         mean_length: float,
         weights: NDArray[np.float32] | None = None,
     ) -> AskedTerms:
-        """A BM25F query of these terms.
+        """A BM25F query of at most 32 terms; NO_TERM for an unknown one.
 
-        Args:
-            terms: At most 32; NO_TERM for an unknown one.
-            lengths: Length of every ordinal.
-            live: Number of memories not removed.
-            mean_length: Mean length of those.
-            weights: Weight of each term, not negative; None is 1 for all.
+        `lengths` has every ordinal's; `live` memories are not removed, `mean_length` is theirs. Weights are at least 0;
+        None is 1 for all terms.
         """
         df = self.df.at(terms).astype(np.float64)
         idf = np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)

@@ -123,11 +123,7 @@ def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
 def read_view(saved: SavedView, descriptor: int, settings: ProjectSettings, limits: StoreLimits) -> ProjectView | None:
     """Map the view of a file; None if the file differs from its description. Raises: OSError.
 
-    Args:
-        saved: The file's description.
-        descriptor: The file, opened for reading. It must not change afterwards, as the view reads from it.
-        settings: The project's present settings.
-        limits: The store's limits.
+    The descriptor is open for reading. The file must not change afterwards, as the view reads from it.
     """
     if os.fstat(descriptor).st_size != saved.size_bytes or not _is_sound(saved, descriptor):
         return None

@@ -53,10 +53,7 @@ class ToldTimes:
     def between(self, columns: Columns, start: float, end: float) -> Ordinals:
         """Ordinals of the memories with times from `start` to `end`, exclusive; includes removed ones.
 
-        Args:
-            columns: Columns of a view of the lineage.
-            start: Unix seconds; may be infinite, as `end`.
-            end: Unix seconds.
+        Both are in Unix seconds and may be infinite. The columns are of a view of the lineage.
         """
         order = self._of(columns)
         first, last = np.searchsorted(order.times, (start, end))

@@ -65,13 +65,7 @@ class KeptSigns:
         self._kept: NDArray[np.uint8] | None = None
 
     def of(self, at: NDArray[np.int64], count: int, read: ReadSigns) -> NDArray[np.uint8]:
-        """The `TokenSign` of each memory.
-
-        Args:
-            at: Ordinals of the memories.
-            count: Number of memories in the view.
-            read: Reads the signs of those not cached yet.
-        """
+        """The `TokenSign` of each memory `at` these ordinals, in a view of `count`; `read` gets those not cached."""
         kept = self._kept
         if kept is None:
             kept = self._kept = np.full(count, TokenSign.NOT_NOTED, np.uint8)
@@ -331,13 +325,9 @@ def rebuilt(view: ProjectView, limits: StoreLimits) -> ProjectView:
 
 
 def caught_up(made: ProjectView, newest: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
-    """The rebuilt view after all writes that the transaction sees.
+    """The view made by `rebuilt`, after all writes that the transaction sees.
 
-    Args:
-        made: Result of `rebuilt`.
-        newest: The view in use by readers, of the lineage from which `made` was built.
-        stored: A transaction that sees every write in `newest`.
-        limits: The store's limits.
+    `newest` is the view in use by readers, whose writes the transaction sees; `made` was built from its lineage.
     """
     return _joined(made, newest) if made.lineage is newest.lineage else catch_up(made, stored, limits)
 

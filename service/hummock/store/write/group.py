@@ -228,16 +228,10 @@ class GroupCommit:
     def commit(self, jobs: Sequence[Job], is_awaited: Callable[[], bool] = lambda: False) -> list[Outcome]:
         """Apply as many of the jobs as fit one transaction, at least one, and make them durable.
 
-        Args:
-            jobs: At least one.
-            is_awaited: Whether an interactive write is waiting, so that the transaction ends after the current bulk
-                write.
+        With `is_awaited` true an interactive write waits: the transaction ends after the current bulk write.
 
-        Returns:
-            Outcomes of the first jobs, in order. If the commit itself runs out of space, each job is tried alone, so
-            that only jobs that need space fail.
-
-        Raises: One of the engine's fatal failures: it accepts no writes until it is opened again.
+        Returns outcomes of the first jobs, in order. If the commit itself runs out of space, each job is tried alone:
+        only jobs that need space fail. Raises: One of the engine's fatal failures: it must be opened again.
         """
         try:
             return self._commit(jobs, is_awaited)

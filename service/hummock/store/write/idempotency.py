@@ -45,17 +45,9 @@ def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Writ
 def earlier(
     txn: Transaction, tables: Tables, number: int, request_id: str, fingerprint: bytes, oldest: float
 ) -> record_codec.RequestRecord | None:
-    """The earlier reply to the request, or None.
+    """The earlier reply to the request, or None; one older than `oldest` (Unix seconds) is ignored.
 
-    Args:
-        txn: The write's transaction.
-        tables: The store's tables.
-        number: The project's number.
-        request_id: Empty is never stored.
-        fingerprint: The request's fingerprint.
-        oldest: Unix seconds; an older reply is ignored.
-
-    Raises: RequestIdReused.
+    An empty request_id is never stored. Raises: RequestIdReused.
     """
     value = txn.get(keys.name_key(number, request_id), db=tables.request) if request_id else None
     if value is None:

@@ -42,16 +42,9 @@ class _Reached(msgspec.Struct, array_like=True, frozen=True):
 def remove_project(
     engine: Engine, txn: Transaction, number: int, record: record_codec.ProjectRecord
 ) -> tuple[int, DeletedProject]:
-    """Make a project disappear; `Remains` clears its entries.
+    """Make a project disappear; returns the write's seq, and the project's counts. `Remains` clears its entries.
 
-    Args:
-        engine: The store's engine.
-        txn: The write's transaction.
-        number: The project's number.
-        record: The project's record after all earlier requests.
-
-    Returns:
-        The seq of this write, and the counts of the removed project.
+    `record` is the project's after all earlier requests.
     """
     tables, prefix = engine.tables, keys.project_prefix(number)
     deleted = _counted(txn, tables, number, record)

@@ -45,12 +45,8 @@ Say = Callable[[str], None]
 def reanalyse(engine: Engine, claims: Claims, say: Say) -> None:
     """Update the terms of all memories to this analyzer; does nothing if they are up to date.
 
-    One service does the work. Others that start meanwhile wait for it, and continue if it dies.
-
-    Args:
-        engine: The engine, not read by anyone yet.
-        claims: Give one service the right to do it.
-        say: Takes progress lines for people.
+    One service does the work. Others that start meanwhile wait for it, and continue if it dies. Nobody reads the
+    engine yet. `say` takes progress lines for people.
 
     Raises: DirectoryUnusable: a term or a row cannot be read, or there is no space. ClaimLost: this process was
         stopped for longer than its lease.
