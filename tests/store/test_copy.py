@@ -20,6 +20,7 @@ from hummock.store import WritableStore
 from hummock.store.errors import (
     CopiedOntoItself,
     CopyDisturbed,
+    DatabaseIsCopiedInto,
     DirectoryInUse,
     DirectoryUnusable,
     NotADatabase,
@@ -33,7 +34,6 @@ from hummock.store.moving import Copied, CopiedProject, CopyCallbacks, copy_betw
 from hummock.store.moving.landing import Landing
 from hummock.store.moving.renumbered import ALONE
 from hummock.store.postgresql.database import Database
-from hummock.store.postgresql.errors import DatabaseIsCopiedInto
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Engine
 from hummock.store.upkeep import moment

@@ -24,7 +24,6 @@ class DirectoryInUse(StartError):
         super().__init__(
             f"data directory {directory} is in use by process {pid}; stop that process or choose another directory"
         )
-        self.directory = str(directory)
         self.pid = pid
 
 
@@ -35,8 +34,6 @@ class DirectoryUnusable(StartError):
 
     def __init__(self, directory: Path, why: str, fix: str) -> None:
         super().__init__(f"data directory {directory} cannot be used: {why}; {fix}")
-        self.directory = str(directory)
-        self.why = why
 
 
 class BackupDamaged(StartError):
@@ -46,8 +43,6 @@ class BackupDamaged(StartError):
 
     def __init__(self, directory: Path, what: str) -> None:
         super().__init__(f"backup in {directory}: {what}; restore another one (`hummock restore {directory} --list`)")
-        self.directory = str(directory)
-        self.what = what
 
 
 class DataFileCut(Unavailable):
@@ -90,9 +85,6 @@ class SpaceDiffers(StartError):
             f"{_named(place)} was made with model {recorded[0]} (emb_space {recorded[1]}); this start uses "
             f"model {given[0]} (emb_space {given[1]}); choose model {recorded[0]} as it was then, or another directory"
         )
-        self.directory = str(place)
-        self.recorded_model, self.recorded_emb_space = recorded
-        self.given_model, self.given_emb_space = given
 
 
 class AnalyzerTooNew(StartError):
@@ -106,7 +98,6 @@ class AnalyzerTooNew(StartError):
             f"analyzer version {known}, whose words would not find its memories; start it with the version of Hummock "
             "that wrote it, or a later one"
         )
-        self.directory = str(place)
         self.recorded = recorded
         self.known = known
 
@@ -121,9 +112,6 @@ class SchemaTooNew(StartError):
             f"{_named(place)} has schema {schema}; this version knows schemas up to {known}; "
             "start it with the version of Hummock that wrote it, or a newer one"
         )
-        self.directory = str(place)
-        self.schema = schema
-        self.known = known
 
 
 class DiskFull(StorageFull):
@@ -238,7 +226,6 @@ class NothingToCopy(StartError):
             f"{place} holds nothing to copy; name the directory that the service has as HUMMOCK_DATA, or the database "
             "that it has as HUMMOCK_STORE"
         )
-        self.place = place
 
 
 class CopiedOntoItself(StartError):
@@ -248,7 +235,6 @@ class CopiedOntoItself(StartError):
 
     def __init__(self, place: str) -> None:
         super().__init__(f"{place} would be copied onto itself; name another directory or database to copy to")
-        self.place = place
 
 
 class NotADatabase(StartError):
@@ -262,7 +248,6 @@ class NotADatabase(StartError):
             f"{which} is no connection string that PostgreSQL can read; write it as "
             "postgresql://USER@HOST:PORT/DATABASE, with % before the code of what is special in a name"
         )
-        self.which = which
 
 
 class WordsOutdated(StartError):
@@ -275,7 +260,6 @@ class WordsOutdated(StartError):
             f"{place} was last served by an earlier version of Hummock; start the service of this version on it once, "
             "wait for its `serving on`, and copy again"
         )
-        self.place = place
 
 
 class SpacesDiffer(StartError):
@@ -290,8 +274,6 @@ class SpacesDiffer(StartError):
             f"{target[1]} (emb_space {target[2]}); vectors are copied as they are: copy to an empty store, or have "
             "them made anew with `hummock export` and `hummock import`"
         )
-        self.source_model, self.source_emb_space = source[1:]
-        self.target_model, self.target_emb_space = target[1:]
 
 
 class OtherHistory(StartError):
@@ -305,7 +287,6 @@ class OtherHistory(StartError):
             "since it was copied; nothing of it was changed: --replace puts what is copied in its place, or name "
             "another store"
         )
-        self.place = place
         self.projects = tuple(projects)
 
 
@@ -319,8 +300,6 @@ class ProjectDamaged(StartError):
             f"project {project} is damaged: {what}; it was not copied. `hummock fsck` says what else is: remove what "
             "is damaged, or restore a backup, and copy again"
         )
-        self.project = project
-        self.what = what
 
 
 class CopyDisturbed(StartError):
@@ -333,8 +312,24 @@ class CopyDisturbed(StartError):
             f"{place}: somebody else has changed project {project} while it was copied; nothing has its name that is "
             "not whole: copy again"
         )
-        self.place = place
-        self.project = project
+
+
+class DatabaseUnusable(StartError):
+    """The database cannot be opened."""
+
+    reason = "STORE_UNUSABLE"
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(f"{place} cannot be used: {why}")
+
+
+class DatabaseIsCopiedInto(StartError):
+    """Another process is copying projects into the database."""
+
+    reason = "STORE_IS_COPIED_INTO"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"{place}: another `hummock copy` writes into it; wait for its end, or stop it")
 
 
 def _listed(projects: Sequence[str]) -> str:

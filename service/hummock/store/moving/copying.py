@@ -91,12 +91,7 @@ class CopyCallbacks:
     done: Callable[[CopiedProject], None] = lambda project: None  # Takes the result of a project.
 
 
-_NOBODY = CopyCallbacks()
-
-
-def copy(
-    source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: CopyCallbacks = _NOBODY
-) -> Copied:
+def copy(source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: CopyCallbacks) -> Copied:
     """Copy all projects of a store, which others may write to; unchanged earlier copies are skipped.
 
     No other process may copy into the target, in which `claims` give the right to work. With `replaces`, its projects
@@ -180,24 +175,16 @@ class _Copying:
     def _present(self) -> dict[str, tuple[Version, float]]:
         """Versions and creation times of the source's projects, in the order of their numbers."""
         with self._reading() as moment:
-            return {
-                name: ((number, record.seq), record.create_time) for name, (number, record) in moment.projects().items()
-            }
+            projects = moment.projects()
+        return {name: ((number, record.seq), record.create_time) for name, (number, record) in projects.items()}
 
     def _behind(self) -> list[str]:
         """Projects that have changed since they were copied, are new, or were removed."""
         present = {name: version for name, (version, _) in self._present().items()}
         changed = [name for name, version in present.items() if self._versions.get(name) != version]
         standings = self._landing.standings()
-        gone = [
-            name
-            for name, standing in standings.items()
-            if name not in present
-            and standing.is_untouched
-            and standing.note is not None
-            and standing.note.source == self._source.place
-        ]
-        return changed + gone
+        copies = {name: one.note for name, one in standings.items() if name not in present and one.is_untouched}
+        return changed + [name for name, note in copies.items() if note and note.source == self._source.place]
 
     def _copy(self, name: str) -> None:
         """Copy a project as it is now, or remove the copy of a removed one."""
@@ -215,7 +202,8 @@ class _Copying:
             try:
                 digest = self._moved(moment, number, record, standing)
             except (MemoryDamaged, EntryDamaged) as error:
-                self._done(_damaged(record, ProjectDamaged(name, _what(error)), began_s))
+                none = ProjectDigest(name=name, seq=record.seq, memory_count=sum(record.kinds.values()), digest="")
+                self._done(_copied(none, Outcome.DAMAGED, began_s, str(ProjectDamaged(name, _what(error)))))
                 return
         self._done(_copied(digest, Outcome.REPLACED if standing else Outcome.COPIED, began_s))
 
@@ -224,7 +212,7 @@ class _Copying:
     ) -> ProjectDigest:
         total, done = sum(record.kinds.values()), 0
         new = self._landing.begin()
-        for batch in batches(moment, number, record, new, self._landing.space_number):
+        for batch in batches(moment, number, record, new, self._target.space_number):
             self._landing.put(new, batch)
             done += batch.memory_count
             self._told.far(record.name, done, total)
@@ -244,12 +232,9 @@ class _Copying:
         """Copy the last numbers of removed projects, and the replies to their removals."""
         with self._reading() as moment:
             reached = list(moment.entries("meta", _REACHED))
-            answers = {
-                table: list(moment.entries(table, keys.project_prefix(_REQUESTS)))
-                for table in ("request", "request_age")
-            }
-        self._landing.put_shared("meta", reached)
-        for table, entries in answers.items():
+            tables, prefix = ("request", "request_age"), keys.project_prefix(_REQUESTS)
+            answers = {table: list(moment.entries(table, prefix)) for table in tables}
+        for table, entries in {"meta": reached, **answers}.items():
             self._landing.put_shared(table, entries)
 
     def _done(self, project: CopiedProject) -> None:
@@ -262,7 +247,7 @@ class _Copying:
             yield Moment.of(self._source, txn)
 
 
-def _copied(digest: ProjectDigest, outcome: Outcome, began_s: float) -> CopiedProject:
+def _copied(digest: ProjectDigest, outcome: Outcome, began_s: float, why: str = "") -> CopiedProject:
     return CopiedProject(
         name=digest.name,
         outcome=outcome,
@@ -270,18 +255,7 @@ def _copied(digest: ProjectDigest, outcome: Outcome, began_s: float) -> CopiedPr
         memory_count=digest.memory_count,
         digest=digest.digest,
         took_s=time.monotonic() - began_s,
-    )
-
-
-def _damaged(record: record_codec.ProjectRecord, error: ProjectDamaged, began_s: float) -> CopiedProject:
-    return CopiedProject(
-        name=record.name,
-        outcome=Outcome.DAMAGED,
-        seq=record.seq,
-        memory_count=sum(record.kinds.values()),
-        digest="",
-        took_s=time.monotonic() - began_s,
-        why=str(error),
+        why=why,
     )
 
 

@@ -51,7 +51,10 @@ def copy_between(
     if recorded is None:
         raise NothingToCopy(places[0])
     space = _space_of(recorded)
-    _require_same_space(places, recorded, _recorded(target))
+    target_record = _recorded(target)
+    theirs = space if target_record is None else active_space(target_record)
+    if space.id != theirs.id:
+        raise SpacesDiffer((places[0], space.model, space.id), (places[1], theirs.model, theirs.id))
     with _read(source, space, map_bytes) as read:
         _require_current(read, recorded)
         with _written(target, space, map_bytes) as (written, claims):
@@ -102,15 +105,6 @@ def _space_of(recorded: DirectoryRecord) -> EmbeddingSpace:
         scripts=frozenset(),
         calibration=Calibration(unrelated_latin=0.0, unrelated_han=0.0, near_twin_bar=1.0),
     )
-
-
-def _require_same_space(places: tuple[str, str], source: DirectoryRecord, target: DirectoryRecord | None) -> None:
-    """Check the spaces before anything is opened for writing. Raises: SpacesDiffer."""
-    if target is None:
-        return
-    ours, theirs = active_space(source), active_space(target)
-    if ours.id != theirs.id:
-        raise SpacesDiffer((places[0], ours.model, ours.id), (places[1], theirs.model, theirs.id))
 
 
 def _require_current(engine: Engine, recorded: DirectoryRecord) -> None:

@@ -56,14 +56,11 @@ class Landing:
         self._source = source
 
     def clear(self) -> None:
-        """Clear data without a name: replaced projects, and the rest of interrupted copies.
-
-        If a service is already clearing, the rest is left to it.
-        """
+        """Clear replaced projects and the rest of interrupted copies; a service that is clearing does the rest."""
         with self._reading() as moment:
-            unnamed = _copying(moment)
+            unnamed = list(_numbers(moment, keys.COPYING))
             numbers = {number for number, _ in moment.projects().values()}
-            outdated = [number for number in _noted(moment) if number not in numbers]
+            outdated = [number for number in _numbers(moment, _COPIED) if number not in numbers]
         for number in unnamed:
             with self._writing(number=number) as txn:
                 self._leave(txn, number)
@@ -92,11 +89,6 @@ class Landing:
         with self._reading(name) as moment:
             found = moment.project(name)
             return None if found is None else digest_of(moment, *found, by_any_number=True)
-
-    @property
-    def space_number(self) -> int:
-        """The number of the space in keys."""
-        return self._engine.space_number
 
     def begin(self) -> int:
         """A number that has no name yet."""
@@ -131,7 +123,7 @@ class Landing:
             txn.put(keys.project_name_key(record.name), keys.pack_project(number), db=tables.project)
             txn.put(keys.project_number_key(number), record_codec.encode(own), db=tables.project)
             txn.delete(keys.copying_key(number), db=tables.meta)
-            _put_note(txn, self._engine, number, CopyNote(seq=own.seq, source=self._source))
+            self._note(txn, number, CopyNote(seq=own.seq, source=self._source))
             self._engine.tell(txn, record.name, own.seq)
 
     def note_copy(self, name: str, standing: Standing) -> None:
@@ -139,7 +131,7 @@ class Landing:
         note = CopyNote(seq=standing.seq, source=self._source)
         if standing.note != note:
             with self._writing([name]) as txn:
-                _put_note(txn, self._engine, standing.number, note)
+                self._note(txn, standing.number, note)
 
     def remove(self, name: str, standing: Standing) -> None:
         """Remove the copy of a removed project. Raises: CopyDisturbed: it has changed."""
@@ -170,6 +162,9 @@ class Landing:
         txn.delete(keys.copied_key(standing.number), db=tables.meta)
         self._leave(txn, standing.number)
 
+    def _note(self, txn: Transaction, number: int, note: CopyNote) -> None:
+        txn.put(keys.copied_key(number), record_codec.encode(note), db=self._engine.tables.meta)
+
     def _leave(self, txn: Transaction, number: int) -> None:
         txn.put(keys.project_prefix(number), b"", db=self._engine.tables.project_removed)
 
@@ -194,28 +189,9 @@ def said(engine: Engine) -> Iterator[None]:
 
 
 def _standing(moment: Moment, number: int, record: record_codec.ProjectRecord) -> Standing:
-    return Standing(number=number, seq=record.seq, create_time=record.create_time, note=_note_of(moment, number))
-
-
-def _note_of(moment: Moment, number: int) -> CopyNote | None:
-    """The note of a project; None if it is no copy."""
     value = moment.get("meta", keys.copied_key(number))
-    return None if value is None else msgspec.msgpack.decode(value, type=CopyNote)
-
-
-def _put_note(txn: Transaction, engine: Engine, number: int, note: CopyNote) -> None:
-    """Record that a project is a copy."""
-    txn.put(keys.copied_key(number), record_codec.encode(note), db=engine.tables.meta)
-
-
-def _copying(moment: Moment) -> list[int]:
-    """Numbers of copies without a name."""
-    return list(_numbers(moment, keys.COPYING))
-
-
-def _noted(moment: Moment) -> list[int]:
-    """Numbers of all projects that are or were copies."""
-    return list(_numbers(moment, _COPIED))
+    note = None if value is None else msgspec.msgpack.decode(value, type=CopyNote)
+    return Standing(number=number, seq=record.seq, create_time=record.create_time, note=note)
 
 
 def _numbers(moment: Moment, prefix: bytes) -> Iterator[int]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
+from typing import NamedTuple
 
 from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.tables import integrity, keys, record_codec, text_vectors
@@ -47,6 +48,7 @@ class Batch:
         for table, some in entries.items():
             self.entries.setdefault(table, []).extend(some)
             self.size_bytes += size_of(some)
+        self.memory_count += len(entries.get("memory", ()))
 
 
 def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new: int, space: int) -> Iterator[Batch]:
@@ -55,20 +57,19 @@ def batches(moment: Moment, number: int, record: record_codec.ProjectRecord, new
     `moment` is in a transaction that has entered the project. Raises: MemoryDamaged, EntryDamaged.
     """
     batch = Batch()
-    for window in windows(moment, number, record, new, space):
-        batch.add(window.entries)
-        batch.memory_count += window.memory_count
+    for some in chain(_windows(moment, number, record, new, space), _alone(moment, number, new)):
+        batch.add(some)
         if batch.size_bytes >= _BATCH_BYTES:
             yield batch
             batch = Batch()
+    yield batch
+
+
+def _alone(moment: Moment, number: int, new: int) -> Iterator[dict[str, list[Entry]]]:
     for table in ALONE:
         entries = _renumbered(moment, table, number, new)
         while some := list(islice(entries, _ENTRIES_AT_ONCE)):
-            batch.add({table: some})
-            if batch.size_bytes >= _BATCH_BYTES:
-                yield batch
-                batch = Batch()
-    yield batch
+            yield {table: some}
 
 
 def _renumbered(moment: Moment, table: str, number: int, new: int) -> Iterator[Entry]:
@@ -88,16 +89,7 @@ def _renumbered(moment: Moment, table: str, number: int, new: int) -> Iterator[E
         yield moved, integrity.seal(moved, value) if integrity.has_seals(table) else value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """Some memories."""
-
-    entries: dict[str, list[Entry]]  # All entries by table, including those of expiry times and text digests.
-    memory_count: int  # Number of memories.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Numbers:
+class _Numbers(NamedTuple):
     """A project's number and that of its space, before and after."""
 
     number: int
@@ -106,11 +98,11 @@ class _Numbers:
     new_space: int
 
 
-def windows(
+def _windows(
     moment: Moment, number: int, record: record_codec.ProjectRecord, new: int, new_space: int
-) -> Iterator[Window]:
-    """All memories of a project. Raises: MemoryDamaged."""
-    numbers = _Numbers(number=number, space=record.active_space, new=new, new_space=new_space)
+) -> Iterator[dict[str, list[Entry]]]:
+    """All entries of some memories at a time, those of expiry times and digests included. Raises: MemoryDamaged."""
+    numbers = _Numbers(number, record.active_space, new, new_space)
     first, limit, end = 0, _FIRST, keys.project_prefix(number + 1)
     while True:
         memories = moment.some("memory", keys.doc_key(number, first), end, limit)
@@ -132,40 +124,31 @@ def _read(
     moment: Moment, numbers: _Numbers, memories: Sequence[Entry], first: int, behind: int | None
 ) -> dict[str, list[Entry]]:
     """All parts of the documents from `first` on and before `behind`, or to the last one if None."""
-    number, space = numbers.number, numbers.space
+    number, space, _, _ = numbers
     start, chunks = keys.doc_key(number, first), keys.chunks_prefix(number, space, first)
     if behind is None:
         end, chunks_end = keys.project_prefix(number + 1), keys.space_prefix(number, space + 1)
     else:
         end, chunks_end = keys.doc_key(number, behind), keys.chunks_prefix(number, space, behind)
-    read = {"memory": list(memories)}
-    for table in (*integrity.PARTS[1:], "checksum"):
-        read[table] = list(moment.between(table, start, end))
-    for table in _CHUNKS:
-        read[table] = list(moment.between(table, chunks, chunks_end))
-    return read
+    read = {table: list(moment.between(table, start, end)) for table in (*integrity.PARTS[1:], "checksum")}
+    read |= {table: list(moment.between(table, chunks, chunks_end)) for table in _CHUNKS}
+    return {"memory": list(memories), **read}
 
 
-def _window(numbers: _Numbers, read: dict[str, list[Entry]]) -> Window:
-    """The entries under the new project number, sealed again; entries without a checksum are not checked.
-
-    Raises: MemoryDamaged.
-    """
+def _window(numbers: _Numbers, read: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
+    """The entries under the new number, sealed again; those without checksum are not checked. Raises: MemoryDamaged."""
     sums = _sums(numbers, read)
     for key, kept in read["checksum"]:
         doc = keys.doc_of_doc_key(key)
         if doc not in sums or sums[doc][0] != kept:
             raise MemoryDamaged(_id_of(read["memory"], key), doc)
-    entries: dict[str, list[Entry]] = {}
-    for table in integrity.PARTS:
-        entries[table] = [(_doc_key(numbers, key), value) for key, value in read[table]]
-    for table in _CHUNKS:
-        entries[table] = [(_chunk_key(numbers, key), value) for key, value in read[table]]
+    entries = {table: [(_doc_key(numbers, key), value) for key, value in read[table]] for table in integrity.PARTS}
+    entries |= {table: [(_chunk_key(numbers, key), value) for key, value in read[table]] for table in _CHUNKS}
     entries["checksum"] = [(keys.doc_key(numbers.new, doc), after) for doc, (_, after) in sums.items()]
     entries["expiry"], entries["by_digest"] = [], []
     for key, value in read["memory"]:
         _find_again(numbers, keys.doc_of_doc_key(key), value, entries)
-    return Window(entries={table: some for table, some in entries.items() if some}, memory_count=len(read["memory"]))
+    return {table: some for table, some in entries.items() if some}
 
 
 def _find_again(numbers: _Numbers, doc: int, value: bytes, entries: dict[str, list[Entry]]) -> None:

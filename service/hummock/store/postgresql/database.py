@@ -13,7 +13,7 @@ from psycopg import sql
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
 from hummock.ports.claims import Claim, ClaimLost
-from hummock.store.errors import AnalyzerTooNew, SchemaTooNew, SpaceDiffers
+from hummock.store.errors import AnalyzerTooNew, DatabaseIsCopiedInto, DatabaseUnusable, SchemaTooNew, SpaceDiffers
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
     PATIENCE_S,
@@ -22,7 +22,6 @@ from hummock.store.postgresql.connections import (
     PatientConnection,
     is_lost,
 )
-from hummock.store.postgresql.errors import DatabaseIsCopiedInto, DatabaseUnusable
 from hummock.store.postgresql.exchange import Answer, Statement, bytea_array, int4
 from hummock.store.postgresql.schema import SchemaOutgrown
 from hummock.store.postgresql.transaction import Entrance, KeysOfTables, RowTable, RowTransaction

@@ -143,7 +143,6 @@ class SchemaMissing(StartError):
             f"service once with a role that may create roles and a schema there, then GRANT {SERVICE_ROLE} to the "
             "role that it is to use"
         )
-        self.place = place
 
 
 class SchemaNewer(StartError):
@@ -156,7 +155,6 @@ class SchemaNewer(StartError):
             f"{place} has tables of form {form}; this version knows forms up to {len(MIGRATIONS)}; start it with the "
             "version of Hummock that made them, or a newer one"
         )
-        self.place = place
 
 
 class SchemaOutgrown(Unavailable):
@@ -182,7 +180,6 @@ class RoleTooStrong(StartError):
             f"{place}: role {role} owns tables or bypasses row-level security; GRANT {SERVICE_ROLE} to the role that "
             "the service is to use"
         )
-        self.place = place
 
 
 def bring_up(connection: psycopg.Connection, place: str) -> None:
