@@ -20,7 +20,6 @@ from hummock.store.postgresql.schema import MIGRATIONS, Migration, SchemaNewer, 
 from hummock.store.postgresql.seen_views import SeenViews
 from hummock.store.settled_clock import SettledClock
 from hummock.store.tables.recent import RecentReads
-from hummock.store.write.idempotency import RequestReads
 from hummock.store.write.writer import start_writer
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
@@ -43,9 +42,10 @@ def of_the_first_form(dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sha
     projects = FreshProjects(database, clock.now, recent)
     views = SeenViews(projects, 64 * MIB, EAGER, recent, clock.monotonic)
     room = DatabaseRoom(database, 1024 * MIB, clock)
-    requests = RequestReads(database, clock, EAGER.request_kept_s)
     writer = start_writer(database, claims, room, views, clock, EAGER, room.look)
-    with closing(SharedStore(database, projects, views, recent, writer, requests, room, claims, clock)) as store:
+    with closing(
+        SharedStore(database, projects, views, recent, writer, EAGER.request_kept_s, room, claims, clock)
+    ) as store:
         yield store
 
 

@@ -297,15 +297,15 @@ def test_operations_come_to_what_is_left_of_them() -> None:
     (forward_list,) = packed({"x": 4, "y": 2}, exact_terms(body=("x", "y")))
     changes = op_log.net(
         [
-            op_log.pack_put(5),
+            op_log.pack(op_log.PUT, 5),
             op_log.pack_removal(2, forward_list),
-            op_log.pack_put(6),
+            op_log.pack(op_log.PUT, 6),
             op_log.pack_removal(5, b""),
-            op_log.pack_verdict(6),
-            op_log.pack_verdict(4),
-            op_log.pack_verdict(3),
-            op_log.pack_embedding(3),
-            op_log.pack_verdict(1),
+            op_log.pack(op_log.JUDGE, 6),
+            op_log.pack(op_log.JUDGE, 4),
+            op_log.pack(op_log.JUDGE, 3),
+            op_log.pack(op_log.EMBED, 3),
+            op_log.pack(op_log.JUDGE, 1),
             op_log.pack_removal(1, b""),
         ]
     )

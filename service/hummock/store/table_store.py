@@ -11,10 +11,10 @@ from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.settled_clock import SettledClock
 from hummock.store.store_reads import StoreReads
 from hummock.store.tables.engine import Engine, Health, Room
-from hummock.store.tables.expiry import expired
+from hummock.store.tables.lookups import expired, project_number
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view_cache import ViewCache
-from hummock.store.write.idempotency import RequestReads
+from hummock.store.write import idempotency
 from hummock.store.write.writer import Writer
 
 
@@ -37,7 +37,7 @@ class WritableStore(StoreReads):
         projects: TableProjects,
         views: ViewCache,
         writer: Writer,
-        requests: RequestReads,
+        request_kept_s: float,
         room: Room,
         health: Health,
         claims: Claims,
@@ -48,7 +48,7 @@ class WritableStore(StoreReads):
         self._clock = clock
         self._health = health
         self._writer = writer
-        self._requests = requests
+        self._request_kept_s = request_kept_s
         self._room = room
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
@@ -57,13 +57,19 @@ class WritableStore(StoreReads):
 
     def remove_project(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
         """Queue the removal of a project; see `ports.Store`."""
-        return self._writer.remove(project, request)
+        return self._writer.submit(project, request)
 
     def earlier(
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
     ) -> Written[Reply] | None:
         """The stored reply to an earlier request with this id; see `ports.Store`."""
-        return self._requests.earlier(project, request_id, fingerprint, reply_type)
+        oldest = self._clock.settled() - self._request_kept_s
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
+            if number is None:
+                return None
+            record = idempotency.earlier(txn, self._tables, number, request_id, fingerprint, oldest)
+        return None if record is None else idempotency.written(record, reply_type)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Call `follower` after every write from now on; see `ports.Store`."""

@@ -17,7 +17,6 @@ from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view_cache import FollowingViews, ViewCache
-from hummock.store.write.idempotency import RequestReads
 from hummock.store.write.reanalyse import Say, reanalyse
 from hummock.store.write.writer import start_writer
 
@@ -49,10 +48,10 @@ def open_store(
         projects = TableProjects(environment, clock.now)
         views = ViewCache(projects, memory_budget_bytes, limits, SavedViewFiles(environment, limits, is_writer=True))
         room = DiskRoom(environment, quota_bytes, limits)
-        requests = RequestReads(environment, clock, limits.request_kept_s)
         upkeep = Upkeep(environment, room, clock)
         writer = start_writer(environment, claims, room, views, clock, limits, upkeep.look)
-        return WritableStore(environment, projects, views, writer, requests, room, upkeep, claims, clock)
+        kept_s = limits.request_kept_s
+        return WritableStore(environment, projects, views, writer, kept_s, room, upkeep, claims, clock)
     except BaseException:
         environment.close()
         raise

@@ -23,7 +23,6 @@ from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import DirectoryRecord
-from hummock.store.write.idempotency import RequestReads
 from hummock.store.write.reanalyse import Say, reanalyse
 from hummock.store.write.writer import Writer, start_writer
 
@@ -61,9 +60,8 @@ def open_shared_store(
         projects = FreshProjects(database, clock.now, recent)
         views = SeenViews(projects, memory_budget_bytes, limits, recent, clock.monotonic)
         room = DatabaseRoom(database, quota_bytes, clock)
-        requests = RequestReads(database, clock, limits.request_kept_s)
         writer = start_writer(database, claims, room, views, clock, limits, room.look)
-        return SharedStore(database, projects, views, recent, writer, requests, room, claims, clock)
+        return SharedStore(database, projects, views, recent, writer, limits.request_kept_s, room, claims, clock)
     except BaseException:
         if claims is not None:
             claims.close()
@@ -84,12 +82,12 @@ class SharedStore(WritableStore):
         views: SeenViews,
         recent: RecentReads,
         writer: Writer,
-        requests: RequestReads,
+        request_kept_s: float,
         room: DatabaseRoom,
         claims: Claims,
         clock: SettledClock,
     ) -> None:
-        super().__init__(database, projects, views, writer, requests, room, room, claims, clock)
+        super().__init__(database, projects, views, writer, request_kept_s, room, room, claims, clock)
         self._database = database
         self._seen = views
         self._recent_reads = recent

@@ -138,7 +138,7 @@ class Tables:
     by_id: Table  # Memory id to doc.
     by_text: Table  # Text key and doc to nothing.
     session: Table  # Session id to the number of memories it has had.
-    expiry: Table  # Expiry time of a memory and its doc to nothing (`expiry.py`).
+    expiry: Table  # Expiry time of a memory and its doc to nothing (`lookups.py`).
     pending: Table  # Doc to nothing, for a memory without vectors yet.
     settings: Table  # Project to ProjectSettings (`record_codec.py`).
     review: Table  # Memory id to Quarantined (`review.py`).

@@ -176,6 +176,27 @@ def entries(txn: Transaction, table: Table, prefix: bytes, start: bytes = b"") -
             before = key
 
 
+def sound(
+    txn: Transaction,
+    table: Table,
+    prefix: bytes,
+    what: str,
+    decode: Callable[[bytes], Value],
+    damage: Damage,
+    start: bytes = b"",
+) -> Iterator[tuple[bytes, Value]]:
+    """Keys and decoded values as from `entries`; damaged ones are recorded, named `what`, and left out."""
+    for key, value in entries(txn, table, prefix, start):
+        try:
+            decoded = None if value is None else decode(value)
+        except UNREADABLE:
+            decoded = None
+        if decoded is None:
+            damage.note_entry(what, key)
+        else:
+            yield key, decoded
+
+
 def _go_before(cursor: Cursor, first: bytes) -> bool:
     """Move to the first key from `first` on, or to damaged entries directly before it; False if there is neither."""
     if not (cursor.prev() if cursor.set_range(first) else cursor.last()):

@@ -114,11 +114,6 @@ def of_chunk_key(key: bytes) -> tuple[int, int, int]:
     return int(space), int(doc), int(chunk)
 
 
-def project_of_chunk_key(key: bytes) -> int:
-    """The project's number in a `chunk_key`."""
-    return unpack_project(key[: _PROJECT.size])
-
-
 def name_key(project: int, name: str) -> bytes:
     """Key of a memory id, term, session or request by name; very long names are hashed."""
     raw = name.encode()

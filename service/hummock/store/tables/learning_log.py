@@ -75,11 +75,6 @@ def decode_state(value: bytes) -> LearningState:
     return _STATE.value(decode_array(value))
 
 
-def encode_turn(turn: int) -> bytes:
-    """Encode a scope's newest turn; the scope is in the key."""
-    return encode((turn,))
-
-
 def decode_turn(value: bytes) -> int:
     """Inverse of `encode_turn`."""
     turn: int = decode_array(value)[0]
@@ -161,18 +156,20 @@ class StoredRows:
     def usage(self, scope: str) -> dict[str, Usage]:
         """All usage of the scope by memory id, in the order of the ids' UTF-8 bytes."""
         prefix = keys.usage_key(self._number, keys.hashed(scope), "")
-        found = self._all(self._tables.usage, prefix, _USAGE, decode_usage)
+        found = integrity.sound(self._txn, self._tables.usage, prefix, _USAGE, decode_usage, self._damage)
         return {keys.memory_of_usage_key(key): usage for key, usage in found}
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
         """All profiles with their memory ids, in the order of the ids' UTF-8 bytes."""
-        for key, profile in self._all(self._tables.link, keys.project_prefix(self._number), _PROFILE, decode_profile):
-            yield keys.name_in_key(key), profile
+        prefix = keys.project_prefix(self._number)
+        found = integrity.sound(self._txn, self._tables.link, prefix, _PROFILE, decode_profile, self._damage)
+        return ((keys.name_in_key(key), profile) for key, profile in found)
 
     def scopes(self) -> Iterator[tuple[str, int]]:
         """All scopes that have had a turn, with their newest turn."""
-        for key, turn in self._all(self._tables.turn, keys.project_prefix(self._number), _TURN, decode_turn):
-            yield keys.name_in_key(key), turn
+        prefix = keys.project_prefix(self._number)
+        found = integrity.sound(self._txn, self._tables.turn, prefix, _TURN, decode_turn, self._damage)
+        return ((keys.name_in_key(key), turn) for key, turn in found)
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
         """At most `limit` events after number `after` (0: from the first); damaged ones are noted and left out."""
@@ -194,20 +191,6 @@ class StoredRows:
         except EntryDamaged:
             self._damage.note_entry(what, key)
             return None
-
-    def _all(
-        self, table: Table, prefix: bytes, what: str, decode: Callable[[bytes], Value]
-    ) -> Iterator[tuple[bytes, Value]]:
-        """All values with this key prefix; damaged ones are recorded and left out."""
-        for key, value in integrity.entries(self._txn, table, prefix):
-            try:
-                decoded = None if value is None else decode(value)
-            except integrity.UNREADABLE:
-                decoded = None
-            if decoded is None:
-                self._damage.note_entry(what, key)
-            else:
-                yield key, decoded
 
     def _require_absent(self, table: Table, key: bytes, what: str) -> None:
         """Check that a missing key was never stored. Raises: EntryDamaged: it is lost."""
@@ -256,7 +239,7 @@ class LearningWriting(StoredRows):
         self._put(self._tables.event, keys.event_key(number, changes.state.events), logged)
         self._put(self._tables.learning, keys.project_prefix(number), encode_state(changes.state))
         for scope, turn in changes.turns.items():
-            self._put(self._tables.turn, keys.name_key(number, scope), encode_turn(turn))
+            self._put(self._tables.turn, keys.name_key(number, scope), encode((turn,)))
         for (scope, memory_id), usage in changes.usage.items():
             self._put_usage(keys.hashed(scope), memory_id, usage)
         for memory_id, profile in changes.profiles.items():

@@ -1,8 +1,8 @@
-"""Lookups by name: a project, a memory by its id or its text, the record of the whole store."""
+"""Lookups: a project by its name, a memory by its id, its text or its expiry, the record of the whole store."""
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, takewhile
 
 import msgspec
 
@@ -92,3 +92,23 @@ def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) 
     except msgspec.MsgspecError:
         return b""
     return identity(whole, memory.index)
+
+
+def expired(engine: Engine, now: float, limit: int) -> list[tuple[str, str]]:
+    """Projects and ids of at most `limit` memories expired at `now`, in Unix seconds; the earliest first."""
+    with engine.reading() as txn:
+        ends = (keys.of_expiry_key(key) for key, _ in keys.entries(txn, engine.tables.expiry, b""))
+        ended = [(number, doc) for _, number, doc in islice(takewhile(lambda end: end[0] <= now, ends), limit)]
+    found = (_ended(engine, number, doc, now) for number, doc in ended)
+    return [one for one in found if one is not None]
+
+
+def _ended(engine: Engine, number: int, doc: int, now: float) -> tuple[str, str] | None:
+    with engine.reading(number) as txn:
+        value = txn.get(keys.doc_key(number, doc), db=engine.tables.memory)
+        try:
+            project = project_record(txn, engine, number).name
+        except ProjectGone:  # its expiry entries are cleared with its other entries
+            return None
+    memory = None if value is None else record_codec.memory_of(value, None)
+    return (project, memory.id) if memory is not None and memory.is_over(now) else None

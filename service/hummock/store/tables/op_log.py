@@ -20,31 +20,19 @@ from hummock.store.tables.lookups import project_record
 from hummock.store.views.forward_lists import unpack_terms
 from hummock.store.views.stored import Changes
 
-_PUT = 1
-_REMOVE = 2
-_EMBED = 3
-_JUDGE = 4
+PUT, _REMOVE, EMBED, JUDGE = 1, 2, 3, 4
+"""Actions: a new document, a removal, the arrival of a pending document's vectors, a change of verdicts."""
 _HEAD = struct.Struct("<BQ")
 
 
-def pack_put(doc: int) -> bytes:
-    """Encode the put of a new document."""
-    return _HEAD.pack(_PUT, doc)
+def pack(action: int, doc: int) -> bytes:
+    """Encode an operation on a document, other than its removal."""
+    return _HEAD.pack(action, doc)
 
 
 def pack_removal(doc: int, forward_list: bytes) -> bytes:
     """Encode the removal of a document, with its stored forward list."""
     return _HEAD.pack(_REMOVE, doc) + unpack_terms(forward_list).tobytes()
-
-
-def pack_embedding(doc: int) -> bytes:
-    """Encode the arrival of a pending document's vectors."""
-    return _HEAD.pack(_EMBED, doc)
-
-
-def pack_verdict(doc: int) -> bytes:
-    """Encode a change of a document's verdicts."""
-    return _HEAD.pack(_JUDGE, doc)
 
 
 def is_removal(operation: bytes) -> bool:
@@ -61,12 +49,12 @@ def net(operations: Iterable[bytes]) -> Changes:
     removed_terms: list[bytes] = []
     for value in operations:
         action, doc = _HEAD.unpack_from(value)
-        if action == _PUT:
+        if action == PUT:
             put[doc] = None
-        elif action == _EMBED:
+        elif action == EMBED:
             if doc not in put:
                 embedded[doc] = None
-        elif action == _JUDGE:
+        elif action == JUDGE:
             if doc not in put:
                 judged[doc] = None
         elif doc in put:
@@ -201,9 +189,9 @@ def events_behind(engine: Engine, txn: Transaction, number: int, after: int, now
             return EventPage(events=tuple(told.events()), seq=seq, is_newest=False)
         seq = op_seq
         action, doc = _HEAD.unpack_from(value)
-        if action in (_EMBED, _JUDGE):  # the memory's content is unchanged
+        if action in (EMBED, JUDGE):  # the memory's content is unchanged
             continue
-        if action == _PUT:
+        if action == PUT:
             memory, size = _memory(engine, txn, number, doc, full=full)
             told.put(seq, doc, None if memory is None or memory.is_over(now) else memory, size)
             continue

@@ -76,15 +76,6 @@ class ReviewReads:
         number = project_number(txn, self._engine, project)
         if number is None:
             return
-        start = keys.name_key(number, after) if after else b""
-        for key, value in integrity.entries(txn, self._table, keys.project_prefix(number), start):
-            if key == start:
-                continue
-            try:
-                held = None if value is None else decode_held(value)
-            except integrity.UNREADABLE:
-                held = None
-            if held is None:
-                self._engine.damage.note_entry(_HELD, key)
-            else:
-                yield held
+        start, prefix = keys.name_key(number, after) if after else b"", keys.project_prefix(number)
+        found = integrity.sound(txn, self._table, prefix, _HELD, decode_held, self._engine.damage, start)
+        yield from (held for key, held in found if key != start)

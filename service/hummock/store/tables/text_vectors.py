@@ -39,7 +39,7 @@ def find(engine: Engine, digest: bytes) -> Parts | None:
             key[DIGEST_BYTES:] for key, _ in islice(keys.entries(txn, tables.by_digest, digest), _MOST_CHUNKS)
         ]
     for chunk_key in chunk_keys:
-        with engine.answering(keys.project_of_chunk_key(chunk_key)) as txn:
+        with engine.answering(keys.unpack_project(chunk_key[:4])) as txn:
             sound = _sound_parts(txn, tables, digest, chunk_key)
         if sound is not None:
             return sound

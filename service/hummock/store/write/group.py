@@ -43,15 +43,7 @@ class _OpenProject:
 
 
 class GroupTransaction:
-    """Applies requests to a transaction. Their memories are pending until `finish` writes them.
-
-    Attributes:
-        has_begun: Whether the last request has changed anything in the transaction.
-        operations: Number of operations of the last request.
-        has_removed: Whether the last request has removed anything.
-        has_grown: Whether any request needs additional space.
-        put_bytes: Approximate size of the stored memories and messages.
-    """
+    """Applies requests to a transaction. Their memories are pending until `finish` writes them."""
 
     def __init__(
         self, engine: Engine, txn: Transaction, dictionaries: TermDictionaries, clock: SettledClock, limits: StoreLimits
@@ -63,11 +55,11 @@ class GroupTransaction:
         self._clock = clock
         self._limits = limits
         self._projects: dict[str, _OpenProject] = {}
-        self.has_begun = False
-        self.operations = 0
-        self.has_removed = False
-        self.has_grown = False
-        self.put_bytes = 0
+        self.has_begun = False  # Whether the last request has changed anything in the transaction.
+        self.operations = 0  # Number of operations of the last request.
+        self.has_removed = False  # Whether the last request has removed anything.
+        self.has_grown = False  # Whether any request needs additional space.
+        self.put_bytes = 0  # Approximate size of the stored memories and messages.
 
     def apply(self, project: str, request: WriteRequest[Reply]) -> Written[Reply]:
         """Apply a request, or find its earlier reply. A failed request leaves no trace in the pending memories."""
@@ -146,20 +138,19 @@ class GroupTransaction:
         self.has_begun = True
 
     def _open(self, name: str, now: float, *, creates: bool) -> _OpenProject:
-        is_new = self._txn.get(keys.project_name_key(name), db=self._tables.project) is None
-        number, record = self._number_and_record(name, now, creates=creates)
+        known = project_number(self._txn, self._engine, name)
+        if known is not None:
+            number, record = known, project_record(self._txn, self._engine, known)
+        elif creates:
+            number, record = self._create(name, now)
+        else:
+            raise ProjectNotFound(name)
         batch = WriteBatch(self._engine, self._txn, number, self._dictionaries.of(name, number))
-        opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch, is_new=is_new)
+        opened = _OpenProject(number=number, record=record, batch=batch, is_new=known is None)
+        self._projects[name] = opened
         return opened
 
-    def _number_and_record(self, name: str, now: float, *, creates: bool) -> tuple[int, record_codec.ProjectRecord]:
-        """The project's number and record. Raises: ProjectNotFound: it is new and `creates` is false."""
-        known = self._txn.get(keys.project_name_key(name), db=self._tables.project)
-        if known is not None:
-            number = keys.unpack_project(known)
-            return number, project_record(self._txn, self._engine, number)
-        if not creates:
-            raise ProjectNotFound(name)
+    def _create(self, name: str, now: float) -> tuple[int, record_codec.ProjectRecord]:
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
             raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
         self._begin()
@@ -183,24 +174,23 @@ class Job:
         """Whether interactive jobs go first."""
         return isinstance(self.request, WriteRequest) and self.request.is_bulk
 
-    def apply(self, group: GroupTransaction) -> Written[Any]:
+    def apply(self, group: GroupTransaction) -> Outcome:
         """Apply the write to a transaction."""
         if isinstance(self.request, ProjectRemoval):
-            return group.remove(self.project, self.request)
-        return group.apply(self.project, self.request)
+            written: Written[Any] = group.remove(self.project, self.request)
+        else:
+            written = group.apply(self.project, self.request)
+        return Outcome(job=self, written=written, operations=group.operations, has_removed=group.has_removed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """Result of a job, a durable write or an error, before the caller gets it.
-
-    `operations` is the number of the write's operations, `has_removed` whether one of them removed something.
-    """
+    """Result of a job, a durable write or an error, before the caller gets it."""
 
     job: Job
     written: Written[Any] | None = None
-    operations: int = 0
-    has_removed: bool = False
+    operations: int = 0  # Number of the write's operations.
+    has_removed: bool = False  # Whether one of them removed something.
     error: BaseException | None = None
 
     def tell(self) -> None:
@@ -209,10 +199,6 @@ class Outcome:
             self.job.future.set_exception(self.error)
         elif self.written is not None:
             self.job.future.set_result(self.written)
-
-
-def _outcome(job: Job, written: Written[Any], group: GroupTransaction) -> Outcome:
-    return Outcome(job=job, written=written, operations=group.operations, has_removed=group.has_removed)
 
 
 class GroupCommit:
@@ -268,14 +254,14 @@ class GroupCommit:
         outcomes: list[Outcome] = []
         for job in jobs:
             try:
-                written = job.apply(group)
+                outcome = job.apply(group)
             except Exception as error:
                 # After a failed statement the transaction accepts no more.
                 if group.has_begun or isinstance(error, self._engine.failures):
                     raise _Spoilt(error) from error
                 outcomes.append(self._failed(job, error))
             else:
-                outcomes.append(_outcome(job, written, group))
+                outcomes.append(outcome)
             if group.put_bytes > self._most_bytes(job) or (job.is_bulk and is_awaited()):
                 break
         try:
@@ -293,7 +279,7 @@ class GroupCommit:
             try:
                 with self._engine.writing(txn) as nested:
                     group = self._group(nested)
-                    written = job.apply(group)
+                    outcome = job.apply(group)
                     self._finish(group, nested)
             except Exception as error:
                 # The term numbers assigned by an undone write will be assigned to other terms.
@@ -302,13 +288,24 @@ class GroupCommit:
                 outcomes.append(self._failed(job, error))
             else:
                 put_bytes += group.put_bytes
-                outcomes.append(_outcome(job, written, group))
+                outcomes.append(outcome)
             if put_bytes > self._most_bytes(job) or (job.is_bulk and is_awaited()):
                 break
         return outcomes
 
     def _foreseen(self, jobs: Sequence[Job]) -> dict[str, Foreseen]:
-        return _likely_reads([(job.project, job.request) for job in jobs], self._dictionaries)
+        """Likely reads by project, which an engine with a round trip for each fetches with the first one.
+
+        It is a guess: missing keys are read on demand, and unused ones are dropped.
+        """
+        requests: dict[str, list[WriteRequest[Any]]] = {}
+        for job in jobs:
+            if isinstance(job.request, WriteRequest):
+                requests.setdefault(job.project, []).append(job.request)
+        return {
+            project: partial(_likely_reads, project, some, self._dictionaries, is_first=not place)
+            for place, (project, some) in enumerate(requests.items())
+        }
 
     def _most_bytes(self, job: Job) -> int:
         """Size at which the transaction ends after this job, so that interactive jobs need not wait long."""
@@ -339,28 +336,6 @@ class _Spoilt(Exception):
 
 
 def _likely_reads(
-    jobs: Sequence[tuple[str, WriteRequest[Any] | ProjectRemoval]], dictionaries: TermDictionaries
-) -> dict[str, Foreseen]:
-    """Likely reads of a group of writes, by project, sent before its transaction begins.
-
-    An engine with a round trip for each read fetches them all with the first one. It is a guess: missing keys are
-    read on demand, and unused ones are dropped.
-
-    Args:
-        jobs: Projects and the requests to them.
-        dictionaries: The writer's term cache; cached terms need no read.
-    """
-    by_project: dict[str, list[WriteRequest[Any]]] = {}
-    for project, request in jobs:
-        if isinstance(request, WriteRequest):
-            by_project.setdefault(project, []).append(request)
-    return {
-        project: partial(_of_number, project, some, dictionaries, is_first=not place)
-        for place, (project, some) in enumerate(by_project.items())
-    }
-
-
-def _of_number(
     project: str, requests: Sequence[WriteRequest[Any]], dictionaries: TermDictionaries, number: int, *, is_first: bool
 ) -> tuple[Mapping[str, Sequence[bytes]], Mapping[str, Sequence[bytes]]]:
     lookups = [one.lookups for one in requests if one.lookups is not None]

@@ -9,32 +9,8 @@ import msgspec
 from hummock.core.errors import RequestIdReused
 from hummock.ports.writes import Reply, Written
 from hummock.store.limits import StoreLimits
-from hummock.store.settled_clock import SettledClock
 from hummock.store.tables import keys, record_codec
-from hummock.store.tables.engine import Engine, Tables, Transaction
-from hummock.store.tables.lookups import project_number
-
-
-class RequestReads:
-    """Reads earlier replies. Thread-safe."""
-
-    def __init__(self, engine: Engine, clock: SettledClock, kept_s: float) -> None:
-        """`kept_s` is the retention of replies in seconds."""
-        self._engine = engine
-        self._clock = clock
-        self._kept_s = kept_s
-
-    def earlier(
-        self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
-    ) -> Written[Reply] | None:
-        """The earlier reply to the request, or None; see `ports.Store`."""
-        oldest = self._clock.settled() - self._kept_s
-        with self._engine.answering(project) as txn:
-            number = project_number(txn, self._engine, project)
-            if number is None:
-                return None
-            record = earlier(txn, self._engine.tables, number, request_id, fingerprint, oldest)
-        return None if record is None else written(record, reply_type)
+from hummock.store.tables.engine import Tables, Transaction
 
 
 def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Written[Reply]:

@@ -119,7 +119,7 @@ class Unit:
             verdicts = profile.said_of(short_hash(memory.content_hash))
         self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, verdicts, embeddings))
         self._count(memory.kind, 1)
-        self._note(op_log.pack_put(doc))
+        self._note(op_log.pack(op_log.PUT, doc))
         self.has_put = True
         self._record.has_superseding |= bool(memory.supersedes)
         self._record.has_expiring |= memory.expire_time is not None
@@ -133,7 +133,7 @@ class Unit:
             return False
         self._begin()
         self._batch.embed(doc, self._memory(doc), embeddings, self._record)
-        self._note(op_log.pack_embedding(doc))
+        self._note(op_log.pack(op_log.EMBED, doc))
         self.has_put = True
         return True
 
@@ -236,7 +236,7 @@ class Unit:
             self._count(memory.kind, 1)
             # The memory's content is unchanged.
             self._record.entries_seq = entries_seq
-            self._note(op_log.pack_put(moved))
+            self._note(op_log.pack(op_log.PUT, moved))
             self.has_put = True
 
     def _verdicts(self, memory: Memory) -> tuple[int, int]:
@@ -258,7 +258,7 @@ class Unit:
             self._txn.put(key, new, db=self._tables.column)
             if is_sound:
                 integrity.keep_sums(self._txn, self._tables, self._number, space, doc)
-            self._note(op_log.pack_verdict(doc))
+            self._note(op_log.pack(op_log.JUDGE, doc))
 
     def _remove(self, doc: int, *, keeps_vectors: bool = True) -> bytes:
         """Remove a document except its id, which may be reassigned; returns its forward list."""

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
 from hummock.core.errors import HummockError, Unavailable
-from hummock.core.project import DeletedProject
 from hummock.ports.claims import Claims
-from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
+from hummock.ports.writes import ProjectRemoval, WriteRequest, Written
 from hummock.store.limits import StoreLimits
 from hummock.store.settled_clock import SettledClock
 from hummock.store.tables.engine import Engine, Room
 from hummock.store.views.view_cache import ViewCache
-from hummock.store.write.group import GroupCommit, Job, Outcome
+from hummock.store.write.group import GroupCommit, Job
 from hummock.store.write.project_removal import Remains
 
 _GROUPS_A_PAUSE = 16
@@ -37,11 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Takes jobs from any thread, commits them in groups, publishes them, and only then answers the callers.
-
-    Attributes:
-        stopped: Message saying why the writer stopped; empty while it runs.
-    """
+    """Takes jobs from any thread, commits them in groups, publishes them, and only then answers the callers."""
 
     def __init__(
         self,
@@ -83,21 +78,20 @@ class Writer:
         self._followers: tuple[Callable[[str, int], None], ...] = ()
         self._interceptor = Lock()
         self._why_closed: str | None = None
-        self.stopped = ""
+
         self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
-        """Queue a write. After `close` its future fails with Unavailable."""
-        future: Future[Written[Reply]] = Future()
-        self._submit(Job(project=project, request=request, future=future))
-        return future
-
-    def remove(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
-        """Queue the removal of a project. After `close` its future fails with Unavailable."""
-        future: Future[Written[DeletedProject]] = Future()
-        self._submit(Job(project=project, request=request, future=future))
-        return future
+    def submit(self, project: str, request: WriteRequest[Any] | ProjectRemoval) -> Future[Written[Any]]:
+        """Queue a write, or the removal of a project. After `close` its future fails with Unavailable."""
+        job = Job(project=project, request=request, future=Future())
+        with self._interceptor:
+            if self._why_closed is None:
+                self._submitted += not job.is_bulk
+                self._queue.put(job)
+                return job.future
+        job.future.set_exception(Unavailable(self._why_closed))
+        return job.future
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Call `follower` after every write from now on; see `ports.Store`."""
@@ -111,14 +105,6 @@ class Writer:
                 self._why_closed = "the store is closed"
                 self._queue.put(None)
         self._thread.join()
-
-    def _submit(self, job: Job) -> None:
-        with self._interceptor:
-            if self._why_closed is None:
-                self._submitted += not job.is_bulk
-                self._queue.put(job)
-                return
-        job.future.set_exception(Unavailable(self._why_closed))
 
     def _run(self) -> None:
         pending: list[Job] = []
@@ -199,10 +185,14 @@ class Writer:
 
     def _commit(self, pending: list[Job]) -> None:
         outcomes = self._group.commit(pending, self._is_awaited)
+        operations: Counter[str] = Counter()
         for outcome in outcomes:
-            if outcome.error is None and isinstance(outcome.job.request, ProjectRemoval):
-                self._removed(outcome.job.project)
-        self._publish(_operations(outcomes), {outcome.job.project for outcome in outcomes if outcome.has_removed})
+            if outcome.error is None:
+                # 0 for a project that was only written to.
+                operations[outcome.job.project] += outcome.operations
+                if isinstance(outcome.job.request, ProjectRemoval):
+                    self._removed(outcome.job.project)
+        self._publish(operations, {outcome.job.project for outcome in outcomes if outcome.has_removed})
         # Jobs that did not fit are first of their kind in the next transaction.
         for job in reversed(pending[len(outcomes) :]):
             (self._bulk if job.is_bulk else self._interactive).appendleft(job)
@@ -219,32 +209,19 @@ class Writer:
         _log.critical("the writer stopped", exc_info=error)
         with self._interceptor:
             self._why_closed = self.stopped = "the store's writer stopped; restart the service"
-        queued: list[Job] = [*pending, *self._queued()]
-        for job in queued:
+        queued: list[Any] = [*self._interactive, *self._bulk]
+        while not self._queue.empty():
+            queued.append(self._queue.get())
+        for job in [*pending, *(job for job in queued if job is not None and _is_wanted(job))]:
             if not job.future.done():
                 failure = Unavailable(self._why_closed)
                 failure.__cause__ = error
                 job.future.set_exception(failure)
 
-    def _queued(self) -> list[Job]:
-        jobs: list[Any] = [*self._interactive, *self._bulk]
-        while not self._queue.empty():
-            jobs.append(self._queue.get())
-        return [job for job in jobs if job is not None and _is_wanted(job)]
-
 
 def _is_wanted(job: Job) -> bool:
     """Whether the caller still waits; afterwards the job cannot be cancelled."""
     return job.future.running() or job.future.set_running_or_notify_cancel()
-
-
-def _operations(outcomes: Iterable[Outcome]) -> Counter[str]:
-    """Number of operations by project; 0 for a project that was only written to."""
-    counts: Counter[str] = Counter()
-    for outcome in outcomes:
-        if outcome.error is None:
-            counts[outcome.job.project] += outcome.operations
-    return counts
 
 
 def start_writer(
