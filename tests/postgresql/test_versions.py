@@ -13,11 +13,10 @@ from hummock.core.errors import Unavailable
 from hummock.store.lmdb.opening import OnlyWriter
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.database import Database
-from hummock.store.postgresql.freshness import FreshProjects
+from hummock.store.postgresql.freshness import FreshProjects, SeenViews
 from hummock.store.postgresql.opening import SharedStore
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.postgresql.schema import MIGRATIONS, Migration, SchemaNewer, bring_up, form_of
-from hummock.store.postgresql.seen_views import SeenViews
 from hummock.store.settled_clock import SettledClock
 from hummock.store.tables.recent import RecentReads
 from hummock.store.write.writer import start_writer

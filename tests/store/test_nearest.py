@@ -17,9 +17,8 @@ from hummock.store import StoreLimits, WritableStore
 from hummock.store.limits import PlanLimits
 from hummock.store.search.nearest import Plan, nearest, plan_for
 from hummock.store.views.columns import Columns
-from hummock.store.views.domain_names import LazyDomainNames
-from hummock.store.views.given_names import LazyGivenNames
-from hummock.store.views.growing import Growing, SignBits, packed_query
+from hummock.store.views.domain_names import DomainNames, read_given_names
+from hummock.store.views.growing import Growing, Lazy, SignBits, packed_query
 from hummock.store.views.postings import Postings
 from hummock.store.views.row_codec import ROW
 from hummock.store.views.view import ProjectView
@@ -55,8 +54,8 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         vectors=Growing.of(halves),
         row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
         postings=Postings.of([], np.empty(0, np.float32), inverted=False),
-        domain_names=LazyDomainNames(),
-        given_names=LazyGivenNames(),
+        domain_names=Lazy(DomainNames.read),
+        given_names=Lazy(read_given_names),
         plans=plans,
         signs=SignBits.of(halves) if plans.sign_rows <= len(halves) else None,
     )

@@ -1,15 +1,29 @@
-"""Newest sequence numbers of projects in the database, which every read checks first."""
+"""What other services write: newest seqs, the views that follow them, and notifications."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import Event, Lock
+import logging
+from collections.abc import Callable, Collection, Mapping
+from threading import Event, Lock, Thread
 
-from hummock.core.errors import StoreUnreachable
+import psycopg
+
+from hummock.core.errors import HummockError, StoreUnreachable
+from hummock.store.limits import StoreLimits
 from hummock.store.postgresql.database import Database
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.stored_projects import TableProjects
-from hummock.store.views.stored import ProjectGone
+from hummock.store.views.stored import ProjectGone, StoredProjects
+from hummock.store.views.view import ProjectView
+from hummock.store.views.view_cache import ForeignViews, ViewEntry
+
+_AT_ONCE_S = 0.5
+"""Seconds for which notifications are passed on before the thread checks the connection, and whether it is to end."""
+
+_AGAIN_S = 0.5
+"""Seconds between two attempts to connect."""
+
+_log = logging.getLogger(__name__)
 
 
 class _Look:
@@ -73,3 +87,111 @@ class FreshProjects(TableProjects):
                 if self._running.get(number) is look:
                     del self._running[number]
             look.is_done.set()
+
+
+class SeenViews(ForeignViews):
+    """Views that stay when the database is away, for reads that accept stale data."""
+
+    def __init__(
+        self,
+        projects: StoredProjects,
+        budget_bytes: int,
+        limits: StoreLimits,
+        recent: RecentReads,
+        monotonic: Callable[[], float],
+    ) -> None:
+        """`recent` has reads of the loaded projects; those of evicted views are dropped."""
+        super().__init__(projects, budget_bytes, limits)
+        self._reads = recent
+        self._monotonic = monotonic
+
+    def seen(self, project: str) -> tuple[ProjectView, float] | None:
+        """The loaded view and its maximum staleness in seconds, without asking the database."""
+        entry = self._entries.get(project)
+        view = None if entry is None else self._used(entry)
+        return None if entry is None or view is None else (view, self._monotonic() - entry.newest_s)
+
+    def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
+        """Catch up views with removals, so that no removed memory is visible here once that is acknowledged."""
+        for project in shrunk:
+            try:
+                self.newer_view(project)
+            except StoreUnreachable:
+                self.forget(project)
+
+    def _is_newest(self, entry: ViewEntry) -> bool:
+        began_s = self._monotonic()
+        is_newest = super()._is_newest(entry)
+        if is_newest:
+            entry.newest_s = max(entry.newest_s, began_s)
+        return is_newest
+
+    def _catch_up(self, entry: ViewEntry) -> None:
+        began_s = self._monotonic()
+        super()._catch_up(entry)
+        entry.newest_s = max(entry.newest_s, began_s)
+
+    def _load(self, entry: ViewEntry, number: int) -> ProjectView:
+        # The entry has no earlier view.
+        entry.newest_s = self._monotonic()
+        return super()._load(entry, number)
+
+    def _forgotten(self, project: str) -> ProjectView | None:
+        view = super()._forgotten(project)
+        if view is not None:
+            self._reads.forget(view.number)
+        return view
+
+
+class Listener:
+    """A thread that notifies followers of every write by any service."""
+
+    def __init__(self, database: Database, seqs: Callable[[], dict[str, int]]) -> None:
+        """Start the thread. Writes missed without a connection are reported as one per project, at its `seqs`."""
+        self._database = database
+        self._seqs = seqs
+        self._followers: tuple[Callable[[str, int], None], ...] = ()
+        self._interceptor = Lock()
+        self._ending = Event()
+        self._is_deaf = False
+        self._thread = Thread(target=self._run, name="hummock-listener", daemon=True)
+        self._thread.start()
+
+    def follow(self, follower: Callable[[str, int], None]) -> None:
+        """Call `follower` after every write from now on, with the project and its seq."""
+        with self._interceptor:
+            self._followers = (*self._followers, follower)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ending.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self._listen()
+            except (HummockError, psycopg.Error) as error:
+                if not self._is_deaf:
+                    _log.warning("writes of other services are not heard of for the moment: %s", error)
+                self._is_deaf = True
+            self._ending.wait(_AGAIN_S)
+
+    def _listen(self) -> None:
+        with self._database.listening() as connection:
+            if self._is_deaf:
+                self._is_deaf = False
+                _log.warning("writes of other services are heard of again")
+                for project, seq in self._seqs().items():
+                    self._tell(project, seq)
+            while not self._ending.is_set():
+                for notice in connection.notifies(timeout=_AT_ONCE_S):
+                    number, _, project = notice.payload.partition(" ")
+                    self._tell(project, int(number))
+                # Detects a frozen server, which would otherwise stay silent forever.
+                connection.execute(b"SELECT 1")
+                self._database.look()
+
+    def _tell(self, project: str, seq: int) -> None:
+        for follower in self._followers:
+            follower(project, seq)

@@ -14,11 +14,9 @@ from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.postgresql.claims import LeasedClaims
 from hummock.store.postgresql.connections import Connections
 from hummock.store.postgresql.database import Database, recorded_directory, recorded_model
-from hummock.store.postgresql.freshness import FreshProjects
+from hummock.store.postgresql.freshness import FreshProjects, Listener, SeenViews
 from hummock.store.postgresql.last_seen import StaleSnapshot, not_here
-from hummock.store.postgresql.listener import Listener
 from hummock.store.postgresql.room import DatabaseRoom
-from hummock.store.postgresql.seen_views import SeenViews
 from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.recent import RecentReads

@@ -1,20 +1,30 @@
-"""Names of a project's domains, and their occurrences in a query."""
+"""Names of a project's domains with their occurrences in a query, and the names that it gives to memories."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Final
 
+import numpy as np
+
 from hummock.core import facets
+from hummock.core.memory import DomainKnowledge, MemoryKind
+from hummock.core.project import GivenNames
+from hummock.store.views.columns import Columns
 from hummock.store.views.stored import StoredProject
 from hummock.text.normalise import CJK, prose
 
 MAX_CHARACTERS: Final = 512
 MAX_WINDOW_CJK: Final = 12
 MAX_WINDOW_WORDS: Final = 5
+
+NAMING_KINDS = (MemoryKind.DOMAIN_KNOWLEDGE, MemoryKind.ENTRY)
+"""Kinds of memories that have names: domains have aliases, entries have titles and learned keywords."""
+
+MOST_NAMED = 1000
+"""Upper bound on memories read of each kind."""
 
 # A unit is one CJK character, or one word with an optional suffix (c++, c#).
 _UNIT = re.compile(rf"(?P<cjk>[{CJK}])|[^\W{CJK}]+(?:\+\+|#)?")
@@ -95,22 +105,15 @@ class DomainNames:
 _FACET = facets.domain("")
 
 
-class LazyDomainNames:
-    """The domain names of a project, read on first use; shared by views with the same domains.
+def read_given_names(columns: Columns, stored: StoredProject) -> GivenNames:
+    """Aliases of domains, titles and learned keywords of entries; memories removed since the view are skipped."""
+    return GivenNames(groups=(*_of_domains(columns, stored), *stored.called(MOST_NAMED)))
 
-    Otherwise a bulk load that stores domains in every transaction would read all names each time.
-    """
 
-    __slots__ = ("_names", "_reading")
-
-    def __init__(self) -> None:
-        self._names: DomainNames | None = None
-        self._reading = Lock()
-
-    def get(self, stored: StoredProject) -> DomainNames:
-        """The names; the transaction must be later than the view, so that it sees all the view's memories."""
-        if self._names is None:
-            with self._reading:
-                if self._names is None:
-                    self._names = DomainNames.read(stored)
-        return self._names
+def _of_domains(columns: Columns, stored: StoredProject) -> list[tuple[str, ...]]:
+    is_domain = (columns.kind == MemoryKind.DOMAIN_KNOWLEDGE) & (columns.alive != 0)
+    docs = columns.doc[np.flatnonzero(is_domain)[:MOST_NAMED]].tolist()
+    details = [payload.detail for payload in map(stored.payload, docs) if payload is not None]
+    return [
+        (detail.domain, *detail.aliases) for detail in details if isinstance(detail, DomainKnowledge) and detail.aliases
+    ]

@@ -1,4 +1,4 @@
-"""Data that older and newer views share: arrays that grow at the end, sign bits of vector rows, counts of terms.
+"""Data that older and newer views share: arrays that grow at the end, sign bits, counts of terms, lazy values.
 
 A holder sees only its own data, whatever is appended later.
 """
@@ -6,8 +6,10 @@ A holder sees only its own data, whatever is appended later.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar
+from threading import Lock
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -16,6 +18,8 @@ from hummock_kernels.postings import paged_counts
 from hummock_kernels.signbit import BLOCK_ROWS, LANES, nearest_signs, put_signs, sign_bits
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+Given = ParamSpec("Given")
+Value = TypeVar("Value")
 
 _PAGE_TERMS = 64
 
@@ -196,3 +200,27 @@ def packed_query(query: NDArray[np.float32]) -> NDArray[np.uint64]:
     # Moves each bit of a weight to the sign bit, which `sign_bits` reads.
     planes = np.stack([query.astype(np.float16).view(np.uint16), weight << 15, weight >> 1 << 15])
     return sign_bits(planes)
+
+
+class Lazy(Generic[Given, Value]):
+    """A value that is read on first use, and shared by the views that have the same. Thread-safe."""
+
+    __slots__ = ("_lock", "_made", "_read")
+
+    def __init__(self, read: Callable[Given, Value]) -> None:
+        self._read = read
+        self._lock = Lock()
+        self._made: tuple[Value, ...] = ()
+
+    @property
+    def known(self) -> Value | None:
+        """The value, or None if it is not read yet."""
+        return self._made[0] if self._made else None
+
+    def get(self, *given: Given.args, **named: Given.kwargs) -> Value:
+        """The value. A transaction given must be later than the view, so that it sees all the view's memories."""
+        if not self._made:
+            with self._lock:
+                if not self._made:
+                    self._made = (self._read(*given, **named),)
+        return self._made[0]

@@ -61,9 +61,7 @@ ReadNumbers = Callable[[Sequence[str]], Sequence[int | None]]
 class Postings:
     """Index from terms to ordinals."""
 
-    indptr: NDArray[np.int64]  # (terms + 1,) int64: term t has the slice indptr[t]:indptr[t + 1] of the next two.
-    post_doc: NDArray[np.int32]  # int32 ordinals below `base`, ascending within a term.
-    post_weight: NDArray[np.float32]  # float32, counts weighted by field and summed.
+    index: Index  # The base: ordinals below `base`, ascending within a term, and counts weighted by field and summed.
     base: int  # The first ordinal of the delta.
     frequent: FrequentTerms  # Statistics and bitmaps of the base's terms.
     fwd_indptr: Growing[np.int64]  # (memories in the delta + 1,) int64 from 0: their slices of the next two.
@@ -87,11 +85,8 @@ class Postings:
 
     @classmethod
     def _of(cls, index: Index, frequent: FrequentTerms, base: int, delta: ForwardLists, df: TermCounts) -> Postings:
-        indptr, post_doc, post_weight = index
         return cls(
-            indptr=indptr,
-            post_doc=post_doc,
-            post_weight=post_weight,
+            index=index,
             frequent=frequent,
             base=base,
             fwd_indptr=Growing.of(delta.indptr),
@@ -123,10 +118,10 @@ class Postings:
         """Postings with all present memories in the base, at new ordinals if `renumbered`, otherwise at the old."""
         kept = alive.view(np.bool_)
         numbers = np.cumsum(kept, dtype=np.int32) - 1 if renumbered else np.arange(len(alive), dtype=np.int32)
-        terms = max(len(self.indptr) - 1, _terms_of(self.fwd_term.values))
+        terms = max(len(self.index.indptr) - 1, _terms_of(self.fwd_term.values))
         delta = (self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values)
         newer = invert([delta], FIELD_WEIGHTS, terms)
-        merged = merge_postings(self._index, newer, self.base, np.where(kept, numbers, np.int32(-1)))
+        merged = merge_postings(self.index, newer, self.base, np.where(kept, numbers, np.int32(-1)))
         if renumbered:
             lengths = lengths[kept]
         return self._of(merged, FrequentTerms.of(merged, lengths), len(lengths), ForwardLists.none(), self.df.copied())
@@ -140,7 +135,7 @@ class Postings:
             term=self.fwd_term.values[starts[0] :].copy(),
             counts=self.fwd_counts.values[starts[0] :].copy(),
         )
-        return self._of(base._index, base.frequent, base.base, delta, self.df)
+        return self._of(base.index, base.frequent, base.base, delta, self.df)
 
     def asked(
         self,
@@ -161,7 +156,7 @@ class Postings:
         if weights is not None:
             idf *= weights
         return AskedTerms(
-            index=self._index,
+            index=self.index,
             delta=self._delta,
             presence=self.frequent.presence,
             query=Query(terms, idf, self.frequent.rows(terms), self.frequent.shares(terms, mean_length)),
@@ -171,11 +166,7 @@ class Postings:
 
     def mark(self, term: int, out: NDArray[np.uint8]) -> None:
         """Set `out` to 1 at every ordinal that contains the term."""
-        mark_term(self._index, self._delta, term, out)
-
-    @property
-    def _index(self) -> Index:
-        return Index(self.indptr, self.post_doc, self.post_weight)
+        mark_term(self.index, self._delta, term, out)
 
     @property
     def _delta(self) -> Delta:
@@ -185,8 +176,7 @@ class Postings:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        base = self.indptr.nbytes + self.post_doc.nbytes + self.post_weight.nbytes + self.df.nbytes
-        base += self.frequent.nbytes
+        base = sum([part.nbytes for part in self.index]) + self.df.nbytes + self.frequent.nbytes
         return base + self.fwd_indptr.nbytes + self.fwd_term.nbytes + self.fwd_counts.nbytes
 
 

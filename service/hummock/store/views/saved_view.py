@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from hummock.core.settings import ProjectSettings
 from hummock.store.limits import KIB, MIB, StoreLimits
 from hummock.store.views.columns import COLUMNS, Columns, TurnIndex, values_of
-from hummock.store.views.domain_names import LazyDomainNames
-from hummock.store.views.given_names import LazyGivenNames
-from hummock.store.views.growing import Growing, SignBits, TermCounts, capacity
+from hummock.store.views.domain_names import DomainNames, read_given_names
+from hummock.store.views.growing import Growing, Lazy, SignBits, TermCounts, capacity
 from hummock.store.views.postings import FrequentTerms, Postings
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import ANALYZER_VERSION
-from hummock_kernels.postings import Presence
+from hummock_kernels.postings import Index, Presence
 
 _FORMAT = 2
 """Increased with every change of an array's content; each version of the package reads only its own files anyway."""
@@ -177,9 +176,9 @@ def _fixed(view: ProjectView) -> Arrays:
         "id_ends": np.cumsum(np.fromiter(map(len, ids), np.int64, len(ids))),
         "by_sign": view.columns.by_sign,
         "signs": np.empty(0, np.uint64) if view.signs is None else view.signs.used_blocks,
-        "indptr": postings.indptr,
-        "post_doc": postings.post_doc,
-        "post_weight": postings.post_weight,
+        "indptr": postings.index.indptr,
+        "post_doc": postings.index.doc,
+        "post_weight": postings.index.weight,
         "greatest": postings.frequent.greatest,
         "numbers": postings.frequent.numbers,
         "held": postings.frequent.presence.held,
@@ -210,9 +209,7 @@ def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: S
     text = arrays["ids"].tobytes().decode()
     columns = {name: growing(f"column_{name}") for name in COLUMNS}
     postings = Postings(
-        indptr=arrays["indptr"],
-        post_doc=arrays["post_doc"],
-        post_weight=arrays["post_weight"],
+        index=Index(arrays["indptr"], arrays["post_doc"], arrays["post_weight"]),
         base=saved.base,
         frequent=FrequentTerms(
             greatest=arrays["greatest"],
@@ -245,8 +242,8 @@ def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: S
         vectors=growing("vectors"),
         row_doc=growing("row_doc"),
         postings=postings,
-        domain_names=LazyDomainNames(),
-        given_names=LazyGivenNames(),
+        domain_names=Lazy(DomainNames.read),
+        given_names=Lazy(read_given_names),
         plans=limits.plans,
         signs=SignBits(arrays["signs"], rows["vectors"]) if rows["signs"] else None,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,27 +38,8 @@ class Superseding:
         return list(found.values())
 
 
-class LazySuperseded:
-    """The replaced memories of one view, computed on first use."""
-
-    __slots__ = ("_found", "_is_found", "_reading")
-
-    def __init__(self) -> None:
-        self._found: Superseded | None = None
-        self._is_found = False
-        self._reading = Lock()
-
-    def get(self, columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
-        """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""
-        if not self._is_found:
-            with self._reading:
-                if not self._is_found:
-                    self._found = _superseded(columns, superseding, stored)
-                    self._is_found = True
-        return self._found
-
-
-def _superseded(columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
+def read_superseded(columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
+    """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""
     holders = np.flatnonzero(columns.supersedes & columns.alive).tolist()
     if not holders:
         return None

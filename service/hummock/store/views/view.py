@@ -11,23 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.memory import Filter, MemoryKind
+from hummock.core.project import GivenNames
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
 from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.views.columns import Columns
-from hummock.store.views.domain_names import LazyDomainNames
+from hummock.store.views.domain_names import NAMING_KINDS, DomainNames, read_given_names
 from hummock.store.views.forward_lists import ForwardLists, concatenated
-from hummock.store.views.given_names import NAMING_KINDS, LazyGivenNames
-from hummock.store.views.growing import Growing, SignBits
+from hummock.store.views.growing import Growing, Lazy, SignBits
 from hummock.store.views.places import StarPlaces
 from hummock.store.views.postings import KeptTerms, Postings
 from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
-from hummock.store.views.superseded import LazySuperseded, Superseded, Superseding
+from hummock.store.views.superseded import Superseded, Superseding, read_superseded
 from hummock.store.views.told_times import ToldTimes
 from hummock_kernels.cosine import Chunks
 
 _FLAGS_KEPT = 4
+
+LazySuperseded = Lazy[[Columns, Superseding, StoredProject], Superseded | None]
 
 
 class KeptFlags:
@@ -103,7 +105,7 @@ def _at(view: ProjectView, now: float) -> tuple[float, float, ProjectView | None
     if not is_over.any():
         return -np.inf, until, None
     columns = view.columns.without(expiring[is_over])
-    return since, until, replace(view, columns=columns, given_names=LazyGivenNames(), expired_at=since)
+    return since, until, replace(view, columns=columns, given_names=Lazy(read_given_names), expired_at=since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,8 +120,8 @@ class ProjectView:
     # (rows,) int32, the ordinal of each row's memory; in the order in which the vectors were added.
     row_doc: Growing[np.int32]
     postings: Postings  # Index from terms to ordinals.
-    domain_names: LazyDomainNames  # Names of the project's domains, including removed ones.
-    given_names: LazyGivenNames  # Names that the project gives to domains and entries.
+    domain_names: Lazy[[StoredProject], DomainNames]  # Names of the project's domains, including removed ones.
+    given_names: Lazy[[Columns, StoredProject], GivenNames]  # Names that the project gives to domains and entries.
     plans: PlanLimits  # Limits of its nearest-vector search.
     # The vectors' sign bits; None in a project that is small or became large since the last rebuild.
     signs: SignBits | None = None
@@ -138,7 +140,7 @@ class ProjectView:
     # Cached results of term look-ups; empty in a new view.
     kept_terms: KeptTerms = field(default_factory=KeptTerms, init=False)
     expired_at: float = 0.0  # Expiry time of the last memory that the view leaves out as expired; 0 if there is none.
-    _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
+    _superseded: LazySuperseded = field(default_factory=lambda: Lazy(read_superseded), init=False)
     _moment: KeptMoment = field(default_factory=KeptMoment, init=False)
 
     def at(self, now: float) -> ProjectView:
@@ -178,8 +180,8 @@ def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
         vectors=memories.halves,
         row_doc=Growing.of(row_doc[:0]).extended(row_doc),
         postings=postings,
-        domain_names=LazyDomainNames(),
-        given_names=LazyGivenNames(),
+        domain_names=Lazy(DomainNames.read),
+        given_names=Lazy(read_given_names),
         plans=limits.plans,
         signs=SignBits.of(memories.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
     )
@@ -234,9 +236,9 @@ def _with_names(newer: ProjectView, view: ProjectView, changes: Changes) -> Proj
     come = newer.columns.kind[len(view.columns) :]
     gone = view.columns.kind[view.columns.ordinals(changes.removed)] if len(changes.removed) else come[:0]
     if (come == MemoryKind.DOMAIN_KNOWLEDGE).any():
-        newer = replace(newer, domain_names=LazyDomainNames())
+        newer = replace(newer, domain_names=Lazy(DomainNames.read))
     if np.isin(come, NAMING_KINDS).any() or np.isin(gone, NAMING_KINDS).any():
-        newer = replace(newer, given_names=LazyGivenNames())
+        newer = replace(newer, given_names=Lazy(read_given_names))
     return newer
 
 
