@@ -8,11 +8,10 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
+from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.errors import SeqNotReached
 from hummock.core.memory import Memory, MemoryKind
-from hummock.core.project import NO_NAMES, GivenNames, Project
-from hummock.core.settings import NO_SETTINGS
+from hummock.core.project import GivenNames, Project
 from hummock.ports.store import Neighbours, Outdated
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.crossing import foreign_count
@@ -36,21 +35,6 @@ class Snapshot:
     The transaction may see later writes than the view. Memories are immutable, so the two differ only in memories
     removed in between: a read that meets one raises Outdated, and the store repeats the work with a newer snapshot.
     """
-
-    __slots__ = (
-        "_engine",
-        "_halves",
-        "_is_last",
-        "_opened",
-        "_projects",
-        "_tables",
-        "_view",
-        "content_seq",
-        "expired_at",
-        "seq",
-        "settings",
-        "stale_s",
-    )
 
     def __init__(
         self, view: ProjectView, projects: TableProjects, engine: Engine, halves: Halves, *, is_last: bool = False
@@ -176,76 +160,3 @@ def replacements(view: ProjectView, stored: StoredProject, memory_ids: Sequence[
     superseded, ids, wanted = view.superseded(stored), view.columns.ids, set(memory_ids)
     by = {} if superseded is None else superseded.by
     return {ids[old]: tuple(ids[one] for one in new) for old, new in by.items() if ids[old] in wanted}
-
-
-class NoProject:
-    """A `ports.Snapshot` of a project that does not exist."""
-
-    seq = content_seq = 0
-    expired_at = 0.0
-    settings = NO_SETTINGS
-    stale_s: float | None = None
-
-    def __init__(self, dim: int) -> None:
-        """Create a snapshot; `dim` is the dimension of the store's vectors."""
-        self._dim = dim
-
-    def search(self, queries: Sequence[GroupQuery]) -> Gathered:
-        """An empty group for each query."""
-        empty = tuple(Candidates.empty(query.name, self._dim) for query in queries)
-        return Gathered(seq=0, content_seq=0, groups=empty)
-
-    def standing(self, query: GroupQuery, memory_id: str) -> None:
-        """None."""
-
-    def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
-        """The first terms."""
-        return tuple(terms[:most])
-
-    def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
-        """0 for each."""
-        return (0,) * len(terms)
-
-    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
-        """Nothing."""
-        return {}
-
-    def holds_any(self, terms: Sequence[str]) -> bool:
-        """False."""
-        return False
-
-    def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
-        """0."""
-        return 0
-
-    def given_names(self) -> GivenNames:
-        """No names."""
-        return NO_NAMES
-
-    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        """None for each."""
-        return [None] * len(docs)
-
-    def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Nothing."""
-        return {}
-
-    def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
-        """No neighbours for any."""
-        return [Neighbours()] * len(docs)
-
-    def damaged(self) -> int:
-        """0."""
-        return 0
-
-    def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
-        """None for each."""
-        return [None] * len(memory_ids)
-
-    def project(self) -> None:
-        """None."""
-
-    def require(self, min_seq: int) -> None:
-        """Raises: SeqNotReached."""
-        if min_seq > 0:
-            raise SeqNotReached(min_seq, 0)

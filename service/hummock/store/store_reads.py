@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 
+from hummock.core.candidates import Candidates, Gathered, GroupQuery
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
-from hummock.core.memory import EventPage, Filter, Memory
-from hummock.core.project import Project, Stars
+from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
+from hummock.core.project import NO_NAMES, GivenNames, Project, Stars
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports import store as ports
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Generation, Outdated, Page
+from hummock.ports.store import Generation, Neighbours, Outdated, Page
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.star_map import stars_behind, stars_of
-from hummock.store.snapshot import NoProject, Snapshot
+from hummock.store.snapshot import Snapshot
 from hummock.store.tables import keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine
 from hummock.store.tables.learning_log import StoredLearning
@@ -261,7 +262,10 @@ class StoreReads:
             if not record.has_expiring:
                 return Generation(seq=record.seq, content_seq=record.content_seq, settings=settings)
             view = self._views.view(project)
-        return Generation(seq=0, content_seq=0) if view is None else _generation(view.at(self._projects.now()))
+        if view is None:
+            return Generation(seq=0, content_seq=0)
+        now = view.at(self._projects.now())
+        return Generation(seq=now.seq, content_seq=now.content_seq, settings=now.settings, expired_at=now.expired_at)
 
     def settings(self, project: str) -> ProjectSettings:
         """The project's settings; see `ports.Store`."""
@@ -298,7 +302,7 @@ class StoreReads:
         for attempt in range(_ATTEMPTS):
             view = self._views.view(project)
             if view is None:
-                nothing = NoProject(self._engine.space.dim)
+                nothing = _NoProject(self._engine.space.dim)
                 nothing.require(min_seq)
                 return work(nothing)
             try:
@@ -335,10 +339,64 @@ class StoreReads:
         return record_codec.project_of(record, self._engine.space.id)
 
 
-def _generation(view: ProjectView) -> Generation:
-    return Generation(seq=view.seq, content_seq=view.content_seq, settings=view.settings, expired_at=view.expired_at)
-
-
 def _require_seq(min_seq: int, seq: int) -> None:
     if seq < min_seq:
         raise SeqNotReached(min_seq, seq)
+
+
+class _NoProject:
+    """A `ports.Snapshot` of a project that does not exist."""
+
+    seq = content_seq = 0
+    expired_at = 0.0
+    settings = NO_SETTINGS
+    stale_s: float | None = None
+
+    def __init__(self, dim: int) -> None:
+        self._dim = dim
+
+    def search(self, queries: Sequence[GroupQuery]) -> Gathered:
+        empty = tuple(Candidates.empty(query.name, self._dim) for query in queries)
+        return Gathered(seq=0, content_seq=0, groups=empty)
+
+    def standing(self, query: GroupQuery, memory_id: str) -> None:
+        return None
+
+    def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
+        return tuple(terms[:most])
+
+    def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
+        return (0,) * len(terms)
+
+    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+        return {}
+
+    def holds_any(self, terms: Sequence[str]) -> bool:
+        return False
+
+    def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
+        return 0
+
+    def given_names(self) -> GivenNames:
+        return NO_NAMES
+
+    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        return [None] * len(docs)
+
+    def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        return {}
+
+    def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
+        return [Neighbours()] * len(docs)
+
+    def damaged(self) -> int:
+        return 0
+
+    def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
+        return [None] * len(memory_ids)
+
+    def project(self) -> None:
+        return None
+
+    def require(self, min_seq: int) -> None:
+        _require_seq(min_seq, 0)

@@ -206,7 +206,6 @@ class Environment:
             raise OpenedInOtherProcess(self._pid)
 
     def _record_space(self) -> int:
-        """The number of the active space; a new directory records the given one."""
         with self._env.begin() as txn:
             recorded = _read_directory(txn, self.tables.meta, self.directory)
         if recorded is None:
@@ -379,7 +378,6 @@ def _read_directory(
 
 
 def _own(txn: Transaction) -> lmdb.Transaction[bytes]:
-    """The transaction with LMDB's type."""
     return cast("lmdb.Transaction[bytes]", txn)
 
 

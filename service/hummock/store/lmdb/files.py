@@ -49,6 +49,7 @@ _NO_PAGE = 2**64 - 1
 _DEEPEST = 32
 
 _ANOTHER = "(unknown: its lock was removed)"
+_KINDS = {"p": "a pipe", "d": "a directory", "s": "a socket"}
 
 _NO_ROOM = {
     errno.ENOSPC: "no space is left on the device",
@@ -256,7 +257,8 @@ def require_file(directory: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise DirectoryUnusable(directory, f"{DATA_FILE} is {_kind(mode)} and no file", RESTORE)
+        kind = _KINDS.get(stat.filemode(mode)[0], "a device")
+        raise DirectoryUnusable(directory, f"{DATA_FILE} is {kind} and no file", RESTORE)
 
 
 def written_at(directory: Path) -> float | None:
@@ -275,14 +277,6 @@ def require_whole(directory: Path) -> None:
         _require_whole(directory, descriptor)
     finally:
         os.close(descriptor)
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    if stat.S_ISDIR(mode):
-        return "a directory"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def _require_whole(directory: Path, descriptor: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import NamedTuple
 
 import lmdb
 
@@ -26,12 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class DiskRoom:
-    """The `Room` of an environment.
-
-    Attributes:
-        quota_bytes: Upper bound on the size of live data.
-        fault: Why the disk refuses all writes, or those that need space; None while it accepts them.
-    """
+    """The `Room` of an environment."""
 
     def __init__(self, environment: Environment, quota_bytes: int, limits: StoreLimits) -> None:
         self._environment = environment
@@ -99,13 +93,6 @@ class DiskRoom:
             return 0
 
 
-class OldestReader(NamedTuple):
-    """The oldest read transaction: its process and the transaction number it sees."""
-
-    pid: int
-    transaction: int
-
-
 class Upkeep:
     """Periodic checks, run by the writer only; the properties may be read from any thread."""
 
@@ -115,7 +102,7 @@ class Upkeep:
         self._clock = clock
         self._file_fault: HummockError | None = None
         self._looked_s = clock.monotonic()
-        self._held: OldestReader | None = None
+        self._held: tuple[int, int] | None = None
         self._held_since_s = self._looked_s
 
     @property
@@ -161,17 +148,15 @@ class Upkeep:
         if cleared:
             _log.warning("%d readers of the database had died without a word; what they held is free", cleared)
         oldest = self._environment.oldest_reader()
-        if oldest is None or OldestReader(*oldest) != self._held:
-            self._held, self._held_since_s = oldest and OldestReader(*oldest), now_s
+        if oldest is None or oldest != self._held:
+            self._held, self._held_since_s = oldest, now_s
         elif now_s - self._held_since_s >= HELD_S:
-            self._warn(OldestReader(*oldest), now_s - self._held_since_s)
+            pid, transaction = oldest
+            _log.warning(
+                "process %d%s has read from the database for %.0f s and %d writes; the file grows until it ends",
+                pid,
+                " (this service)" if pid == os.getpid() else "",
+                now_s - self._held_since_s,
+                self._environment.last_commit() - transaction,
+            )
             self._held_since_s = now_s
-
-    def _warn(self, held: OldestReader, held_s: float) -> None:
-        _log.warning(
-            "process %d%s has read from the database for %.0f s and %d writes; the file grows until it ends",
-            held.pid,
-            " (this service)" if held.pid == os.getpid() else "",
-            held_s,
-            self._environment.last_commit() - held.transaction,
-        )

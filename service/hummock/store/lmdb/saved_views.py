@@ -149,7 +149,6 @@ class SavedViewFiles:
         remove_files(self._folder, but=frozenset({_file_name(saved)}), number=saved.number)
 
     def _remove_strangers(self) -> None:
-        """Remove records of removed projects, and files without a record."""
         environment = self._environment
         with environment.reading() as txn:
             recorded = dict(_records(txn, environment))
@@ -177,7 +176,6 @@ def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int
 
 
 def _file_name(saved: SavedView) -> str:
-    """File name of a saved view, in its folder."""
     content = sha256(b"".join(one.sha256 for one in saved.arrays)).hexdigest()
     return f"{saved.number}-{saved.seq}-{content[:_DIGITS]}"
 

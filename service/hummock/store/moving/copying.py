@@ -103,8 +103,6 @@ def copy(source: Engine, target: Engine, claims: Claims, *, replaces: bool = Fal
 
 
 class _Copying:
-    """State of one copy run."""
-
     def __init__(self, source: Engine, target: Engine, claims: Claims, replaces: bool, told: CopyCallbacks) -> None:
         self._source = source
         self._target = target
@@ -116,7 +114,6 @@ class _Copying:
         self._projects: dict[str, CopiedProject] = {}
 
     def run(self) -> Copied:
-        """Copy everything."""
         self._landing.clear()
         equal = self._compared()
         for name in self._present():
@@ -159,7 +156,6 @@ class _Copying:
         return equal
 
     def _equal(self, name: str, standing: Standing) -> ProjectDigest | None:
-        """The digest of a project that is the same in both stores."""
         with self._reading(name) as moment:
             found = moment.project(name)
             if found is None or found[1].seq != standing.seq:
@@ -229,7 +225,6 @@ class _Copying:
         self._done(_copied(gone, Outcome.REMOVED, began_s))
 
     def _copy_shared(self) -> None:
-        """Copy the last numbers of removed projects, and the replies to their removals."""
         with self._reading() as moment:
             reached = list(moment.entries("meta", _REACHED))
             tables, prefix = ("request", "request_age"), keys.project_prefix(_REQUESTS)

@@ -85,7 +85,6 @@ def _place_of(end: str, which: str) -> str:
 
 
 def _recorded(end: str) -> DirectoryRecord | None:
-    """The record of a store; None if nothing was ever stored in it. Writes nothing. Raises: StartError."""
     if not is_database(end):
         return recorded_directory(Path(end), is_in_use=True)
     from hummock.store.postgresql.opening import recorded_directory_of
@@ -94,7 +93,6 @@ def _recorded(end: str) -> DirectoryRecord | None:
 
 
 def _space_of(recorded: DirectoryRecord) -> EmbeddingSpace:
-    """The embedding space of all vectors, as recorded in a store."""
     space = active_space(recorded)
     return EmbeddingSpace(
         id=space.id,
@@ -116,7 +114,6 @@ def _require_current(engine: Engine, recorded: DirectoryRecord) -> None:
 
 @contextmanager
 def _read(end: str, space: EmbeddingSpace, map_bytes: int) -> Iterator[Engine]:
-    """Open a store for reading."""
     if is_database(end):
         from hummock.store.postgresql.database import Database
 

@@ -73,7 +73,6 @@ def _alone(moment: Moment, number: int, new: int) -> Iterator[dict[str, list[Ent
 
 
 def _renumbered(moment: Moment, table: str, number: int, new: int) -> Iterator[Entry]:
-    """The entries of a table. Raises: EntryDamaged."""
     before, after = keys.project_prefix(number), keys.project_prefix(new)
     # Messages of removed sessions, which are still to be cleared, are not copied.
     removed = tuple(key for key, _ in moment.entries("session_deleted", before)) if table in _OF_MESSAGES else ()
@@ -165,7 +164,6 @@ def _find_again(numbers: _Numbers, doc: int, value: bytes, entries: dict[str, li
 
 
 def _sums(numbers: _Numbers, read: dict[str, list[Entry]]) -> dict[int, tuple[bytes, bytes]]:
-    """The checksums of each memory, before and after."""
     parts = {table: dict(read[table]) for table in (*integrity.PARTS, *_CHUNKS)}
     chunk_keys: dict[int, list[bytes]] = {}
     for key, _ in read["vector"]:
@@ -193,7 +191,6 @@ def _chunk_key(numbers: _Numbers, key: bytes) -> bytes:
 
 
 def _id_of(memories: Sequence[Entry], key: bytes) -> str:
-    """A memory's id, if its record can be read."""
     try:
         found = next((value for doc_key, value in memories if doc_key == key), b"")
         return record_codec.decode_memory(found).memory.id

@@ -203,7 +203,6 @@ class Connections:
         self._pool.close(timeout=1)
 
     def _patience_s(self) -> float:
-        """Deadline in seconds for a connection now."""
         if self.away is None:
             return PATIENCE_S
         return _SILENT_PATIENCE_S if self._is_silent() else _LOST_PATIENCE_S
@@ -284,12 +283,10 @@ def is_passing(error: Exception) -> bool:
 
 
 def _require_idle(connection: PatientConnection) -> None:
-    """Check that a returned connection has ended its transaction; otherwise it cannot be reused."""
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         raise psycopg.OperationalError("the connection was left inside a transaction")
 
 
 def _missing(dsn: str) -> dict[str, str]:
-    """Network settings that the connection string does not have."""
     given = conninfo.conninfo_to_dict(dsn)
     return {name: value for name, value in _KEEPALIVE.items() if name not in given}

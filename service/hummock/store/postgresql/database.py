@@ -365,7 +365,6 @@ class Database:
 
     @contextmanager
     def _part(self, parent: Transaction) -> Iterator[RowTransaction]:
-        """A nested transaction (savepoint) that can be undone alone."""
         own = _own(parent)
         own.flush(_SAVEPOINT)
         part = own.part()
@@ -379,7 +378,6 @@ class Database:
         own.take(part)
 
     def _record_space(self) -> int:
-        """The number of the active space; a new database records the given one."""
         with self.writing(number=0) as txn:
             value = txn.get(DIRECTORY_KEY, db=self._by_name["meta"])
             if value is not None:
@@ -428,7 +426,6 @@ def recorded_directory(connection: PatientConnection) -> record_codec.DirectoryR
 
 
 def _own(txn: Transaction) -> RowTransaction:
-    """The transaction with this engine's type."""
     if not isinstance(txn, RowTransaction):
         raise TypeError(f"{type(txn).__name__} is no transaction of PostgreSQL")
     return txn

@@ -41,13 +41,6 @@ class Answer(NamedTuple):
     done: bytes
 
 
-class _Prepared(NamedTuple):
-    """A prepared statement, under its name."""
-
-    text: bytes
-    name: bytes
-
-
 class NoAnswer(psycopg.OperationalError):
     """The server did not answer in time."""
 
@@ -106,26 +99,26 @@ class Exchange:
             if result.status in _FAILED:
                 raise _error_of(result)
             if prepared is not None:
-                self._names[prepared.text] = prepared.name
+                text, name = prepared
+                self._names[text] = name
         return [_answer(result) for result, prepared in zip(results, sent, strict=True) if prepared is None]
 
-    def _send(self, statements: Sequence[Statement]) -> list[_Prepared | None]:
+    def _send(self, statements: Sequence[Statement]) -> list[tuple[bytes, bytes] | None]:
         """Send the statements. Returns an element for each message sent: what it prepares, or None for a query."""
         names: dict[bytes, bytes] = {}
-        sent: list[_Prepared | None] = []
+        sent: list[tuple[bytes, bytes] | None] = []
         for text, arguments in statements:
             name = self._names.get(text) or names.get(text)
             if name is None:
                 self._made += 1
                 name = names[text] = b"hummock_%d" % self._made
                 self._pgconn.send_prepare(name, text)
-                sent.append(_Prepared(text, name))
+                sent.append((text, name))
             self._pgconn.send_query_prepared(name, arguments, [_BINARY] * len(arguments), _BINARY)
             sent.append(None)
         return sent
 
     def _results(self, poll: select.poll, patience_s: float) -> list[pq.abc.PGresult]:
-        """All results up to the pipeline's end."""
         pgconn = self._pgconn
         results: list[pq.abc.PGresult] = []
         while True:

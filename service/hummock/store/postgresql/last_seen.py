@@ -40,8 +40,6 @@ Read = TypeVar("Read")
 class StaleSnapshot(Snapshot):
     """A snapshot of a project's data in memory; it never asks the database, and changes no shared cache."""
 
-    __slots__ = ("_database", "_recent", "_remembered")
-
     def __init__(
         self,
         view: ProjectView,
@@ -135,14 +133,16 @@ def not_here(database: Database) -> StoreUnreachable:
 
 
 def _without_what_is_looked_up(query: GroupQuery) -> GroupQuery:
-    """The query without domains, key files, session window and exclusion of replaced memories."""
     return replace(
         query, domain_names=frozenset(), domain_text="", with_key_files=False, window=None, include_superseded=True
     )
 
 
 class _Remembered(DecodesRecords):
-    """A `StoredProject` limited to cached reads. Raises Outdated where missing data would give wrong results."""
+    """A `StoredProject` limited to cached reads. Raises Outdated where missing data would give wrong results.
+
+    So no caller caches an incomplete list either.
+    """
 
     def __init__(
         self, view: ProjectView, recent: RecentReads, terms: TermNumbers, token_dim: int, now: Callable[[], float]
@@ -155,23 +155,18 @@ class _Remembered(DecodesRecords):
         self.token_dim = token_dim
 
     def progress(self) -> Progress:
-        """Position of the view."""
         return Progress(self._view.seq, self._view.content_seq, self._view.seq)
 
     def settings(self) -> ProjectSettings:
-        """The project's own settings."""
         return self._view.settings
 
     def memories(self, listed: Listed) -> StoredMemories:
-        """Not available from memory. Raises: Outdated."""
         raise Outdated
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
-        """Not available from memory. Raises: Outdated."""
         raise Outdated
 
     def changes(self, after_seq: int) -> Changes:
-        """Not available from memory. Raises: Outdated."""
         raise Outdated
 
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
@@ -186,24 +181,19 @@ class _Remembered(DecodesRecords):
         return found
 
     def numbers_behind(self, prefix: str, most: int | None = None) -> dict[str, int]:
-        """Not available from memory. Raises: Outdated, so that no caller caches an incomplete list."""
         raise Outdated
 
     def records(self, doc: int, *, full: bool) -> Records:
-        """Cached records of a memory and, if `full`, of its payload; empty if not cached."""
         found = self._recent.memory(self.number, None, doc)
         return (b"", b"") if found is None else found if full else (found[0], b"")
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
-        """A memory; None if it is not cached or has expired."""
         records = self.records(doc, full=full)
         memory = self.decoded(records) if records[0] else None
         return None if memory is None or memory.is_over(self._now()) else memory
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
-        """Not available from memory. Raises: Outdated, so that no caller caches an incomplete list."""
         raise Outdated
 
     def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
-        """Token vectors of chunks; empty where not cached."""
         return [value or b"" for value in self._recent.tokens(self.number, None, list(chunks))]

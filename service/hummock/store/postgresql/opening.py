@@ -134,7 +134,6 @@ class SharedStore(WritableStore):
         super().close()
 
     def _seqs(self) -> dict[str, int]:
-        """The seq of every project."""
         return {one.name: one.seq for one in self.projects("", 1 << 30)}
 
 

@@ -20,12 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class DatabaseRoom:
-    """The `Room` and the `Health` of a database.
-
-    Attributes:
-        quota_bytes: Upper bound on the size of the tables with their indexes.
-        fault: Why writes are refused; None while they are accepted.
-    """
+    """The `Room` and the `Health` of a database; its quota counts the tables with their indexes."""
 
     def __init__(self, database: Database, quota_bytes: int, clock: Clock) -> None:
         self._database = database

@@ -87,7 +87,6 @@ CREATE POLICY of_its_project ON hummock.{table}
 
 
 def _first() -> str:
-    """The first form."""
     tables = "".join(_TABLE.format(table=name) for name in TABLE_NAMES)
     storage = "".join(f"ALTER TABLE hummock.{name} ALTER COLUMN value SET STORAGE EXTERNAL;" for name in _UNCOMPRESSED)
     return f"CREATE SEQUENCE hummock.project_number AS int;{_FUNCTIONS}{tables}{storage}"

@@ -278,7 +278,6 @@ class RowTransaction(ChecksItsPages):
         return answers[len(look) :]
 
     def _all_written(self) -> list[Statement]:
-        """The statements that write all that is pending."""
         waiting, self._waiting = self._waiting, {}
         for name in waiting:  # rows read ahead lack these writes from now on
             self._pages.pop(name, None)
@@ -287,7 +286,6 @@ class RowTransaction(ChecksItsPages):
         return written + [Statement(_NOTIFY, (channel.encode(), message.encode())) for channel, message in told]
 
     def _written(self, table: RowTable) -> list[Statement]:
-        """The statements that write what is pending for a table."""
         waiting = self._waiting.pop(table.name, None)
         if waiting is None:
             return []
@@ -323,7 +321,6 @@ class RowTransaction(ChecksItsPages):
         return known
 
     def _unknown(self, wanted: KeysOfTables) -> list[tuple[RowTable, list[bytes]]]:
-        """The keys that are still to be read, by table."""
         unknown = (
             (table, [key for key in some if key not in self._known.get(table.name, ())])
             for table, some in wanted.items()

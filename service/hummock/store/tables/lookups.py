@@ -85,7 +85,6 @@ def _with_text(txn: Transaction, tables: Tables, doc_key: bytes, text: bytes) ->
 
 
 def _identity(txn: Transaction, tables: Tables, doc_key: bytes, memory: Memory) -> bytes:
-    """The identity of a stored memory; empty if its payload cannot be decoded."""
     payload = txn.get(doc_key, b"", db=tables.payload)
     try:
         whole = msgspec.structs.replace(memory, payload=record_codec.decode_payload(payload))

@@ -157,7 +157,6 @@ def _removed(
 
 
 def _embeddings(engine: Engine, txn: Transaction, number: int, space: int, doc: int) -> tuple[Embedding, ...]:
-    """Embeddings of a document's chunks, in their order."""
     token_dim = engine.space.token_dim
     found = keys.entries(txn, engine.tables.vector, keys.chunks_prefix(number, space, doc))
     return tuple(
@@ -220,7 +219,6 @@ class _Told:
             self._tell(seq, memory.id, memory, was_there=False)
 
     def remove(self, seq: int, doc: int, memory_id: str) -> None:
-        """Add a removal."""
         self.read_bytes += _KEY_BYTES
         self._tell(seq, memory_id, None, was_there=doc not in self.docs)
 

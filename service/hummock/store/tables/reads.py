@@ -34,8 +34,6 @@ _log = logging.getLogger(__name__)
 class DecodesRecords(ABC):
     """Decodes the memories and payloads of a `StoredProject`."""
 
-    __slots__ = ()
-
     @abstractmethod
     def records(self, doc: int, *, full: bool) -> Records:
         """Records of a memory and, if `full`, of its payload; empty if there is none."""
@@ -53,20 +51,6 @@ class DecodesRecords(ABC):
 
 class TableProject(DecodesRecords):
     """A `StoredProject`, valid only during its transaction."""
-
-    __slots__ = (
-        "_engine",
-        "_kept",
-        "_known_record",
-        "_lately",
-        "_now",
-        "_recent",
-        "_seen_seq",
-        "_tables",
-        "_term_numbers",
-        "number",
-        "txn",
-    )
 
     def __init__(
         self,
@@ -148,7 +132,6 @@ class TableProject(DecodesRecords):
         return StoredMemories(rows=rows, ids=ids, lists=lists, halves=self._all_halves(rows, kept))
 
     def _all_halves(self, rows: NDArray[np.void], kept: KeptSums) -> Growing[np.uint16]:
-        """The vectors of all chunks. Raises: _Unsound, ValueError."""
         dim, chunk_count = self._engine.space.dim, rows["chunk_count"].astype(np.int64)
         docs = np.repeat(rows["doc"], chunk_count)
         chunks = np.arange(len(docs)) - np.repeat(np.cumsum(chunk_count) - chunk_count, chunk_count)
@@ -189,7 +172,6 @@ class TableProject(DecodesRecords):
         return kept == integrity.sums_of(self.txn, self._tables, self.number, self.record().active_space, doc)
 
     def _is_legible(self, doc: int) -> bool:
-        """Whether the parts of a document can be decoded and match in number."""
         key = keys.doc_key(self.number, doc)
         try:
             record_codec.memory_of(

@@ -119,7 +119,6 @@ class _Kept(Generic[Value]):
         return len(self._entries)
 
     def get(self, number: int, doc: int) -> Value | None:
-        """A cached value, now the most recently used, or None."""
         entry = self._entries.get((number, doc))
         if entry is None:
             return None
@@ -127,7 +126,6 @@ class _Kept(Generic[Value]):
         return entry[0]
 
     def put(self, number: int, doc: int, value: Value, nbytes: int) -> None:
-        """Cache a value, evicting the least recently used ones."""
         self.drop(number, doc)
         nbytes += _ENTRY_BYTES
         self._entries[number, doc] = value, nbytes
@@ -137,7 +135,6 @@ class _Kept(Generic[Value]):
             self.drop(*next(iter(self._entries)))
 
     def drop(self, number: int, doc: int) -> None:
-        """Drop a value, if present."""
         entry = self._entries.pop((number, doc), None)
         if entry is not None:
             self.nbytes -= entry[1]
@@ -147,6 +144,5 @@ class _Kept(Generic[Value]):
                 del self._docs_of[number]
 
     def drop_all(self, number: int) -> None:
-        """Drop all values of a project."""
         for doc in list(self._docs_of.get(number, ())):
             self.drop(number, doc)

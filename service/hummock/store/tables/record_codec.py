@@ -182,7 +182,6 @@ def encode_memory(memory: Memory, text: bytes, session_position: int, digests: b
 
 
 def _with_something(values: Sequence[Any]) -> Sequence[Any]:
-    """The values without trailing empty ones."""
     end = len(values)
     while end and not values[end - 1]:
         end -= 1
@@ -289,7 +288,6 @@ def unpack(value: bytes) -> ProjectSettings:
 
 
 def _skip_unknown(preset: list[Any]) -> None:
-    """Drop unknown origins and decay modes of a later version."""
     if len(preset) > _ORIGINS_PLACE:
         preset[_ORIGINS_PLACE] = [origin for origin in preset[_ORIGINS_PLACE] if origin in set(Origin)] or None
     if len(preset) > _DECAY_MODE and preset[_DECAY_MODE] not in set(DecayMode):

@@ -139,8 +139,6 @@ def _in_order(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Opened:
-    """A session's record in a read transaction."""
-
     txn: Transaction
     project: int
     record: SessionRecord
@@ -235,7 +233,6 @@ class SessionReads:
             yield _Opened(txn=txn, project=number, record=_named(session_id, key, value))
 
     def _read(self, opened: _Opened, position: int) -> tuple[SessionMessage, int]:
-        """A message and its bytes. Raises: EntryDamaged."""
         key = message_key(opened.project, opened.record.session.number, position)
         value = opened.txn.get(key, b"", db=self._tables.message)
         return read_message(key, value), len(value)

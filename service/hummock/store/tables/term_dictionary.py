@@ -94,7 +94,6 @@ class TermNumbers:
         return self.knows_any(project, terms) or bool(self._read(txn, project, terms))
 
     def _read(self, txn: Transaction, project: int, terms: Sequence[str]) -> dict[str, int]:
-        """Read and cache the numbers of the terms that have one."""
         asked = dict(zip(keys.name_keys(project, terms), terms, strict=True))
         with txn.cursor(self._tables.term) as cursor:
             # One call: most of these terms do not exist, and a call takes longer than a look-up.

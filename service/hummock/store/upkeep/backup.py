@@ -301,7 +301,6 @@ def _require_unused(data: Path) -> None:
 
 
 def _join(backups: Backups, manifest: Manifest, part: Path, progress: Progress) -> None:
-    """Assemble the data file under a temporary name."""
     done = 0
     with _created(part) as file:
         for digest in manifest.blocks:

@@ -142,7 +142,6 @@ def _strangers(directory: _Directory) -> Found:
 
 
 def _numbers_in(moment: DirectoryMoment, table: str) -> Iterator[int]:
-    """Distinct project numbers in the keys of a table."""
     if table not in moment.tables:
         return
     with moment.txn.cursor(moment.tables[table]) as cursor:
@@ -154,7 +153,6 @@ def _numbers_in(moment: DirectoryMoment, table: str) -> Iterator[int]:
 
 
 def _shared(directory: _Directory) -> Found:
-    """Check the tables common to all projects."""
     moment = directory.moment
     removed = {key for key, _ in moment.entries("project_removed")}
     for key, _ in moment.entries("expiry"):

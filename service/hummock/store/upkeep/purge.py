@@ -104,7 +104,6 @@ class _Kept:
         self.expired_count = 0
 
     def entries(self, moment: DirectoryMoment, table: str) -> Entries:
-        """The entries of a table that stay."""
         count = moment.count(table)
         for entry in self._chosen(moment, table):
             count -= 1
@@ -122,7 +121,7 @@ class _Kept:
         if table == "session":
             return _used_sessions(moment)
         if table in _OF_NO_PROJECT:
-            return every_entry(moment, table)
+            return moment.entries(table)
         if table == "expiry":
             self.expired_count = sum(keys.of_expiry_key(key)[0] <= self._now for key, _ in moment.entries(table))
         return _of_present(moment, table)
@@ -177,14 +176,9 @@ class Rebuilt:
     after_bytes: int
 
 
-def every_entry(moment: DirectoryMoment, table: str) -> Entries:
-    """All entries of a table."""
-    return moment.entries(table)
-
-
 def compact(data: Path, progress: Callable[[int, int], None]) -> Rebuilt:
     """Return the space of removed entries to the disk. The service must not run; errors as in `rebuild`."""
-    return rebuild(data, every_entry, progress)
+    return rebuild(data, DirectoryMoment.entries, progress)
 
 
 def rebuild(data: Path, choose: Choose, progress: Callable[[int, int], None]) -> Rebuilt:
@@ -235,7 +229,6 @@ def _copy(moment: DirectoryMoment, part: Path, choose: Choose, progress: Callabl
 
 
 def _batches(entries: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Batches of entries of some megabytes each."""
     batch: list[tuple[bytes, bytes]] = []
     size_bytes = 0
     for key, value in entries:

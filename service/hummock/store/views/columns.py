@@ -191,11 +191,9 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         return sum([column.values.nbytes for column in self.grown.values()]) + self.turns.nbytes + 128 * len(self)
 
     def _signs(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Number of these memories by kind and sign."""
         return _by_sign(self.kind[ordinals], self.token_sign[ordinals], self.chunk_count[ordinals])
 
     def _copied(self, name: str, ordinals: NDArray[np.int64], values: ArrayLike) -> Growing[Any]:
-        """A copy of a column with new values for these memories."""
         copy = getattr(self, name).copy()
         copy[ordinals] = values
         return Growing.of(copy)
@@ -232,7 +230,6 @@ def _differ(first: NDArray[np.uint32], writers: NDArray[np.uint32]) -> bool:
 
 
 def _first(expire_times: NDArray[np.float64]) -> float:
-    """The earliest positive time; infinite if there is none."""
     return float(expire_times[expire_times > 0].min(initial=math.inf))
 
 

@@ -246,5 +246,4 @@ class FrequentTerms:
 
 
 def _terms_of(term: NDArray[np.uint32]) -> int:
-    """One more than the greatest of these term numbers."""
     return int(term.max()) + 1 if len(term) else 0

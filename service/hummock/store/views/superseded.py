@@ -63,7 +63,6 @@ def read_superseded(columns: Columns, superseding: Superseding, stored: StoredPr
 
 
 def _ordinals(columns: Columns, memory_ids: set[str]) -> dict[str, int]:
-    """Ordinals of the existing memories among these, by id."""
     hashes = np.array([id_hash(memory_id) for memory_id in memory_ids], np.uint64)
     found = np.flatnonzero(np.isin(columns.id_hash, hashes) & (columns.alive != 0)).tolist()
     return {columns.ids[ordinal]: ordinal for ordinal in found}

@@ -280,7 +280,6 @@ def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> Proj
 
 
 def _judged(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
-    """The view with the present verdicts on existing memories."""
     rows = stored.memories_of(docs).rows
     ordinals = view.columns.ordinals(rows["doc"])
     if len(ordinals) != len(docs):

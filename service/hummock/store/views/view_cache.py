@@ -277,7 +277,6 @@ class ViewCache:
             entry.is_rebuilding = False
 
     def _used(self, entry: ViewEntry) -> ProjectView | None:
-        """The entry's view, marked as the most recently used."""
         with self._lock:
             self._recent.use(entry.project)
             self._small.use(entry.project)

@@ -271,7 +271,6 @@ class GroupCommit:
         return outcomes
 
     def _apart(self, txn: Transaction, jobs: Sequence[Job], is_awaited: Callable[[], bool]) -> list[Outcome]:
-        """Run each job in a transaction nested in the group's."""
         outcomes: list[Outcome] = []
         put_bytes = 0
         for job in jobs:

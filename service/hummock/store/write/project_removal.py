@@ -99,7 +99,6 @@ def _counted(txn: Transaction, tables: Tables, number: int, record: record_codec
 
 
 def _ids(txn: Transaction, table: Table, prefix: bytes) -> Iterator[bytes]:
-    """The ids in a table's keys, in order."""
     return (key[len(prefix) :] for key, _ in keys.entries(txn, table, prefix))
 
 
@@ -214,7 +213,6 @@ class Remains:
 
 
 def _cleared(txn: Transaction, table: Table, prefix: bytes, limit: int) -> int:
-    """Remove at most `limit` entries with this key prefix; returns their number."""
     found = [key for key, _ in islice(keys.entries(txn, table, prefix), limit)]
     for key in found:
         txn.delete(key, db=table)

@@ -83,7 +83,6 @@ class _Stored:
 
     @property
     def is_done(self) -> bool:
-        """Whether all terms were made by this analyzer."""
         return self.record.analyzer == ANALYZER_VERSION and self.noted is None
 
 
@@ -111,8 +110,6 @@ def _begun(engine: Engine, claim: Claim) -> record_codec.Reanalysed | None:
 
 @dataclass(slots=True)
 class _Reanalysis:
-    """One update of a directory."""
-
     engine: Engine
     claim: Claim
     say: Say

@@ -240,7 +240,6 @@ class Unit:
             self.has_put = True
 
     def _verdicts(self, memory: Memory) -> tuple[int, int]:
-        """Numbers of the verdicts on the memory's text."""
         profile = self._learning.profile(memory.id)
         return NOBODY if profile is None else profile.said_of(short_hash(memory.content_hash))
 
@@ -317,5 +316,4 @@ class Unit:
         self.has_changed = True
 
     def _op_key(self) -> bytes:
-        """Key of the next operation."""
         return keys.op_key(self._number, self._record.seq, self.operations)

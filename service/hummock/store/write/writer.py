@@ -51,8 +51,7 @@ class Writer:
 
         Args:
             group: Commits jobs.
-            publish: Makes committed writes visible to readers, given the number of operations by project, and the
-                projects with removals.
+            publish: Shows committed writes to readers, given the operations by project, and the projects with removals.
             idle: Called while the queue is empty: does some background work and returns True, or returns False, to be
                 called again in about a second. After a store error it is called again after the next write.
             group_jobs: Upper bound on the jobs of one group.
@@ -175,7 +174,6 @@ class Writer:
         return 1 if self._bulk and self._passed_over >= BULK_SHARE - 1 else 0
 
     def _group_of(self, jobs: deque[Job], most: int) -> list[Job]:
-        """The first jobs, skipping those whose callers have gone away."""
         taken: list[Job] = []
         while jobs and len(taken) < most:
             job = jobs.popleft()
