@@ -7,13 +7,6 @@ from hummock.store.lmdb.opening import open_reads, open_store
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 
 __all__ = [
-    "DEFAULT_LIMITS",
-    "ReadOnlyStore",
-    "StoreLimits",
-    "WritableStore",
-    "held",
-    "open_reads",
-    "open_store",
-    "recorded_model",
-    "require_free",
-]
+    "DEFAULT_LIMITS", "ReadOnlyStore", "StoreLimits", "WritableStore", "held", "open_reads", "open_store",
+    "recorded_model", "require_free",
+]  # fmt: skip # a list of names

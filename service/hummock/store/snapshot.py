@@ -99,7 +99,7 @@ class Snapshot:
 
     def holds_any(self, terms: Sequence[str]) -> bool:
         """Whether any memory, present or removed, contains one of the terms."""
-        return self._projects.knows_any_term(self._view.number, terms) or self.stored.has_any_term(terms)
+        return self._projects.term_numbers.knows_any(self._view.number, terms) or self.stored.has_any_term(terms)
 
     def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
         """Number of memories of these kinds that may be in another language."""

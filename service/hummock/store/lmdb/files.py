@@ -18,7 +18,6 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
 from weakref import WeakSet
 
 import lmdb
@@ -72,20 +71,8 @@ _ONE_WRITE_BYTES = 64 << 20
 """More than LMDB writes in one system call."""
 
 
-class LockFile(Protocol):
-    """An open lock file, which keeps other processes out until it is closed."""
-
-    def release(self) -> None:
-        """Close the file."""
-
-
-_held: WeakSet[LockFile] = WeakSet()
-
-
-def let_go_in_child(held: LockFile) -> None:
-    """Let forked children close their copies, which would keep others out after the parent's end."""
-    _held.add(held)
-
+_held: WeakSet[DirectoryLock | DataFile] = WeakSet()
+"""Forked children close their copies of these files, which would keep others out after the parent's end."""
 
 Identity = tuple[int, int]
 """Device and inode."""
@@ -130,7 +117,7 @@ class DirectoryLock:
         os.pwrite(descriptor, f"{os.getpid()}\n".rjust(_PID_BYTES).encode("ascii"), 0)
         self._identity = identity_of(descriptor)
         self._descriptor = descriptor
-        let_go_in_child(self)
+        _held.add(self)
 
     def note_use(self) -> None:
         """Record that there is a database: if it is missing later, it was lost."""
@@ -226,7 +213,7 @@ class DataFile:
         except BaseException:
             self.release()
             raise
-        let_go_in_child(self)
+        _held.add(self)
 
     def require_size(self) -> None:
         """Check that the file has never shrunk. Raises: DataFileCut, also if it has grown again since."""
@@ -381,12 +368,9 @@ def fault_of(error: BaseException, directory: Path, free_bytes: int, used_bytes:
     if cause is None:
         return None
     # LMDB reports a write cut short by a full disk or a process limit as an I/O error.
-    if code == errno.EIO and (free_bytes < _ONE_WRITE_BYTES or _is_limited()):
+    is_limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+    if code == errno.EIO and (free_bytes < _ONE_WRITE_BYTES or is_limited):
         code = errno.ENOSPC
     if code in _NO_ROOM:
         return DiskFull(_NO_ROOM[code], used_bytes)
     return DiskFault(directory, errno.errorcode[code], *cause)
-
-
-def _is_limited() -> bool:
-    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY

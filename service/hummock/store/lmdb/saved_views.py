@@ -129,7 +129,8 @@ class SavedViewFiles:
                 txn.put(_key(view.number), record_codec.encode(saved), db=environment.tables.meta)
         finally:
             part.unlink(missing_ok=True)
-        self._remove_others(saved)
+        # Processes that have an earlier file mapped keep it.
+        remove_files(self._folder, but=frozenset({_file_name(saved)}), number=saved.number)
 
     def _record(self, number: int) -> SavedView | None:
         """The record of a project's saved view; None if there is none that this version can read."""
@@ -143,10 +144,6 @@ class SavedViewFiles:
     def _path(self, saved: SavedView) -> Path:
         """Path of the file, different for every content, so that a mapped file is never overwritten."""
         return self._folder / _file_name(saved)
-
-    def _remove_others(self, saved: SavedView) -> None:
-        """Remove the project's earlier files; processes that have one mapped keep it."""
-        remove_files(self._folder, but=frozenset({_file_name(saved)}), number=saved.number)
 
     def _remove_strangers(self) -> None:
         environment = self._environment

@@ -80,7 +80,7 @@ class StaleSnapshot(Snapshot):
 
     def holds_any(self, terms: Sequence[str]) -> bool:
         """Whether one of the terms is cached."""
-        return self._projects.knows_any_term(self._view.number, terms)
+        return self._projects.term_numbers.knows_any(self._view.number, terms)
 
     def given_names(self) -> GivenNames:
         """Names in the project, if they were read since they changed."""

@@ -117,7 +117,10 @@ def number(what: str, key: bytes, stored: bytes) -> bytes:
 
 def is_lost(txn: Transaction, table: Table, key: bytes) -> bool:
     """True if a missing key is present but damaged: a neighbour has the seal of this key, or is out of order."""
-    return any(not is_in_order or _is_of(key, stored) for _, stored, is_in_order in _beside(txn, table, key))
+    return any(
+        not is_in_order or (stored[:1] == bytes([_MARK]) and _fits(key, stored))
+        for _, stored, is_in_order in _beside(txn, table, key)
+    )
 
 
 def may_be_lost(
@@ -133,10 +136,6 @@ def may_be_lost(
 
 
 number_may_be_lost: Lost = partial(may_be_lost, open_=opened_number)
-
-
-def _is_of(key: bytes, stored: bytes) -> bool:
-    return bool(stored) and stored[0] == _MARK and _fits(key, stored)
 
 
 def _beside(txn: Transaction, table: Table, key: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
@@ -329,10 +328,7 @@ class Damage:
     """Damage found since the store was opened. Thread-safe.
 
     Damaged documents are left out of views, and a project with any is checked memory by memory when it is loaded.
-    Other damaged entries are recorded when they are left out.
-
-    Attributes:
-        of_database: Damage of the database itself, once a read has met it.
+    Other damaged entries are recorded when they are left out. `of_database` is damage of the database itself.
     """
 
     def __init__(self) -> None:

@@ -117,9 +117,6 @@ class Fields(Generic[Value]):
 
     For types that are not `array_like`, because stored replies have them by field name, or a table stores only some
     of their fields.
-
-    Attributes:
-        kind: Type of the values.
     """
 
     def __init__(self, kind: type[Value], *, but_for: str = "") -> None:

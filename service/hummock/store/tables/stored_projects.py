@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -72,10 +72,6 @@ class TableProjects:
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             yield None if number is None else self._project(txn, number, self._recent)
-
-    def knows_any_term(self, number: int, terms: Sequence[str]) -> bool:
-        """Whether the cached terms of a project include one of these."""
-        return self.term_numbers.knows_any(number, terms)
 
     def last_commit(self) -> int:
         """The number of the newest transaction of any process."""

@@ -112,7 +112,9 @@ class Backups:
         `now` is in Unix seconds, `version` that of this Hummock. `keep` backups of this directory stay, this one
         included; None keeps all. Raises: DirectoryUnusable, OSError.
         """
-        self._require_elsewhere(data)
+        if self.directory.resolve().is_relative_to(data.resolve()):
+            what = "the backup would lie in what it is a backup of"
+            raise DirectoryUnusable(data, what, "choose another destination")
         for folder in (self.directory, self._blocks, self._manifests):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         copy = self.directory / _DATA_PART
@@ -129,12 +131,6 @@ class Backups:
             dropped = self._drop(data, name, keep)
         new = [size for _, size in stored if size]
         return Made(name=name, manifest=manifest, new_blocks=len(new), new_bytes=sum(new), dropped=dropped)
-
-    def _require_elsewhere(self, data: Path) -> None:
-        if self.directory.resolve().is_relative_to(data.resolve()):
-            raise DirectoryUnusable(
-                data, "the backup would lie in what it is a backup of", "choose another destination"
-            )
 
     def _store(self, block: bytes) -> tuple[str, int]:
         """Store a block; returns its name, and the bytes written, 0 if it existed."""

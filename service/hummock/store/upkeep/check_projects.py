@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import TypeAlias, cast
 
@@ -100,9 +101,7 @@ def _parts(project: Project) -> Found:
         lacking, orphan = f"a memory has no {part}", f"a {part} has no memory"
         yield from _compared(project.docs(), project.docs_in(table), lacking, orphan)
     for key, value in project.moment.entries("payload", project.prefix):
-        try:
-            record_codec.decode_payload(value)
-        except UNREADABLE:
+        if not _can_read(record_codec.decode_payload, value):
             yield "a payload cannot be read", keys.doc_of_doc_key(key)
 
 
@@ -273,22 +272,15 @@ def _learning(project: Project) -> Found:
     numbers = []
     for key, stored in project.moment.values("event", project.prefix):
         numbers.append(keys.doc_of_doc_key(key))
-        try:
-            decode_event(numbers[-1], stored)
-        except UNREADABLE:
+        if not _can_read(partial(decode_event, numbers[-1]), stored):
             yield "an event cannot be read", numbers[-1]
     project.counts["events"] = len(numbers)
     lacking, orphan = "the learning log lacks an event", "an event is behind the end of the learning log"
     yield from _compared(range(1, last + 1), numbers, lacking, orphan)
-    for table, decode, what in (
-        ("turn", decode_turn, "a turn"),
-        ("link", decode_profile, "what was learnt of a memory"),
-    ):
-        for _, stored in project.moment.values(table, project.prefix):
-            try:
-                decode(stored)
-            except UNREADABLE:
-                yield f"{what} cannot be read", None
+    turns, profiles = (project.moment.values(table, project.prefix) for table in ("turn", "link"))
+    yield from (("a turn cannot be read", None) for _, one in turns if not _can_read(decode_turn, one))
+    what = "what was learnt of a memory cannot be read"
+    yield from ((what, None) for _, one in profiles if not _can_read(decode_profile, one))
 
 
 def _usage(project: Project) -> Found:
@@ -298,9 +290,7 @@ def _usage(project: Project) -> Found:
         scope = key[begin : begin + keys.HASH_BYTES]
         if noted.pop(keys.usage_scope_key(project.number, keys.memory_of_usage_key(key), scope), None) != scope:
             yield "a usage is not found by its memory", None
-        try:
-            decode_usage(value)
-        except UNREADABLE:
+        if not _can_read(decode_usage, value):
             yield "a usage cannot be read", None
     if noted:
         yield "a memory has a usage that is not there", None
@@ -345,6 +335,14 @@ PROJECT_CHECKS = (
     _order, _messages, _learning, _usage, _writes, _requests, _review,
 )  # fmt: skip # a list of names
 """Checksums come after checks that say more about the same memories."""
+
+
+def _can_read(decode: Callable[[bytes], object], value: bytes) -> bool:
+    try:
+        decode(value)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def _compared(expected: Collection[Hashable], found: Iterable[Hashable], lacking: str, orphan: str) -> Found:

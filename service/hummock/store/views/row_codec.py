@@ -84,7 +84,8 @@ def pack_row(
 ) -> bytes:
     """Encode a memory's row and id."""
     name = name_of(memory)
-    echo, apart = likeness(_text(memory), memory.metadata, is_code=template.is_code(memory.kind))
+    text = template.compared(memory.kind, memory.index.title, memory.payload) if memory.payload else ""
+    echo, apart = likeness(text, memory.metadata, is_code=template.is_code(memory.kind))
     helpful, wrong = verdicts
     row = {
         "doc": doc,
@@ -113,10 +114,6 @@ def pack_row(
     }
     fields = _FIELDS.pack(*[row[column] for column in ROW.names or ()])
     return _SIZE.pack(len(fields)) + fields + memory.id.encode()
-
-
-def _text(memory: Memory) -> str:
-    return template.compared(memory.kind, memory.index.title, memory.payload) if memory.payload else ""
 
 
 def _traits(memory: Memory) -> int:

@@ -39,6 +39,8 @@ _PIECE_BYTES = MIB
 _HASHING = 2
 """Number of threads that check digests."""
 
+_OF_COLUMNS = ("live", "live_length", "has_verdicts", "has_writers", "first_expiry")
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -96,11 +98,10 @@ def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
     for name, values in (_fixed(view) | growing).items():
         room = capacity(len(values), 0, values.shape[1:], values.dtype) if name in growing else len(values)
         saved.append(_written(file, name, values, room, start))
-        start = _aligned(saved[-1].end)
+        start = -(-saved[-1].end // _ALIGNMENT) * _ALIGNMENT
     # At least one page, as an empty file cannot be mapped, and no page after the arrays.
     size_bytes = max(start, _ALIGNMENT)
     file.truncate(size_bytes)
-    columns = view.columns
     return SavedView(
         made_by=made_by(),
         space=space,
@@ -109,11 +110,7 @@ def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
         content_seq=view.content_seq,
         size_bytes=size_bytes,
         arrays=tuple(saved),
-        live=columns.live,
-        live_length=columns.live_length,
-        has_verdicts=columns.has_verdicts,
-        has_writers=columns.has_writers,
-        first_expiry=columns.first_expiry,
+        **{name: getattr(view.columns, name) for name in _OF_COLUMNS},
         base=view.postings.base,
         mean_length=view.postings.frequent.mean_length,
     )
@@ -144,10 +141,6 @@ def _written(file: BinaryIO, name: str, values: NDArray[Any], room: int, start: 
         file.write(piece)
         digest.update(piece)
     return SavedArray(name, values.dtype.str, len(values), values.shape[1:], room, start, digest.digest())
-
-
-def _aligned(end: int) -> int:
-    return -(-end // _ALIGNMENT) * _ALIGNMENT
 
 
 def _is_sound(saved: SavedView, descriptor: int) -> bool:
@@ -233,11 +226,7 @@ def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: S
             turns=TurnIndex.of(columns["session"].values, columns["session_position"].values),
             ids=[text[start:end] for start, end in pairwise([0, *arrays["id_ends"].tolist()])],
             by_sign=arrays["by_sign"],
-            live=saved.live,
-            live_length=saved.live_length,
-            has_verdicts=saved.has_verdicts,
-            has_writers=saved.has_writers,
-            first_expiry=saved.first_expiry,
+            **{name: getattr(saved, name) for name in _OF_COLUMNS},
         ),
         vectors=growing("vectors"),
         row_doc=growing("row_doc"),

@@ -67,12 +67,9 @@ class ToldTimes:
         order = self._order
         behind = len(columns) - order.size
         if behind > max(_FEWEST_BEHIND, len(columns) // _BEHIND_ONE_IN):
-            self._order = order = _ordered(columns)
+            times = told_times(columns)
+            ordinals = np.flatnonzero(~np.isnan(times)).astype(np.int32)
+            places = np.argsort(times[ordinals], kind="stable")
+            order = _Order(times=times[ordinals][places], ordinals=ordinals[places], size=len(columns))
+            self._order = order
         return order
-
-
-def _ordered(columns: Columns) -> _Order:
-    times = told_times(columns)
-    ordinals = np.flatnonzero(~np.isnan(times)).astype(np.int32)
-    places = np.argsort(times[ordinals], kind="stable")
-    return _Order(times=times[ordinals][places], ordinals=ordinals[places], size=len(columns))

@@ -53,7 +53,8 @@ def reanalyse(engine: Engine, claims: Claims, say: Say) -> None:
     """
     failures: tuple[type[Exception], ...] = (*engine.failures, OSError, msgspec.MsgspecError)
     try:
-        if _stored(engine).is_done:
+        record, noted = _stored(engine)
+        if record.analyzer == ANALYZER_VERSION and noted is None:
             return
         claim = _claimed(claims, say)
         start = _begun(engine, claim)
@@ -74,33 +75,22 @@ def _claimed(claims: Claims, say: Say) -> Claim:
     return claim
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stored:
-    """State of a store's terms: the analyzer that made them, and the progress of an update."""
-
-    record: record_codec.DirectoryRecord
-    noted: record_codec.Reanalysed | None
-
-    @property
-    def is_done(self) -> bool:
-        return self.record.analyzer == ANALYZER_VERSION and self.noted is None
-
-
-def _stored(engine: Engine) -> _Stored:
+def _stored(engine: Engine) -> tuple[record_codec.DirectoryRecord, record_codec.Reanalysed | None]:
+    """The record with the analyzer that made a store's terms, and the progress of an update."""
     meta = engine.tables.meta
     with engine.reading() as txn:
         record = record_codec.decode_directory(txn.get(DIRECTORY_KEY, b"", db=meta))
         noted = txn.get(REANALYSED_KEY, db=meta)
-    return _Stored(record=record, noted=None if noted is None else record_codec.decode_reanalysed(noted))
+    return record, None if noted is None else record_codec.decode_reanalysed(noted)
 
 
 def _begun(engine: Engine, claim: Claim) -> record_codec.Reanalysed | None:
     """The position to continue from; None if all terms are up to date."""
-    meta, stored = engine.tables.meta, _stored(engine)
-    if stored.record.analyzer == ANALYZER_VERSION:
-        return stored.noted
+    meta, (record, noted) = engine.tables.meta, _stored(engine)
+    if record.analyzer == ANALYZER_VERSION:
+        return noted
     start = record_codec.Reanalysed(project=0, doc=0)
-    now = msgspec.structs.replace(stored.record, analyzer=ANALYZER_VERSION)
+    now = msgspec.structs.replace(record, analyzer=ANALYZER_VERSION)
     with engine.writing() as txn:
         engine.require_claim(txn, claim)
         txn.put(DIRECTORY_KEY, record_codec.encode(now), db=meta)
@@ -170,13 +160,10 @@ class _Reanalysis:
         next_doc = keys.doc_of_doc_key(memories[-1][0]) + 1
         noted = record_codec.Reanalysed(project=number, doc=next_doc)
         txn.put(REANALYSED_KEY, record_codec.encode(noted), db=tables.meta)
-        self._count(len(memories))
-        return next_doc
-
-    def _count(self, memories: int) -> None:
-        before, self.done = self.done, self.done + memories
+        before, self.done = self.done, self.done + len(memories)
         if before // _MEMORIES_A_LINE < self.done // _MEMORIES_A_LINE:
             self.say(f"the words of {self.done} memories are made anew so far")
+        return next_doc
 
 
 def _memories(txn: Transaction, engine: Engine, number: int, doc: int) -> Iterator[tuple[bytes, Memory]]:
