@@ -159,10 +159,7 @@ class SavedViewFiles:
 
 
 def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int | None = None) -> None:
-    """Remove files of views from a folder, which may be missing; links are not followed. Raises: OSError.
-
-    Files named in `but` are kept; with a `number` only the files of that project are removed.
-    """
+    """Remove files of views, of one project or all, but for some; links are not followed. Raises: OSError."""
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in folder.iterdir():

@@ -64,10 +64,7 @@ class Database:
     fatal: tuple[type[Exception], ...] = ()
 
     def __init__(self, dsn: str, space: EmbeddingSpace, connections: int) -> None:
-        """Open the database with at most so many connections, and create the tables if there are none.
-
-        Raises: StartError, Unavailable.
-        """
+        """Open the database with so many connections; creates missing tables. Raises: StartError, Unavailable."""
         self.space = space
         self.damage = Damage()
         self._by_name = {name: RowTable.named(name) for name in TABLE_NAMES}
@@ -110,10 +107,7 @@ class Database:
 
     @contextmanager
     def looking(self, scope: Scope = None) -> Iterator[RowTransaction]:
-        """Reads that may be of different moments: each is one round trip, without a transaction.
-
-        Raises: DatabaseUnreachable, ProjectGone, SchemaOutgrown.
-        """
+        """Reads that may be of different moments: each is one round trip, without a transaction; see `Engine`."""
         self._require_known_form()
         with self._said(), self._connections.lent() as lent:
             if not isinstance(scope, str):

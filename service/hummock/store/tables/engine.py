@@ -212,18 +212,12 @@ class Engine(Protocol):
         """A never used number for a new project; the transaction may write under it."""
 
     def prefetch(self, txn: Transaction, wanted: Mapping[str, Sequence[bytes]], /) -> None:
-        """Fetch at once the keys that a transaction will `get` soon, by table name.
-
-        All keys belong to one project. Does nothing in an engine with cheap reads.
-        """
+        """Fetch at once keys of one project that a transaction will `get` soon, by table, where reads are costly."""
 
     def between(
         self, txn: Transaction, table: Table, first: bytes, end: bytes, limit: int, /
     ) -> Sequence[tuple[bytes, bytes]]:
-        """At most `limit` entries from the key `first` on and before `end`, in order, not cached.
-
-        Both keys belong to one project.
-        """
+        """At most `limit` entries from the key `first` on and before `end`, in order, not cached; of one project."""
 
     def tell(self, txn: Transaction, project: str, seq: int, /) -> None:
         """Notify other processes that have the database open of a write to a project, once it is durable."""

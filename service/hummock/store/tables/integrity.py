@@ -126,10 +126,7 @@ def is_lost(txn: Transaction, table: Table, key: bytes) -> bool:
 def may_be_lost(
     txn: Transaction, table: Table, key: bytes, open_: Callable[[bytes, bytes], bytes | None] = opened
 ) -> bool:
-    """True if a missing key may be present: a neighbour of its position is damaged or out of order.
-
-    `open_` is `opened_number` for a table of numbers; see `number_may_be_lost`.
-    """
+    """True if a missing key may be present: a neighbour is damaged or out of order; see `number_may_be_lost`."""
     return any(
         not is_in_order or open_(found, stored) is None for found, stored, is_in_order in _beside(txn, table, key)
     )

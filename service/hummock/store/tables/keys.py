@@ -263,10 +263,8 @@ def slices(txn: Transaction, table: Table, prefix: bytes, expected: int) -> Iter
 
 
 def _strangers(cursor: Cursor, prefix: bytes, count: int) -> int:
-    """Number of the `count` entries up to the cursor without the prefix; moves back to the last entry with it.
-
-    Keys are read at the end of a range only: reading all of them would take as long as the values.
-    """
+    """Number of the `count` entries up to the cursor without the prefix; moves back to the last with it."""
+    # Keys are read at the end of a range only: reading all of them would take as long as the values.
     if not cursor.key():
         cursor.last()
     strangers = 0

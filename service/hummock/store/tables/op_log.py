@@ -76,10 +76,7 @@ def net(operations: Iterable[bytes]) -> Changes:
 def trim(
     txn: Transaction, tables: Tables, number: int, record: record_codec.ProjectRecord, kept: int, most: int
 ) -> None:
-    """Remove operations that no loaded view is likely to need, at most so many, and move `ops_after` past them.
-
-    Those of the last `kept` writes stay. `record` has the write's seq.
-    """
+    """Remove operations of all but the last `kept` writes, at most so many, and move `ops_after` past them."""
     due = record.seq - kept
     if due <= record.ops_after:
         return

@@ -331,10 +331,7 @@ class TableProject(DecodesRecords):
         return found
 
     def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
-        """Token vectors, int8, of chunks given as (document, chunk number).
-
-        Empty for a removed memory, which is detected when the memory is loaded.
-        """
+        """Token vectors, int8, of chunks given as (document, chunk number); empty for a removed memory."""
         if self._recent is None:
             return self._stored_tokens(list(chunks))
         asked, seq = list(chunks), self._seq()

@@ -37,15 +37,12 @@ class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class DirectoryRecord(msgspec.Struct, array_like=True, frozen=True):
-    """Description of a directory; `schema` always stays the first field.
-
-    `analyzer` is the version that made its terms; directories without it were made by version 1.
-    """
+    """Description of a directory; `schema` always stays the first field."""
 
     schema: int
     active_space: int
     spaces: tuple[SpaceRecord, ...]
-    analyzer: int = 1
+    analyzer: int = 1  # Version that made its terms; directories without it were made by version 1.
 
 
 class Reanalysed(msgspec.Struct, array_like=True, frozen=True):
@@ -192,10 +189,7 @@ def decode_memory(value: bytes) -> MemoryRecord:
 
 
 def memory_of(value: bytes, payload: bytes | None) -> Memory:
-    """Decode a memory from its record and that of its payload; None leaves the payload out.
-
-    Raises: msgspec.DecodeError: a record is damaged, or lost and therefore empty.
-    """
+    """Decode a memory; None leaves out its payload. Raises: msgspec.DecodeError: a record is damaged or lost."""
     return _memory(decode_array(value), None if payload is None else decode_payload(payload))
 
 

@@ -62,6 +62,11 @@ def clock_key(project: int) -> bytes:
     return keys.project_prefix(project) + b"\xff"
 
 
+def session_key(project: int, session_id: str) -> bytes:
+    """Key of a session by its id."""
+    return keys.name_key(project, session_id)
+
+
 def order_prefix(project: int, *, archived: bool) -> bytes:
     """Key prefix of the places of all archived sessions, or of all others."""
     return keys.project_prefix(project) + bytes([archived])
@@ -223,7 +228,7 @@ class SessionReads:
     def _opened(self, project: str, session_id: str) -> Iterator[_Opened]:
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
-            key = b"" if number is None else keys.name_key(number, session_id)
+            key = b"" if number is None else session_key(number, session_id)
             if number is None:
                 raise SessionNotFound(session_id)
             what = f"session {session_id}"
@@ -364,7 +369,7 @@ class SessionUnit:
         self.has_removed = True
         record = self._present(session_id)
         self._leave_order(record)
-        self._txn.delete(keys.name_key(self._project, session_id), db=self._tables.session_record)
+        self._txn.delete(session_key(self._project, session_id), db=self._tables.session_record)
         self._txn.put(messages_prefix(self._project, record.session.number), b"", db=self._tables.session_deleted)
 
     def clear(self, limit: int) -> bool:
@@ -388,7 +393,7 @@ class SessionUnit:
         return False
 
     def _find(self, session_id: str) -> SessionRecord | None:
-        key = keys.name_key(self._project, session_id)
+        key = session_key(self._project, session_id)
         value = _found(self._txn, self._tables.session_record, key, f"session {session_id}", integrity.is_lost)
         return None if value is None else _named(session_id, key, value)
 
@@ -404,7 +409,7 @@ class SessionUnit:
 
     def _put(self, record: SessionRecord) -> None:
         self.has_put = True
-        key = keys.name_key(self._project, record.session.id)
+        key = session_key(self._project, record.session.id)
         self._txn.put(key, integrity.seal(key, encode_session(record)), db=self._tables.session_record)
         place = order_key(self._project, record.moved, archived=record.session.is_archived)
         self._txn.put(place, integrity.seal(place, key), db=self._tables.session_order)

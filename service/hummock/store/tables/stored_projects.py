@@ -53,10 +53,7 @@ class TableProjects:
 
     @contextmanager
     def reading(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
-        """Open a project as it is now. Close it soon: meanwhile no page is reused.
-
-        Cached reads are valid at `seen_seq`, observed during the same call; 0 is the seq at the time of the read.
-        """
+        """Open a project as it is now, shortly. Cached reads are valid at `seen_seq`; 0 is the read's own."""
         with self._engine.answering(number) as txn:
             yield self._project(txn, number, self._recent, seen_seq)
 

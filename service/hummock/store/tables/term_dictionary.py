@@ -61,10 +61,7 @@ class TermDictionaries:
 
 
 class TermNumbers:
-    """Term numbers by project. They never change, so a cached number is valid for any view at any time.
-
-    Thread-safe: concurrent look-ups find the same, and double counting only empties the cache earlier.
-    """
+    """Term numbers by project, which never change. Thread-safe: counting twice only empties the cache earlier."""
 
     def __init__(self, tables: Tables, most_terms: int = MOST_TERMS) -> None:
         """Caches about `most_terms` terms; then it starts again empty."""

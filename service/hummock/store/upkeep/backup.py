@@ -157,10 +157,7 @@ class Backups:
         return name
 
     def _drop(self, data: Path, made: str, keep: int | None) -> tuple[str, ...]:
-        """Remove the oldest backups above `keep`, and all unused blocks.
-
-        The one just made stays, even if a wrong clock gave an earlier one a later name.
-        """
+        """Remove the oldest backups above `keep`, but not the one just made, and all unused blocks."""
         earlier = [name for name in self.names() if name != made]
         dropped = earlier[: max(len(earlier) + 1 - keep, 0)] if keep is not None else []
         for name in dropped:

@@ -32,15 +32,12 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A problem of a project, or without a name of data that belong to no project.
-
-    `examples` are numbers of the first few documents, events or sessions concerned, if they have numbers.
-    """
+    """A problem of a project, or without a name of data that belong to no project."""
 
     project: str
     what: str
     count: int
-    examples: tuple[int, ...] = ()
+    examples: tuple[int, ...] = ()  # Numbers of the first few documents, events or sessions, if they have any.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

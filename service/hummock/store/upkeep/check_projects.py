@@ -44,25 +44,17 @@ Found: TypeAlias = Iterator[tuple[str, int | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Project:
-    """A project at one moment, with data that several checks need.
-
-    Attributes:
-        moment: The tables at that moment.
-        number, record: The project's number and record; `prefix` is the prefix of its keys.
-        memories, unreadable: Readable memories by document, and the other documents.
-        sessions: Readable sessions by key; `unreadable_sessions` are the keys of the others.
-        counts: Counts, filled by the checks.
-    """
+    """A project at one moment, with data that several checks need."""
 
     moment: DirectoryMoment
     number: int
     record: record_codec.ProjectRecord
-    prefix: bytes
-    memories: dict[int, record_codec.MemoryRecord] = field(default_factory=dict)
-    unreadable: set[int] = field(default_factory=set)
-    sessions: dict[bytes, SessionRecord] = field(default_factory=dict)
-    unreadable_sessions: list[bytes] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
+
+    memories: dict[int, record_codec.MemoryRecord] = field(default_factory=dict)  # Readable ones, by document.
+    unreadable: set[int] = field(default_factory=set)  # The other documents.
+    sessions: dict[bytes, SessionRecord] = field(default_factory=dict)  # Readable ones, by key.
+    unreadable_sessions: list[bytes] = field(default_factory=list)  # Keys of the others.
+    counts: Counter[str] = field(default_factory=Counter)  # Filled by the checks.
 
     @classmethod
     def read(cls, moment: DirectoryMoment, number: int, record: record_codec.ProjectRecord) -> Project:

@@ -156,10 +156,7 @@ def inspected(path: Path) -> Iterator[DirectoryMoment]:
 
 
 def copy_file(data: Path, copy: Path) -> None:
-    """Copy the data file as it is now into a new file, also while a service writes. Pages keep their places.
-
-    Raises: DirectoryUnusable; OSError: the copy cannot be written.
-    """
+    """Copy the data file as it is now to a new file, all pages in place. Raises: DirectoryUnusable; OSError."""
     with inspected(data):
         pass
     descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -61,10 +61,7 @@ class StarPlaces:
         self.layout = _NO_LAYOUT
 
     def at(self, columns: Columns, chunks: Chunks, ordinals: Ordinals) -> tuple[str, Matrix, NDArray[np.bool_]]:
-        """The layout's id, places (n, 2), and whether each comes from a vector (n,).
-
-        Memories without a usable vector are placed on a ring around the map.
-        """
+        """The layout's id, places (n, 2), and whether each is from a vector (n,); others are on a ring around it."""
         level = min((columns.live - columns.pending).bit_length() - 1, LAST_LEVEL)
         with self._lock:
             if level > self.layout.level:

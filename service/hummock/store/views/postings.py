@@ -38,10 +38,7 @@ class KeptTerms:
         self._kept: dict[str, int] = {}
 
     def numbers(self, terms: Sequence[str], read: ReadNumbers) -> NDArray[np.uint32]:
-        """The number of each term, NO_TERM for one that the view does not have.
-
-        `read` reads the numbers of terms in a transaction later than the view.
-        """
+        """The number of each term, NO_TERM for unknown ones; `read` reads in a transaction after the view."""
         kept = self._kept
         unread = [term for term in terms if term not in kept]
         if unread and len(kept) >= _TERMS_KEPT:

@@ -146,10 +146,7 @@ def file_hash(memory: Memory) -> int:
 
 
 def reanalysed(value: bytes, memory: Memory, length: int, tokens: bytes) -> bytes:
-    """A stored row and id with all fields derived from the memory recomputed; numbers and vectors stay.
-
-    `tokens` are the token vectors of its first chunk, as older rows lack their sign.
-    """
+    """A stored row and id with all derived fields computed again; `tokens` are the first chunk's vectors."""
     (row,), _ = unpack_rows([value])
     verdicts = int(row["helpful"]), int(row["wrong"])
     places = int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"])
@@ -182,10 +179,7 @@ def _changed(value: bytes, fields: Mapping[str, int]) -> bytes:
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
-    """Stored rows as one structured array, and the memories' ids.
-
-    An unknown kind or sign, as from a damaged disk, becomes 0.
-    """
+    """Stored rows as one structured array, and the ids; an unknown kind or sign, as of a damaged disk, is 0."""
     ends = [_SIZE.size + size for value in values for size in _SIZE.unpack_from(value)]
     ids = [value[end:].decode() for value, end in zip(values, ends, strict=True)]
     whole = _SIZE.size + ROW.itemsize

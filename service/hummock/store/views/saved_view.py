@@ -117,10 +117,7 @@ def write_view(view: ProjectView, space: int, file: BinaryIO) -> SavedView:
 
 
 def read_view(saved: SavedView, descriptor: int, settings: ProjectSettings, limits: StoreLimits) -> ProjectView | None:
-    """Map the view of a file; None if the file differs from its description. Raises: OSError.
-
-    The descriptor is open for reading. The file must not change afterwards, as the view reads from it.
-    """
+    """Map the view of an open file, which must not change later. None if it differs. Raises: OSError."""
     if os.fstat(descriptor).st_size != saved.size_bytes or not _is_sound(saved, descriptor):
         return None
     # Copy-on-write: changes stay in this process.

@@ -17,10 +17,7 @@ Ordinals = NDArray[np.int64]
 
 
 def told_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
-    """Event time of each memory from ordinal `first` on, in Unix seconds; for a turn without one its creation time.
-
-    NaN for a memory that has no event time and is in no session.
-    """
+    """Event time of each memory from ordinal `first` on, Unix seconds; else a turn's creation time, or NaN."""
     event_time = columns.event_time[first:]
     is_untold = np.isnan(event_time) & (columns.session[first:] != 0)
     return np.where(is_untold, columns.create_time[first:], event_time)
@@ -51,10 +48,7 @@ class ToldTimes:
         self._order = _NO_ORDER
 
     def between(self, columns: Columns, start: float, end: float) -> Ordinals:
-        """Ordinals of the memories with times from `start` to `end`, exclusive; includes removed ones.
-
-        Both are in Unix seconds and may be infinite. The columns are of a view of the lineage.
-        """
+        """Ordinals with times from `start` to `end`, exclusive, Unix seconds or infinite; removed ones too."""
         order = self._of(columns)
         first, last = np.searchsorted(order.times, (start, end))
         found = order.ordinals[first:last].astype(np.int64)

@@ -148,10 +148,7 @@ class ProjectView:
         return self if now < self.columns.first_expiry else self._moment.of(self, now)
 
     def superseded(self, stored: StoredProject) -> Superseded | None:
-        """The replaced memories, or None if there are none. Raises: Outdated.
-
-        The transaction must have begun after the view was made.
-        """
+        """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""
         return self._superseded.get(self.columns, self.superseding, stored)
 
     @property

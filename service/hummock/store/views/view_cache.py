@@ -49,25 +49,19 @@ class SavedViews(Protocol):
 
 
 class ViewEntry:
-    """A project that is loaded or being loaded.
-
-    `loading` is held by the reader that loads; `changing` by the thread that replaces the view, which catches up
-    first. `committed` counts operations, and `shown` those known to be in the view. The entry exists before its load
-    begins to read, so that concurrent commits are counted. `newest_s` is a time at which the view had all writes, on
-    the clock of the code that sets it.
-    """
+    """A project that is loaded or being loaded. It exists before its load reads, so that commits are counted."""
 
     __slots__ = ("changing", "committed", "is_rebuilding", "loading", "newest_s", "project", "shown", "view")
 
     def __init__(self, project: str) -> None:
         self.project = project
         self.view: ProjectView | None = None
-        self.committed = 0
-        self.shown = 0
-        self.newest_s = 0.0
+        self.committed = 0  # Operations committed.
+        self.shown = 0  # Of these those known to be in the view.
+        self.newest_s = 0.0  # A time at which the view had all writes, on the clock of the code that sets it.
         self.is_rebuilding = False
-        self.loading = Lock()
-        self.changing = Lock()
+        self.loading = Lock()  # Held by the reader that loads.
+        self.changing = Lock()  # Held by the thread that replaces the view, which catches up first.
 
 
 class ViewCache:
@@ -351,10 +345,7 @@ class ForeignViews(ViewCache):
 
 
 class FollowingViews(ForeignViews):
-    """Views of projects that other processes write without notifications.
-
-    A thread brings the recently used projects up to date, so that readers have little left to apply.
-    """
+    """Views of projects that others write without notices: a thread keeps the recently used up to date."""
 
     def __init__(
         self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits, saved: SavedViews | None = None

@@ -293,10 +293,7 @@ class GroupCommit:
         return outcomes
 
     def _foreseen(self, jobs: Sequence[Job]) -> dict[str, Foreseen]:
-        """Likely reads by project, which an engine with a round trip for each fetches with the first one.
-
-        It is a guess: missing keys are read on demand, and unused ones are dropped.
-        """
+        """Likely reads by project, for engines with a round trip for each: a guess, without effect."""
         requests: dict[str, list[WriteRequest[Any]]] = {}
         for job in jobs:
             if isinstance(job.request, WriteRequest):

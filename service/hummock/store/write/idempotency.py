@@ -21,10 +21,7 @@ def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Writ
 def earlier(
     txn: Transaction, tables: Tables, number: int, request_id: str, fingerprint: bytes, oldest: float
 ) -> record_codec.RequestRecord | None:
-    """The earlier reply to the request, or None; one older than `oldest` (Unix seconds) is ignored.
-
-    An empty request_id is never stored. Raises: RequestIdReused.
-    """
+    """The earlier reply to a request, or None; also if it is before `oldest`, Unix seconds. Raises: RequestIdReused."""
     value = txn.get(keys.name_key(number, request_id), db=tables.request) if request_id else None
     if value is None:
         return None

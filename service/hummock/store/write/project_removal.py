@@ -42,10 +42,7 @@ class _Reached(msgspec.Struct, array_like=True, frozen=True):
 def remove_project(
     engine: Engine, txn: Transaction, number: int, record: record_codec.ProjectRecord
 ) -> tuple[int, DeletedProject]:
-    """Make a project disappear; returns the write's seq, and the project's counts. `Remains` clears its entries.
-
-    `record` is the project's after all earlier requests.
-    """
+    """Make a project with this last record disappear; returns the write's seq and what `Remains` clears."""
     tables, prefix = engine.tables, keys.project_prefix(number)
     deleted = _counted(txn, tables, number, record)
     reached = _Reached(

@@ -62,20 +62,16 @@ Entry = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Put:
-    """A memory to be written.
-
-    `text` comes from `keys.text_bytes`, `payload` is its encoded record, `learned` a forward list of its learned
-    keywords, `verdicts` its numbers of verdicts. Without embeddings it waits for them.
-    """
+    """A memory to be written. Without embeddings it waits for them."""
 
     memory: Memory
-    payload: bytes
+    payload: bytes  # Its encoded record.
     doc: int
     position: int
-    text: bytes
+    text: bytes  # From `keys.text_bytes`.
     terms: Terms
-    learned: bytes
-    verdicts: tuple[int, int]
+    learned: bytes  # Forward list of its learned keywords.
+    verdicts: tuple[int, int]  # Numbers of its verdicts.
     embeddings: Sequence[Embedding]
 
 

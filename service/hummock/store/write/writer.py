@@ -231,10 +231,7 @@ def start_writer(
     limits: StoreLimits,
     look: Callable[[], None],
 ) -> Writer:
-    """Start the writer thread, with its background work: views catch up, and removed projects are cleared.
-
-    `look` is called about every second.
-    """
+    """Start the writer, which also catches up views, clears removed projects, and calls `look` each second."""
     remains = Remains(engine, claims)
     claims.follow(remains.come)
 
