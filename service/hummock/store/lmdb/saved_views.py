@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from hummock.core.errors import HummockError
 from hummock.store.limits import StoreLimits
 from hummock.store.lmdb.environment import Environment, sync_folder
 from hummock.store.tables import keys, record_codec
-from hummock.store.tables.engine import Transaction
 from hummock.store.tables.lookups import project_record
 from hummock.store.views.saved_view import SavedView, made_by, read_view, write_view
 from hummock.store.views.stored import ProjectGone, StoredProject
@@ -148,8 +146,10 @@ class SavedViewFiles:
     def _remove_strangers(self) -> None:
         environment = self._environment
         with environment.reading() as txn:
-            recorded = dict(_records(txn, environment))
-            gone = [number for number in recorded if not _is_there(txn, environment, number)]
+            found = keys.entries(txn, environment.tables.meta, _RECORD_PREFIX)
+            recorded = {keys.unpack_project(key[len(_RECORD_PREFIX) :]): _decoded(value) for key, value in found}
+            projects = environment.tables.project
+            gone = [one for one in recorded if txn.get(keys.project_number_key(one), db=projects) is None]
         if gone:
             with environment.writing() as txn:
                 for number in gone:
@@ -178,22 +178,9 @@ def _key(number: int) -> bytes:
     return _RECORD_PREFIX + keys.pack_project(number)
 
 
-def _records(txn: Transaction, environment: Environment) -> Iterator[tuple[int, SavedView | None]]:
-    for key, value in keys.entries(txn, environment.tables.meta, _RECORD_PREFIX):
-        yield keys.unpack_project(key[len(_RECORD_PREFIX) :]), _decoded(value)
-
-
 def _decoded(value: bytes) -> SavedView | None:
     """The decoded record; None if another version wrote it, whose files are not read."""
     try:
         return msgspec.msgpack.decode(value, type=SavedView)
     except msgspec.MsgspecError:
         return None
-
-
-def _is_there(txn: Transaction, environment: Environment, number: int) -> bool:
-    try:
-        project_record(txn, environment, number)
-    except ProjectGone:
-        return False
-    return True

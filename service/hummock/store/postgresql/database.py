@@ -404,12 +404,6 @@ def _look_at(numbers: Sequence[int]) -> Entrance:
     return Entrance(begin=(), look=[Statement(_SET_SCOPE, (str(number).encode(),)) for number in numbers])
 
 
-def recorded_model(connection: PatientConnection) -> str | None:
-    """Name of the model of a database's vectors; None if it has none yet. Writes nothing."""
-    recorded = recorded_directory(connection)
-    return None if recorded is None else active_space(recorded).model
-
-
 def recorded_directory(connection: PatientConnection) -> record_codec.DirectoryRecord | None:
     """The record of a database; None if nothing was ever stored in it. Writes nothing."""
     if not schema.form_of(connection):

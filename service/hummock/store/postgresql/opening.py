@@ -13,12 +13,13 @@ from hummock.ports.store import Snapshot
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.postgresql.claims import LeasedClaims
 from hummock.store.postgresql.connections import Connections
-from hummock.store.postgresql.database import Database, recorded_directory, recorded_model
+from hummock.store.postgresql.database import Database, recorded_directory
 from hummock.store.postgresql.freshness import FreshProjects, Listener, SeenViews
 from hummock.store.postgresql.last_seen import StaleSnapshot, not_here
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import WritableStore
+from hummock.store.tables.lookups import active_space
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import DirectoryRecord
 from hummock.store.write.reanalyse import Say, reanalyse
@@ -139,8 +140,8 @@ class SharedStore(WritableStore):
 
 def recorded_model_of(dsn: str) -> str | None:
     """Name of the model of a database's vectors; None if it has none yet. Writes nothing. Raises: StartError."""
-    with Connections(dsn, 1).alone() as connection:
-        return recorded_model(connection)
+    recorded = recorded_directory_of(dsn)
+    return None if recorded is None else active_space(recorded).model
 
 
 def recorded_directory_of(dsn: str) -> DirectoryRecord | None:
