@@ -49,7 +49,7 @@ class Project:
     moment: DirectoryMoment
     number: int
     record: record_codec.ProjectRecord
-
+    prefix: bytes  # Of the project's keys.
     memories: dict[int, record_codec.MemoryRecord] = field(default_factory=dict)  # Readable ones, by document.
     unreadable: set[int] = field(default_factory=set)  # The other documents.
     sessions: dict[bytes, SessionRecord] = field(default_factory=dict)  # Readable ones, by key.

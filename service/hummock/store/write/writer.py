@@ -77,7 +77,7 @@ class Writer:
         self._followers: tuple[Callable[[str, int], None], ...] = ()
         self._interceptor = Lock()
         self._why_closed: str | None = None
-
+        self.stopped = ""  # Message saying why the writer stopped; empty while it runs.
         self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
         self._thread.start()
 
