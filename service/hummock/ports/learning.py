@@ -36,18 +36,18 @@ class LearningRows(LearningView, Protocol):
     def scopes(self) -> Iterator[tuple[str, int]]:
         """All scopes that have had a turn, with their newest; in no particular order."""
 
-    def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
-
-        Numbers have no gaps but for what is damaged, which is left out.
-        """
-
 
 class LearningReader(LearningRows, Protocol):
     """A project's learning with its log. An unknown project has learnt nothing."""
 
     def entries_seq(self) -> int:
         """The project's seq after the newest write that stored or removed an entry; 0 when none did."""
+
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
+        """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
+
+        Numbers have no gaps but for what is damaged, which is left out.
+        """
 
 
 class LearningUnit(LearningRows, Protocol):
@@ -58,6 +58,9 @@ class LearningUnit(LearningRows, Protocol):
 
         Use `log.record`, which folds the event.
         """
+
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
+        """Events as those of a `LearningReader`."""
 
     def rewrite(self, number: int, event: LearningEvent) -> None:
         """Puts another event in the place of one that is logged; its time stays, and so does all that it changed."""

@@ -156,13 +156,15 @@ class Remains:
     def _clear_next(self, claim: Claim) -> int | None:
         """Clear some entries of one removed project; returns its number, or None if nothing is left."""
         with self._engine.reading() as txn:
-            key = next((key for key, _ in keys.entries(txn, self._tables.project_removed, b"")), None)
-        number = None if key is None else keys.unpack_project(key)
+            number = next(self._numbers(txn), None)
         if number is not None:
             with self._engine.writing(number=number) as txn:
                 self._engine.require_claim(txn, claim)
                 self._clear(txn, number)
         return number
+
+    def _numbers(self, txn: Transaction) -> Iterator[int]:
+        return (keys.unpack_project(key) for key, _ in keys.entries(txn, self._tables.project_removed, b""))
 
     def _clear(self, txn: Transaction, number: int) -> None:
         prefix = keys.project_prefix(number)
