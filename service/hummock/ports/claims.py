@@ -9,8 +9,7 @@ from typing import Final, Protocol
 
 from hummock.core.errors import Unavailable
 
-ALL_PROJECTS: Final = ""
-"""Takes the place of a project's name for work on the whole store; no project has this name."""
+ALL_PROJECTS: Final = ""  # Takes the place of a project's name for work on the whole store; no project has this name.
 
 
 class Work(StrEnum):

@@ -78,17 +78,14 @@ MAX_SUBSTRING_BYTES = 32 * MIB
 FREQUENT_ONE_IN = 32
 """A term in at least one of this many memories gets a bitmap of all: at most 6 bytes per memory that contains it."""
 
-MOST_HOLDERS = 3
-"""Up to this many memories that contain a whole name are looked up directly instead of searched for."""
+MOST_HOLDERS = 3  # Up to this many memories that contain a whole name are looked up directly instead of searched for.
 
 MOST_READ_FOR_A_NAME = 128
 """Up to this many memories with all terms of a name have their texts checked for the name as written."""
 
-NEIGHBOURS_OF = 10
-"""Number of best memories per path whose session neighbours become candidates too."""
+NEIGHBOURS_OF = 10  # Number of best memories per path whose session neighbours become candidates too.
 
-EVENT_PAGE_BYTES = MIB
-"""Upper bound on memory bytes read at once for watches; a single write may exceed it."""
+EVENT_PAGE_BYTES = MIB  # Upper bound on memory bytes read at once for watches; a single write may exceed it.
 
 EXPORT_PAGE_BYTES = MIB // 4
 """Upper bound on bytes of memories and vectors read at once for an export; a single memory may exceed it."""

@@ -16,8 +16,7 @@ _SETTLE_S: Final = 600.0
 """A leap that lasts this long is trusted. Clocks are usually wrong for seconds only, so a machine that was asleep, or a
 new one whose clock was set, waits this long."""
 
-_UNUSED_S: Final = 86_400.0
-"""If the last write is older than this at a start, the clock is treated as after a leap."""
+_UNUSED_S: Final = 86_400.0  # If the last write is older than this at a start, the clock is treated as after a leap.
 
 _log = logging.getLogger(__name__)
 

@@ -28,8 +28,7 @@ from hummock.store.errors import DataFileCut, DirectoryInUse, DirectoryReplaced,
 LOCK_FILE = "lock"
 
 _PID_BYTES = 20
-_USED = b"used\n"
-"""Follows the process id once the directory has a database."""
+_USED = b"used\n"  # Follows the process id once the directory has a database.
 
 DATA_FILE = "data.mdb"
 RESTORE = "restore it from a backup or choose another directory"
@@ -67,15 +66,13 @@ _FAULTS = {
     errno.ENOENT: ("it is not there any more", "put it back, or restart the service with another directory"),
 }
 
-_ONE_WRITE_BYTES = 64 << 20
-"""More than LMDB writes in one system call."""
+_ONE_WRITE_BYTES = 64 << 20  # More than LMDB writes in one system call.
 
 
 _held: WeakSet[DirectoryLock | DataFile] = WeakSet()
 """Forked children close their copies of these files, which would keep others out after the parent's end."""
 
-Identity = tuple[int, int]
-"""Device and inode."""
+Identity = tuple[int, int]  # Device and inode.
 
 
 def identity_of(descriptor: int) -> Identity:

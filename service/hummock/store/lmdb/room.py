@@ -15,8 +15,7 @@ from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.files import fault_of
 from hummock.store.tables.engine import Transaction
 
-READERS_S = 10.0
-"""Seconds between two checks of LMDB's reader table."""
+READERS_S = 10.0  # Seconds between two checks of LMDB's reader table.
 
 HELD_S = 60.0
 """Warn about readers older than this, in seconds: they keep LMDB from reusing pages freed since they began."""

@@ -26,8 +26,7 @@ from hummock.store.views.saved_view import SavedView, made_by, read_view, write_
 from hummock.store.views.stored import ProjectGone, StoredProject
 from hummock.store.views.view import ProjectView
 
-SAVED_VIEWS = "views"
-"""Name of the folder in the data directory."""
+SAVED_VIEWS = "views"  # Name of the folder in the data directory.
 
 _RECORD_PREFIX = b"saved_view:"
 """Prefix of the records' keys, in the table of the directory; a project's number follows."""

@@ -24,15 +24,12 @@ from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Engine
 from hummock.store.upkeep.moment import Moment, ProjectDigest, digest_of
 
-_ROUNDS = 4
-"""Upper bound on rounds that copy projects written to meanwhile again."""
+_ROUNDS = 4  # Upper bound on rounds that copy projects written to meanwhile again.
 
 _REACHED = b"reached"
-_REQUESTS = 0
-"""Project number under which removal requests are stored."""
+_REQUESTS = 0  # Project number under which removal requests are stored.
 
-Version = tuple[int, int]
-"""A project's number and seq: equal versions have equal content."""
+Version = tuple[int, int]  # A project's number and seq: equal versions have equal content.
 
 
 class Outcome(StrEnum):

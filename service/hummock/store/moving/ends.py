@@ -21,8 +21,7 @@ from hummock.store.write.reanalyse import REANALYSED_KEY, Say, reanalyse
 from hummock.text.analyzer import ANALYZER_VERSION
 
 _SCHEMES = ("postgresql://", "postgres://")
-_CONNECTIONS = 2
-"""One connection to read or write, and a spare one."""
+_CONNECTIONS = 2  # One connection to read or write, and a spare one.
 
 
 def is_database(end: str) -> bool:

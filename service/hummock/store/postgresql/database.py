@@ -32,8 +32,7 @@ from hummock.store.tables.lookups import DIRECTORY_KEY, active_space
 from hummock.store.views.stored import ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION
 
-CHANNEL = "hummock"
-"""Channel on which every write is notified: the project's seq after it, and its name."""
+CHANNEL = "hummock"  # Channel on which every write is notified: the project's seq after it, and its name.
 
 _BEGIN_READING = Statement(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _BEGIN_WRITING = Statement(b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
@@ -49,12 +48,9 @@ _REQUIRE_CLAIM = b"""
 SELECT FROM hummock.claim JOIN hummock.service ON service.id = claim.holder AND service.until > clock_timestamp()
 WHERE claim.work = %s AND claim.project = %s AND claim.fence = %s AND claim.holder = %s FOR SHARE OF claim
 """
-_MOST_NUMBERS = 65_536
-"""Upper bound on cached project numbers by name: some 8 MB. A full cache is emptied."""
-_OWN_NUMBER = 2
-"""Class of locks on projects without a name."""
-_COPYING = 3
-"""Key of the lock that a process holds while it copies projects into the database."""
+_MOST_NUMBERS = 65_536  # Upper bound on cached project numbers by name: some 8 MB. A full cache is emptied.
+_OWN_NUMBER = 2  # Class of locks on projects without a name.
+_COPYING = 3  # Key of the lock that a process holds while it copies projects into the database.
 
 
 class Database:

@@ -18,8 +18,7 @@ import psycopg
 from psycopg import pq
 
 _INT4, _INT8 = struct.Struct(">i"), struct.Struct(">q")
-_ARRAY = struct.Struct(">iiIii")
-"""Number of dimensions, NULL flag, element type, number of elements, lower bound."""
+_ARRAY = struct.Struct(">iiIii")  # Number of dimensions, NULL flag, element type, number of elements, lower bound.
 _INT4_TYPE, _BYTEA_TYPE = 23, 17
 _BINARY = 1
 _FAILED = frozenset({pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE, pq.ExecStatus.NONFATAL_ERROR})

@@ -20,8 +20,7 @@ from hummock.store.views.view_cache import ForeignViews, ViewEntry
 _AT_ONCE_S = 0.5
 """Seconds for which notifications are passed on before the thread checks the connection, and whether it is to end."""
 
-_AGAIN_S = 0.5
-"""Seconds between two attempts to connect."""
+_AGAIN_S = 0.5  # Seconds between two attempts to connect.
 
 _log = logging.getLogger(__name__)
 

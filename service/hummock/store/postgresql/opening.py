@@ -25,8 +25,7 @@ from hummock.store.tables.record_codec import DirectoryRecord
 from hummock.store.write.reanalyse import Say, reanalyse
 from hummock.store.write.writer import Writer, start_writer
 
-_WRITERS = 4
-"""Connections in addition to the readers': the writer's, the listener's for views, and two spare ones."""
+_WRITERS = 4  # Connections in addition to the readers': the writer's, the listener's for views, and two spare ones.
 
 
 def open_shared_store(

@@ -13,8 +13,7 @@ from hummock.store.postgresql.connections import is_lost, is_passing
 from hummock.store.postgresql.database import Database
 from hummock.store.tables.engine import Transaction
 
-MEASURED_S = 5.0
-"""Seconds between two measurements of the tables' size."""
+MEASURED_S = 5.0  # Seconds between two measurements of the tables' size.
 
 _log = logging.getLogger(__name__)
 

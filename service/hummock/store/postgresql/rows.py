@@ -10,8 +10,7 @@ from hummock.store.postgresql.exchange import int4
 if TYPE_CHECKING:
     from hummock.store.postgresql.transaction import Row, RowTable, RowTransaction
 
-_FEW, _MANY = 16, 8192
-"""Rows read first and at most per statement: an iteration that continues is likely to go far."""
+_FEW, _MANY = 16, 8192  # Rows read first and at most per statement: an iteration that continues is likely to go far.
 _TIMES = 8
 
 
@@ -25,8 +24,7 @@ class RowCursor:
         self._rows: list[Row] = []
         self._at = -1
         self._most = _FEW
-        self._is_all_ahead = True
-        """Whether no row follows those that were read."""
+        self._is_all_ahead = True  # Whether no row follows those that were read.
 
     def __enter__(self) -> Self:
         return self

@@ -23,14 +23,11 @@ SERVICE_ROLE = "hummock_service"
 SHARED_TABLES = frozenset({"meta", "project", "project_removed", "expiry", "by_digest", "retired", "retired_age"})
 """Tables with keys that do not begin with a project: the projects, expiry times, and vectors by text."""
 
-_UNCOMPRESSED = ("vector", "token", "retired")
-"""Tables whose values do not compress."""
+_UNCOMPRESSED = ("vector", "token", "retired")  # Tables whose values do not compress.
 
-_TELLS_NEEDS = 2
-"""The first form whose table of migrations has the column `needs`; before, each form needed itself."""
+_TELLS_NEEDS = 2  # The first form whose table of migrations has the column `needs`; before, each form needed itself.
 
-_MIGRATION_LOCK = 0x68756D6D
-"""Key of the lock held while the schema is changed."""
+_MIGRATION_LOCK = 0x68756D6D  # Key of the lock held while the schema is changed.
 
 _FUNCTIONS = """
 CREATE FUNCTION hummock.scope() RETURNS int[] LANGUAGE sql STABLE AS $$

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     # Would be a circular import: that module reads tables itself.
     from hummock.store.tables.integrity import Damage
 
-Table: TypeAlias = Any
-"""A table handle of the engine."""
+Table: TypeAlias = Any  # A table handle of the engine.
 
 Scope: TypeAlias = str | int | None
 """The keys a transaction reads: those of a project, by name or number, or with None those of no project."""
@@ -159,8 +158,7 @@ class Tables:
     message_id: Table  # Session and message id to position.
 
 
-TABLE_NAMES = tuple(field.name for field in fields(Tables))
-"""Table names in the order of the fields."""
+TABLE_NAMES = tuple(field.name for field in fields(Tables))  # Table names in the order of the fields.
 
 
 class Engine(Protocol):

@@ -45,8 +45,7 @@ _OF_RECORDS = (
 )  # fmt: skip # a list of names
 """Tables with sealed values."""
 
-PARTS = ("memory", "payload", "column", "terms")
-"""Tables of a memory's parts, in the order of their checksums."""
+PARTS = ("memory", "payload", "column", "terms")  # Tables of a memory's parts, in the order of their checksums.
 _SUM_BYTES = 4
 _ONE, _TWO = struct.Struct("<I"), struct.Struct("<II")
 MEMORY, PAYLOAD, COLUMN, TERMS = range(4)

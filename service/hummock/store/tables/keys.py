@@ -27,8 +27,7 @@ _NUMBER = struct.Struct(">Q")
 _LONGEST_NAME = 400
 _LONGEST_KEY = 511
 HASH_BYTES = 16
-COPYING = b"copying"
-"""Begins each `copying_key`."""
+COPYING = b"copying"  # Begins each `copying_key`.
 
 
 def project_prefix(project: int) -> bytes:
@@ -44,8 +43,7 @@ def project_name_key(name: str) -> bytes:
     return (b"n" + name.encode())[:_LONGEST_KEY]
 
 
-PROJECT_NUMBERS = b"p"
-"""Key prefix of all projects' records."""
+PROJECT_NUMBERS = b"p"  # Key prefix of all projects' records.
 
 
 def project_number_key(project: int) -> bytes:

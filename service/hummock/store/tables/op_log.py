@@ -165,8 +165,7 @@ def _embeddings(engine: Engine, txn: Transaction, number: int, space: int, doc: 
     )
 
 
-_KEY_BYTES = 64
-"""Approximate bytes counted for an operation without a memory."""
+_KEY_BYTES = 64  # Approximate bytes counted for an operation without a memory.
 
 
 def events_behind(engine: Engine, txn: Transaction, number: int, after: int, now: float, *, full: bool) -> EventPage:

@@ -10,8 +10,7 @@ from typing import Generic, TypeVar
 from hummock.store.tables.record_codec import ProjectRecord
 from hummock.store.views.stored import Records
 
-_ENTRY_BYTES = 200
-"""Overhead of an entry in bytes: key, objects and table slots."""
+_ENTRY_BYTES = 200  # Overhead of an entry in bytes: key, objects and table slots.
 
 Value = TypeVar("Value")
 

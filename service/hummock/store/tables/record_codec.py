@@ -22,8 +22,7 @@ from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Table, Transaction
 from hummock.store.tables.integrity import Damage
 
-SCHEMA = 3
-"""2: memories have checksums. 3: other entries have them too (`integrity.py`)."""
+SCHEMA = 3  # 2: memories have checksums. 3: other entries have them too (`integrity.py`).
 
 
 class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -71,19 +70,13 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     next_doc: int = 1
     next_term: int = 0
     kinds: dict[int, int] = {}
-    ops_after: int = 0
-    """The operations of all writes after this one are stored."""
+    ops_after: int = 0  # The operations of all writes after this one are stored.
     tech_stack_origin: int = 0
-    path_origin: int = 0
-    """Origins of tech_stack and path; 0 if unset or not recorded."""
-    entries_seq: int = 0
-    """Sequence number of the newest write that stored or removed an ENTRY."""
-    pending: int = 0
-    """Number of memories without vectors yet."""
-    has_superseding: bool = False
-    """Whether a memory that replaces others was ever stored."""
-    has_expiring: bool = False
-    """Whether a memory with an expiry time was ever stored."""
+    path_origin: int = 0  # Origins of tech_stack and path; 0 if unset or not recorded.
+    entries_seq: int = 0  # Sequence number of the newest write that stored or removed an ENTRY.
+    pending: int = 0  # Number of memories without vectors yet.
+    has_superseding: bool = False  # Whether a memory that replaces others was ever stored.
+    has_expiring: bool = False  # Whether a memory with an expiry time was ever stored.
 
 
 class MemoryRecord(msgspec.Struct, frozen=True):

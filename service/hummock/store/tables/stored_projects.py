@@ -14,8 +14,7 @@ from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views.stored import ProjectGone
 
-_LOOKS = 16
-"""Attempts to read a project that is removed concurrently each time."""
+_LOOKS = 16  # Attempts to read a project that is removed concurrently each time.
 
 Found = TypeVar("Found")
 

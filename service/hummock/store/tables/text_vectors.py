@@ -22,8 +22,7 @@ _TIME = struct.Struct(">Q")
 _MOST_CHUNKS = 16
 """Upper bound on chunks of the same text that are tried: more than one is needed only if some are damaged."""
 
-Parts = tuple[bytes, bytes]
-"""A stored vector and its token vectors."""
+Parts = tuple[bytes, bytes]  # A stored vector and its token vectors.
 
 
 def split(digests: bytes) -> Iterator[bytes]:

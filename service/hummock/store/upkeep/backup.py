@@ -32,19 +32,16 @@ from hummock.text.analyzer import ANALYZER_VERSION
 
 BLOCK_BYTES = 64 * 1024
 FORMAT = 1
-PART = ".part"
-"""Suffix of a file that is being written; the rest of an interrupted one may be removed."""
+PART = ".part"  # Suffix of a file that is being written; the rest of an interrupted one may be removed.
 _DATA_PART = DATA_FILE + PART
 _NOTES = "backups.json"
 _MAY_BE_THERE = {LOCK_FILE, _DATA_PART, "models"}
 """Names allowed in the target: a lock that is not held, the rest of an interrupted restore, and models."""
 _NAME_DIGITS = 16
 _NAME = re.compile(rf"\d{{8}}T\d{{6}}(?:\.\d+)?Z-[0-9a-f]{{{_NAME_DIGITS}}}")
-_BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(PART)})?")
-"""Names of a backup's files; other files are left alone."""
+_BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(PART)})?")  # Names of a backup's files; other files are left alone.
 
-Progress = Callable[[int, int], None]
-"""Callback for the bytes done and their total."""
+Progress = Callable[[int, int], None]  # Callback for the bytes done and their total.
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,8 +23,7 @@ _EXAMPLES = 5
 _OF_NO_PROJECT = {"meta", "project", "by_digest", "retired", "retired_age", "expiry"}
 """Tables with keys that do not begin with a project's number."""
 
-_REQUESTS = {"request", "request_age"}
-"""Tables with replies that outlive their projects, under number 0."""
+_REQUESTS = {"request", "request_age"}  # Tables with replies that outlive their projects, under number 0.
 
 _DOC_BYTES = 12
 _DIGEST_BYTES = 16

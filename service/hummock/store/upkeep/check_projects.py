@@ -35,8 +35,7 @@ from hummock.store.upkeep.moment import DirectoryMoment
 from hummock.store.views.forward_lists import unpack_terms
 from hummock.store.views.row_codec import unpack_rows
 
-UNREADABLE = (*integrity.UNREADABLE, HummockError)
-"""Errors that reading a damaged record may raise."""
+UNREADABLE = (*integrity.UNREADABLE, HummockError)  # Errors that reading a damaged record may raise.
 
 Found: TypeAlias = Iterator[tuple[str, int | None]]
 """Problems, each with the number of the document, event or session concerned, if it has one."""

@@ -23,8 +23,7 @@ MAX_WINDOW_WORDS: Final = 5
 NAMING_KINDS = (MemoryKind.DOMAIN_KNOWLEDGE, MemoryKind.ENTRY)
 """Kinds of memories that have names: domains have aliases, entries have titles and learned keywords."""
 
-MOST_NAMED = 1000
-"""Upper bound on memories read of each kind."""
+MOST_NAMED = 1000  # Upper bound on memories read of each kind.
 
 # A unit is one CJK character, or one word with an optional suffix (c++, c#).
 _UNIT = re.compile(rf"(?P<cjk>[{CJK}])|[^\W{CJK}]+(?:\+\+|#)?")

@@ -23,13 +23,11 @@ Value = TypeVar("Value")
 
 _PAGE_TERMS = 64
 
-_STEP = 0.67
-"""Step between query components that get the weights 1, 2 and 3, in units of the query's root mean square."""
+_STEP = 0.67  # Step between query components that get the weights 1, 2 and 3, in units of the query's root mean square.
 
 _HEAVIEST = 3
 
-_LARGE_BYTES = 1024 * 1024
-"""Size from which the pages of an array take no memory until they are written to."""
+_LARGE_BYTES = 1024 * 1024  # Size from which the pages of an array take no memory until they are written to.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,19 +21,15 @@ from numpy.typing import NDArray
 from hummock.store.views.columns import Columns
 from hummock_kernels.cosine import Chunks, best_chunks
 
-MOST_LANDMARKS = 512
-"""Laying these out takes half a second; twice as many take four times as long."""
+MOST_LANDMARKS = 512  # Laying these out takes half a second; twice as many take four times as long.
 
-LAST_LEVEL = 12
-"""Landmarks are among the oldest 2^12 memories at most, so the map of a larger project never changes."""
+LAST_LEVEL = 12  # Landmarks are among the oldest 2^12 memories at most, so the map of a larger project never changes.
 
-SPREAD = 0.4
-"""Largest distance of a memory from its computed place, over the root of the number of landmarks."""
+SPREAD = 0.4  # Largest distance of a memory from its computed place, over the root of the number of landmarks.
 
 _NEIGHBOURS = 12
 _EARLY_STEPS, _STEPS = 60, 200
-_GOLDEN, _PLASTIC = 0.6180339887498949, 0.7548776662466927
-"""Multiples of these, modulo 1, fill [0, 1) evenly."""
+_GOLDEN, _PLASTIC = 0.6180339887498949, 0.7548776662466927  # Multiples of these, modulo 1, fill [0, 1) evenly.
 
 Matrix = NDArray[np.float32]
 Ordinals = NDArray[np.int64]

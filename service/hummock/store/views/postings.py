@@ -20,8 +20,7 @@ B = 0.75
 FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 0.5], np.float32)
 """Title, tags, body, learned keywords: a memory's own text counts for more than learned keywords."""
 
-NO_TERM = 0xFFFF_FFFF
-"""Number of a term that the project does not have."""
+NO_TERM = 0xFFFF_FFFF  # Number of a term that the project does not have.
 
 _TERMS_KEPT = 1024
 

@@ -69,8 +69,7 @@ class TokenSign(IntEnum):
 
 _LARGEST_INT8 = 127
 
-NOBODY = (0, 0)
-"""Numbers of HELPFUL and WRONG verdicts of a memory without any."""
+NOBODY = (0, 0)  # Numbers of HELPFUL and WRONG verdicts of a memory without any.
 
 
 def pack_row(

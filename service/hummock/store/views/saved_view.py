@@ -36,8 +36,7 @@ _FORMAT = 2
 
 _ALIGNMENT = 64 * KIB
 _PIECE_BYTES = MIB
-_HASHING = 2
-"""Number of threads that check digests."""
+_HASHING = 2  # Number of threads that check digests.
 
 _OF_COLUMNS = ("live", "live_length", "has_verdicts", "has_writers", "first_expiry")
 

@@ -19,8 +19,7 @@ from hummock.ports.store import Outdated
 from hummock.store.views.forward_lists import ForwardLists
 from hummock.store.views.growing import Growing
 
-Records = tuple[bytes, bytes]
-"""A memory's stored record and that of its payload."""
+Records = tuple[bytes, bytes]  # A memory's stored record and that of its payload.
 
 Present = TypeVar("Present")
 

@@ -18,18 +18,15 @@ from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuil
 
 _log = logging.getLogger(__name__)
 
-_LOADS = 4
-"""Attempts to load a project; during the last one's catch-up the writer has to wait."""
+_LOADS = 4  # Attempts to load a project; during the last one's catch-up the writer has to wait.
 
 _MOST_BEHIND = 128
 """Operations that a view may lag, plus one group of writes, before the writer catches it up: a reader applies so many
 in some milliseconds."""
 
-_LOOK_S = 0.2
-"""Seconds between two checks for writes of another process."""
+_LOOK_S = 0.2  # Seconds between two checks for writes of another process.
 
-_KEPT_UP = 64
-"""Number of recently used projects that each check brings up to date."""
+_KEPT_UP = 64  # Number of recently used projects that each check brings up to date.
 
 
 class SavedViews(Protocol):

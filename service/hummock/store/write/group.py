@@ -26,8 +26,7 @@ from hummock.store.write.project_removal import REQUESTS, first_record, remove_p
 from hummock.store.write.unit_of_work import Unit
 from hummock.store.write.write_batch import WriteBatch
 
-_TRIMMED = ("ops", "request_age")
-"""Tables that each write trims, in addition to the retired vectors of all projects."""
+_TRIMMED = ("ops", "request_age")  # Tables that each write trims, in addition to the retired vectors of all projects.
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

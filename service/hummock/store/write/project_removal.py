@@ -24,8 +24,7 @@ from hummock.store.tables.sessions import clock_key, sessions_of
 _ENTRIES_AT_ONCE = 2048
 """Upper bound on entries removed in one slice: some ten milliseconds, the longest wait of a write."""
 
-REQUESTS = 0
-"""Project number under which removal requests are stored: they outlive the removed projects."""
+REQUESTS = 0  # Project number under which removal requests are stored: they outlive the removed projects.
 
 _log = logging.getLogger(__name__)
 

@@ -36,8 +36,7 @@ _MEMORIES_AT_ONCE = 512
 _BYTES_AT_ONCE = 1 << 20
 """Record bytes, without the last record, analysed at once: their terms take up to a hundred times as much."""
 _MEMORIES_A_LINE = 20_000
-_AGAIN_S = 0.5
-"""Seconds between two checks whether another service has finished."""
+_AGAIN_S = 0.5  # Seconds between two checks whether another service has finished.
 
 Say = Callable[[str], None]
 

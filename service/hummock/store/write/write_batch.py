@@ -56,8 +56,7 @@ def move_doc(
 _NUMBER_BYTES = 8
 _TERM_BYTES = 4
 
-Entry = tuple[bytes, bytes]
-"""A key and its value."""
+Entry = tuple[bytes, bytes]  # A key and its value.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,8 +84,7 @@ class Waiting:
     puts: list[Put] = field(default_factory=list)
     ids: dict[str, Put] = field(default_factory=dict)
     texts: dict[tuple[bytes, float | None], str] = field(default_factory=dict)
-    notes: list[Entry] = field(default_factory=list)
-    """Pending operations of these memories."""
+    notes: list[Entry] = field(default_factory=list)  # Pending operations of these memories.
 
     def add(self, put: Put) -> None:
         """Add a memory whose id is not pending yet."""
