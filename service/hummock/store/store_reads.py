@@ -43,7 +43,6 @@ _ALL = Filter()
 Read = TypeVar("Read")
 
 _ATTEMPTS = 16  # Attempts of a read that writes between its view and its transaction make outdated.
-
 _TOLERANT = 2  # Attempts after which removed memories are left out of the result instead of causing another attempt.
 
 

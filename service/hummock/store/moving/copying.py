@@ -28,7 +28,6 @@ _ROUNDS = 4  # Upper bound on rounds that copy projects written to meanwhile aga
 
 _REACHED = b"reached"
 _REQUESTS = 0  # Project number under which removal requests are stored.
-
 Version = tuple[int, int]  # A project's number and seq: equal versions have equal content.
 
 

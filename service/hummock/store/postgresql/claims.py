@@ -22,7 +22,6 @@ from hummock.store.postgresql.schema import SchemaOutgrown
 from hummock.store.tables import keys
 
 _BEATS = 4  # Number of renewals per lease time.
-
 _AGAIN_S = 0.5  # Seconds between two attempts to connect.
 
 _REGISTER = b"INSERT INTO hummock.service (id, until) VALUES (%s, clock_timestamp() + make_interval(secs => %s))"

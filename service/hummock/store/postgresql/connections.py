@@ -23,9 +23,7 @@ _LOST_PATIENCE_S = 0.5
 """Deadline in seconds for a connection just after one was lost, as the waiting threads are needed elsewhere too."""
 
 _SILENT_PATIENCE_S = 0.1  # Deadline in seconds for a connection, once the server has not answered for PATIENCE_S.
-
 WRITE_PATIENCE_S = 10.0  # Deadline in seconds for a commit, which waits for a synchronous standby.
-
 LOAD_PATIENCE_S = 30.0  # Deadline in seconds for a statement of thousands of rows.
 
 _TRIES = 5

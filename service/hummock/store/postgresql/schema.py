@@ -24,9 +24,7 @@ SHARED_TABLES = frozenset({"meta", "project", "project_removed", "expiry", "by_d
 """Tables with keys that do not begin with a project: the projects, expiry times, and vectors by text."""
 
 _UNCOMPRESSED = ("vector", "token", "retired")  # Tables whose values do not compress.
-
 _TELLS_NEEDS = 2  # The first form whose table of migrations has the column `needs`; before, each form needed itself.
-
 _MIGRATION_LOCK = 0x68756D6D  # Key of the lock held while the schema is changed.
 
 _FUNCTIONS = """

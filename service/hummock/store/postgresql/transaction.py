@@ -21,9 +21,7 @@ _PROJECT_BYTES = 4
 _COMMIT = Statement(b"COMMIT")
 _NOTIFY = b"SELECT pg_notify($1, $2)"
 _FIRST_ROWS = 2  # Rows read ahead for an ordered read, which mostly only tests whether there are any.
-
 _MANY_ROWS = 256  # Statements for more rows than this get the longer deadline for loads.
-
 Row = tuple[bytes, bytes]  # A key and its value.
 
 

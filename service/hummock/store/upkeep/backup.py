@@ -40,7 +40,6 @@ _MAY_BE_THERE = {LOCK_FILE, _DATA_PART, "models"}
 _NAME_DIGITS = 16
 _NAME = re.compile(rf"\d{{8}}T\d{{6}}(?:\.\d+)?Z-[0-9a-f]{{{_NAME_DIGITS}}}")
 _BLOCK = re.compile(rf"[0-9a-f]{{64}}(?:{re.escape(PART)})?")  # Names of a backup's files; other files are left alone.
-
 Progress = Callable[[int, int], None]  # Callback for the bytes done and their total.
 
 

@@ -41,7 +41,6 @@ _HELD_LATER = ("review",)
 """Tables added later that cannot be rebuilt either. They count only if the project has entries in them, so that
 digests of older projects stay the same."""
 _OF_CHUNKS = ("vector", "token")  # Tables with the number of an embedding space after the project's in their keys.
-
 Entry: TypeAlias = tuple[bytes, bytes]  # A key and its stored value.
 Between: TypeAlias = Callable[[Transaction, Table, bytes, bytes, int], Sequence[Entry]]
 """Reads a bounded number of entries of a table from one key on and before another, in order."""

@@ -22,9 +22,7 @@ from hummock.store.views.columns import Columns
 from hummock_kernels.cosine import Chunks, best_chunks
 
 MOST_LANDMARKS = 512  # Laying these out takes half a second; twice as many take four times as long.
-
 LAST_LEVEL = 12  # Landmarks are among the oldest 2^12 memories at most, so the map of a larger project never changes.
-
 SPREAD = 0.4  # Largest distance of a memory from its computed place, over the root of the number of landmarks.
 
 _NEIGHBOURS = 12

@@ -25,7 +25,6 @@ _MOST_BEHIND = 128
 in some milliseconds."""
 
 _LOOK_S = 0.2  # Seconds between two checks for writes of another process.
-
 _KEPT_UP = 64  # Number of recently used projects that each check brings up to date.
 
 

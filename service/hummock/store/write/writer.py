@@ -27,7 +27,6 @@ from hummock.store.write.project_removal import Remains
 _GROUPS_A_PAUSE = 16
 
 BULK_SHARE = 8  # One group in this many takes a bulk write, however many interactive ones wait.
-
 _WATCH_S = 1.0  # Seconds between two checks of the engine's health while nothing is written.
 
 _log = logging.getLogger(__name__)
