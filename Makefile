@@ -53,7 +53,7 @@ demo: model ## Start the service, index REPO, learn a sample, ask three question
 	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
 
 test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests that take no more than minutes (HUMMOCK_SHARED, HUMMOCK_MODELS, TEST_PROCESSES)
-	@$(PYTEST) -m 'not cluster and not long'
+	@$(PYTEST) -m 'not cluster and not long' --hypothesis-profile quick
 
 test-all: $(VENV)/.dev model ## The same, and those that build clients, drive a browser, kill services, or need PostgreSQL
 	@$(PYTEST)

@@ -35,6 +35,7 @@ settings.register_profile(
     "deterministic", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("deterministic")
+settings.register_profile("quick", settings.get_profile("deterministic"), max_examples=15)
 
 Needed: TypeAlias = Callable[[Path | None, str], Path]
 

@@ -320,5 +320,9 @@ def neighbours(slots: Docs, session: Longs, position: Docs, alive: Flags, places
         if alive[place] and session[place] and position[place] >= 0
     }
     return np.array(
-        [[at.get((session[place], position[place] + step), -1) for step in (-1, 1)] for place in places], np.int64
+        [
+            [at.get((session[place], position[place] + step), -1) if position[place] >= 0 else -1 for step in (-1, 1)]
+            for place in places
+        ],
+        np.int64,
     ).reshape(-1, 2)

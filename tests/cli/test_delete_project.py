@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hummock_client.v1 import project_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
@@ -20,6 +22,7 @@ def test_delete_asks_and_says_what_was_lost(run: Run, fake: FakeService) -> None
     assert deleted(fake) == ["还款"]
 
 
+@pytest.mark.long
 def test_delete_takes_no_for_an_answer(run: Run, fake: FakeService) -> None:
     for answer in (b"n\n", b"\n", b""):
         result = run("projects", "delete", "还款", stdin=answer)

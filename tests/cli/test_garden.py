@@ -144,6 +144,7 @@ def test_a_watch_prints_a_line_for_each_event(run: Run, fake: FakeService, group
     assert (request.after_seq, list(request.filter.tags)) == (7, ["还款"])
 
 
+@pytest.mark.long
 def test_a_watch_prints_a_line_of_json_for_each_message(run: Run, fake: FakeService) -> None:
     lines = run("memories", "watch", "--json").stdout.splitlines()
     news = [Parse(line, memory_pb.WatchMemoriesResponse()) for line in lines]
@@ -180,6 +181,7 @@ def test_rm_counts_alone_or_does_not_ask(run: Run, fake: FakeService) -> None:
     assert [asked.dry_run for asked in removals(fake)] == [True, False]
 
 
+@pytest.mark.long
 def test_rm_takes_ids_or_conditions(run: Run, fake: FakeService) -> None:
     for arguments in ([], ["a", "--tag", "x"], ["a", "--dry-run"]):
         assert run("memories", "rm", *arguments).exit_code == 2

@@ -155,6 +155,7 @@ def test_every_memory_of_the_sample_has_an_id_and_its_kinds_fields() -> None:
     assert domains
 
 
+@pytest.mark.long
 def test_a_demo_whose_service_cannot_start_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUMMOCK_WORKERS", "many")
     result = CliRunner().invoke(app, ["demo", "--data", str(tmp_path), "--exit"])

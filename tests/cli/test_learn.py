@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, memory_service_pb2
 from tests.cli.conftest import Run
@@ -85,6 +87,7 @@ def test_a_refused_batch_is_reported_and_the_others_go_on(run: Run, fake: FakeSe
     assert "64 created, 1 failed" in said
 
 
+@pytest.mark.long
 def test_metadata_is_given_by_name_and_value(run: Run, fake: FakeService) -> None:
     assert run("learn", "the tide", "--meta", "env=prod", "--meta", "url=http://a/?b=c").exit_code == 0
     (asked,) = [one for one in fake.asked if isinstance(one, pb.LearnRequest)]
@@ -105,6 +108,7 @@ def test_an_empty_file_learns_nothing(run: Run, fake: FakeService) -> None:
     assert "nothing to learn" in result.stderr
 
 
+@pytest.mark.long
 def test_a_missing_file_is_named(run: Run) -> None:
     result = run("learn", "--file", "/absent/records.jsonl")
     assert result.exit_code == 1

@@ -17,6 +17,9 @@ from tests.service.calls import learn
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings
 
+pytestmark = pytest.mark.long
+
+
 LAMP = "世界.图鉴.物品.长明灯"
 PROJECTS = count()
 

@@ -12,6 +12,9 @@ from hummock.models import TINY, TINY_RERANKER, build_tiny, build_tiny_reranker,
 from hummock.models.fusion import FUSED_FILE
 from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.long
+
+
 QUESTIONS = [("先本后息", "还款方式"), ("等额本金", "利息逐月减少"), ("提前还款", "违约金按剩余本金计算")]
 
 

@@ -15,6 +15,8 @@ from hummock_client.v1 import explain_pb2, recall_pb2
 from tests.cli.conftest import Run
 from tests.cli.fake_service import EXPLAINED, RECALLED, RENDERED, SEARCHED, FakeService
 
+pytestmark = pytest.mark.long
+
 
 def test_recall_shows_scores_kind_title_reason_and_age(run: Run) -> None:
     result = run("recall", "增加先本后息的还款方式", "--preset", "code")

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import pytest
 from google.protobuf.json_format import Parse
 
 from hummock_client.v1 import session_pb2
 from hummock_client.v1 import session_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
+
+pytestmark = pytest.mark.long
 
 
 def test_sessions_are_listed_with_their_titles(run: Run) -> None:

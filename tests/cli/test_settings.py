@@ -29,6 +29,7 @@ def test_get_shows_every_value_and_who_says_it(run: Run) -> None:
     assert ["code.min_similarity", "0.3", "default"] in rows
 
 
+@pytest.mark.long
 def test_get_shows_one_group_alone(run: Run) -> None:
     stdout = run("projects", "settings", "get", "还款", "code").stdout
     assert "code.top_k" in stdout
@@ -37,12 +38,14 @@ def test_get_shows_one_group_alone(run: Run) -> None:
     assert shown["effective"] == {"code": {"topK": 10}}
 
 
+@pytest.mark.long
 def test_get_of_no_setting_says_so(run: Run) -> None:
     result = run("projects", "settings", "get", "还款", "chat.colour")
     assert result.exit_code == 2
     assert "there is no setting" in result.stderr
 
 
+@pytest.mark.long
 def test_set_sends_the_values_under_a_request_id_and_names_their_paths(run: Run, fake: FakeService) -> None:
     """S4-46, S4-53."""
     result = run(

@@ -16,6 +16,8 @@ from hummock.cli.main import app
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
+pytestmark = pytest.mark.long
+
 
 def run_on(data: Path, *arguments: str) -> Result:
     return CliRunner().invoke(app, [*arguments, "--data", str(data)])

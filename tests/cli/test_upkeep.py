@@ -14,6 +14,8 @@ from tests.store.opening import opened
 from tests.store.test_fsck import altered
 from tests.store.test_project_removal import fill
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:

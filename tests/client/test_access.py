@@ -116,6 +116,7 @@ def test_what_no_header_can_hold_is_no_token(token: str) -> None:
     assert token not in str(caught.value)
 
 
+@pytest.mark.long
 def test_tls_trusts_the_authority_that_is_named_and_no_other() -> None:
     authority = Authority()
     with porch(secured(authority)) as (heard, port):

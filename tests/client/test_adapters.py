@@ -61,6 +61,7 @@ def test_tools_are_written_as_the_apis_take_them() -> None:
     assert json.loads(json.dumps(tools.openai())) == tools.openai()
 
 
+@pytest.mark.long
 def test_a_model_searches_reads_and_remembers(target: str) -> None:
     tools = MemoryTools("port")
     with Client(target) as client:

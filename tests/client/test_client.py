@@ -211,6 +211,7 @@ def test_a_typed_error_carries_reason_facts_and_time_to_retry() -> None:
     assert "9 calls are waiting" in str(error)
 
 
+@pytest.mark.long
 def test_reads_and_writes_are_repeated_while_the_service_is_unavailable() -> None:
     reads, asked = [0], list[str]()
 
@@ -331,6 +332,7 @@ def test_what_a_reply_has_no_room_for_is_named_and_comes_when_asked_for_again() 
     assert [one.id for one in answers(use_cases(garden=garden), lambda c: c.batch_get("p", ["m1"])).memories] == ["m1"]
 
 
+@pytest.mark.long
 def test_whoever_asks_for_a_larger_reply_gets_it() -> None:
     assert samples.MEMORY.payload is not None
     payload = replace(samples.MEMORY.payload, content="x" * (3 << 20))
@@ -355,6 +357,7 @@ def test_a_service_that_is_not_there_is_named_with_the_fix() -> None:
     assert caught.value.metadata == {"target": address}
 
 
+@pytest.mark.long
 def test_waiting_outlasts_a_service_that_starts() -> None:
     asked = [0]
 
@@ -410,6 +413,7 @@ async def test_the_async_client_streams_and_passes_on_what_the_batches_raise() -
                 [reply async for reply in client.learn_stream(batches(broken=True))]
 
 
+@pytest.mark.long
 def test_the_client_needs_nothing_of_the_server() -> None:
     heavy = ("numpy", "numba", "lmdb", "onnxruntime", "protovalidate", "hummock.core", "hummock.rpc", "hummock_kernels")
     script = f"""

@@ -91,6 +91,7 @@ def test_localhost_is_this_machine_too(english: Browser) -> None:
     assert english.get("/", {"host": f"localhost:{english.port}"}).status == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("headers", [{}, {"host": "evil.example"}])
 def test_every_answer_has_the_headers(english: Browser, address: str, headers: dict[str, str | None]) -> None:

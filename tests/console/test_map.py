@@ -106,6 +106,7 @@ def test_an_unknown_project_has_no_map(english: Browser, project: str) -> None:
         assert answer.status == (200 if path == "/map/found" else 404), path
 
 
+@pytest.mark.long
 def test_a_question_lights_up_what_it_recalls_and_is_no_use(english: Browser, service: Stubs, learnt: str) -> None:
     learn(service, learnt, fragment("src/lamp.py", "light", "def light(lamp):\n    return lamp.light()"))
     before = map_of(english, learnt)[0]["seq"]
@@ -148,6 +149,7 @@ def test_what_is_learnt_comes_while_one_looks_and_what_goes_goes(english: Browse
         assert (next(events)[1], list(points(next(events)[2]["stars"]))) == ("start", ["bell2"])
 
 
+@pytest.mark.long
 def test_a_map_that_was_laid_out_anew_is_loaded_anew(english: Browser, service: Stubs, learnt: str) -> None:
     head, _, layout = map_of(english, learnt)
     with english.events(live_of(english, learnt, head["seq"], layout)) as events:
@@ -174,5 +176,6 @@ def test_all_scripts_and_styles_together_are_small() -> None:
         assert "eval(" not in text
 
 
+@pytest.mark.long
 def test_a_console_whose_service_is_away_says_so(stranded: Browser) -> None:
     assert stranded.get("/map/stars", project="p").status == 503

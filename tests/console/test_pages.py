@@ -116,6 +116,7 @@ def test_the_pages_speak_of_one_thing_in_both_languages() -> None:
     assert [key for key in missing if key not in english] == []
 
 
+@pytest.mark.long
 def test_the_language_is_switched_by_hand_and_kept(english: Browser, remembered: str) -> None:
     before = english.open("/garden", project=remembered)
     after = english.send("/language", language="zh", back=before.hidden("back"))
@@ -189,6 +190,7 @@ def test_a_prompt_is_compared_with_the_turn_before(english: Browser, service: St
     assert "The stable prefix of the turn before is kept" in page.text
 
 
+@pytest.mark.long
 def test_the_garden_filters_and_pages(english: Browser, service: Stubs, project: str) -> None:
     """S4-40, S4-41."""
     several = [note(f"note number {each}", id=f"n{each}", tags=[f"t{each % 2}"]) for each in range(60)]
@@ -264,6 +266,7 @@ def test_what_the_service_refuses_is_said_in_its_words(english: Browser, remembe
     assert english.get("/nothing").status == 404
 
 
+@pytest.mark.long
 def test_a_service_that_is_away_is_named(stranded: Browser) -> None:
     answer = stranded.get("/")
     assert answer.status == 503

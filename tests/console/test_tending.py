@@ -75,6 +75,7 @@ def test_a_text_that_is_there_leads_to_the_memory_that_has_it(english: Browser, 
     assert listed(service, project) == ["first"]
 
 
+@pytest.mark.long
 def test_an_edit_changes_what_the_form_did_and_can_be_undone(english: Browser, service: Stubs, project: str) -> None:
     """S4-42."""
     text = "opens at nine\n\n  <b>daily</b>"
@@ -107,6 +108,7 @@ def test_a_form_that_others_have_overtaken_is_refused(english: Browser, service:
     assert get(service, project, "one").content == "opens at eight"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "memory",
     [
@@ -138,6 +140,7 @@ def test_what_is_removed_comes_back(english: Browser, service: Stubs, project: s
     assert english.post("/memory/undo", {"form_token": token, "undo": page.hidden("undo")}).status == 404
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/memory/edit", "/memory/delete"])
 def test_an_undo_takes_back_nothing_of_others(english: Browser, service: Stubs, project: str, path: str) -> None:
     learn(service, project, note("opens at nine", id="one"), note("something else"))
@@ -149,6 +152,7 @@ def test_an_undo_takes_back_nothing_of_others(english: Browser, service: Stubs, 
     assert get(service, project, "one").content == "opens at eleven"
 
 
+@pytest.mark.long
 def test_what_is_held_is_approved_or_rejected(english: Browser, service: Stubs, project: str) -> None:
     held = [note(f"{ORDER} {each}", id=each, origin=memory_pb2.ORIGIN_AI_OUTPUT) for each in ("good", "bad")]
     learn(service, project, *held)

@@ -298,6 +298,7 @@ def test_gzip_of_any_number_of_members_is_read_for_every_format() -> None:
         assert len(opened(gzip.compress(memory) + gzip.compress(memory), format)) == 2
 
 
+@pytest.mark.long
 def test_a_line_that_gzip_makes_of_nothing_is_refused_before_it_fills_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hummock_tools.importing.json_items.MOST_BYTES", 1 << 16)
     monkeypatch.setattr("hummock_tools.importing.json_items.MOST_BYTES", 1 << 16)

@@ -45,6 +45,7 @@ def package_sources(package: str) -> list[Path]:
     return sorted(Path(spec.origin).parent.rglob("*.py"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("package", ["typer", "pathspec"])
 def test_every_line_of_a_real_package_is_in_a_fragment(package: str) -> None:
     sources = package_sources(package)

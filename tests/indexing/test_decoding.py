@@ -26,6 +26,7 @@ def text_of(data: bytes) -> str:
     return found.data.decode("utf-8-sig")
 
 
+@pytest.mark.long
 def test_short_comments_are_read_in_every_encoding_of_their_language() -> None:
     """Comments that are ASCII or UTF-8 in an encoding need no guess; all others are guessed."""
     wrong = {(each.encoding, each.text) for each in encoded() if text_of(each.data).replace("\r\n", "\n") != each.text}

@@ -162,6 +162,7 @@ def test_a_nested_repository_has_its_own_index_inside_its_parents(shop: Shop) ->
     assert (counts(report), report.nested, [each.root for each in report.others]) == ((0, 0, 1), (), [nested])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["", "web"])
 def test_an_index_of_an_older_version_is_gone_on_with(shop: Shop, name: str) -> None:
     shop.index("a", name=name)
@@ -314,6 +315,7 @@ def test_a_root_around_that_is_closed_keeps_nobody_from_a_folder_in_it(
     assert counts(shop.index("a")) == (0, 1, 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_two_machines_that_name_their_indexes_never_touch_each_others(shop: Shop, seed: int) -> None:
     random = Random(seed)  # noqa: S311 # a game, no secret
@@ -435,6 +437,7 @@ class Game:
         return sorted(shown)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_stored_is_what_lies_on_disk_under_all_roots(shop: Shop, seed: int) -> None:
     Game(shop, seed).play(12)

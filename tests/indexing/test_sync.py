@@ -99,6 +99,7 @@ def test_repositories_of_one_project_do_not_delete_each_other(run: Run) -> None:
     assert "repayment/README.md#贷款还款模块/还款" in run.ids
 
 
+@pytest.mark.long
 def test_pages_and_batches_lose_nothing(run: Run) -> None:
     functions = "\n\n".join(f"def f{turn}():\n    return {turn}" for turn in range(1_500))
     (run.root / "a.py").write_text(functions, encoding="utf-8")

@@ -154,6 +154,7 @@ def make_nested(root: Path) -> None:
     git(root / "inner", "commit", "-m", "one")
 
 
+@pytest.mark.long
 def test_a_nested_repository_is_left_to_its_own_index(tree: Path) -> None:
     """X9: submodules and repositories within."""
     write(tree, {"a.py": "x = 1\n"})

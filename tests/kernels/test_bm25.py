@@ -242,6 +242,7 @@ def zipf_documents(count: int, random: np.random.Generator) -> list[dict[int, in
     return [{int(term): int(random.integers(1, 3)) << 16 for term in np.flatnonzero(row)} for row in held]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_no_document_that_is_passed_over_would_have_been_among_the_best(seed: int) -> None:
     """Over several windows of documents, with a delta after them; frequent and rare terms, one of them twice."""

@@ -150,6 +150,7 @@ def test_every_float16_pattern_is_decoded_as_numpy_does() -> None:
     np.testing.assert_array_equal(np.isnan(decoded), np.isnan(ALL_PATTERNS.view(np.float16)))
 
 
+@pytest.mark.long
 def test_decoding_without_the_instruction_agrees_on_every_pattern() -> None:
     """DESIGN 8: the instruction is missing on older x86, and using it there aborts the process."""
     decoded = np.array([_processor.half_by_hand(bits) for bits in ALL_PATTERNS], np.float32)

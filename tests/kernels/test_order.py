@@ -95,6 +95,14 @@ def table(size: int = 128) -> np.ndarray:
     return np.full(size, turns.FREE, np.int32)
 
 
+def test_what_has_a_session_and_no_place_in_it_has_no_neighbours() -> None:
+    session, position, alive = np.ones(2, np.uint64), np.array([-1, 0], np.int32), np.ones(2, np.uint8)
+    slots = table(8)
+    turns.add_turns(slots, session, position, 0)
+    for neighbours in (turns.neighbours, reference.neighbours):
+        assert neighbours(slots, session, position, alive, np.array([0, 1])).tolist() == [[-1, -1], [-1, -1]]
+
+
 @given(columns(), st.data())
 def test_neighbours_equal_their_twin(turn_columns: tuple[np.ndarray, ...], data: st.DataObject) -> None:
     session, position, alive = turn_columns

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -18,6 +19,9 @@ from tests.learning import fuzz
 from tests.learning.living import SCOPES, WORDS, begin, live
 from tests.learning.workbench import TITLES, Workbench, entry_id
 from tests.store.opening import opened
+
+pytestmark = pytest.mark.long
+
 
 EVENTS = 2000
 
@@ -127,7 +131,7 @@ class Life(RuleBasedStateMachine):
         return self.bench.profiles(), *(self.bench.usage(scope) for scope in SCOPES)
 
 
-TestLife = Life.TestCase
+TestLife = pytest.mark.long(Life.TestCase)
 TestLife.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
 
 

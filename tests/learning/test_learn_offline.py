@@ -87,6 +87,7 @@ def test_the_same_turn_said_again_is_one_mention(desk: LearningDesk) -> None:
     assert keywords(desk, WOOD) == ()
 
 
+@pytest.mark.long
 def test_a_hint_that_is_said_again_elsewhere_becomes_a_keyword(desk: LearningDesk) -> None:
     """S3-14."""
     say(desk, "铁桦")
@@ -122,6 +123,7 @@ def test_a_turn_of_which_nothing_is_learnt_leaves_no_event(desk: LearningDesk) -
     assert desk.profile(WOOD) is None
 
 
+@pytest.mark.long
 def test_all_turns_count_though_only_the_newest_is_waited_for(desk: LearningDesk) -> None:
     """S3-05."""
     chatter(desk)
@@ -132,6 +134,7 @@ def test_all_turns_count_though_only_the_newest_is_waited_for(desk: LearningDesk
     assert (words(desk, WOOD), words(desk, LAMP)) == (("铁桦",), ("萤石",))
 
 
+@pytest.mark.long
 def test_evidence_that_grows_while_other_things_are_said_is_found_later(desk: LearningDesk) -> None:
     """S3-01."""
     desk.turn(1, "铁桦", WOOD)
@@ -180,6 +183,7 @@ def test_what_was_said_of_a_removed_entry_is_not_said_of_the_next_with_its_id(de
     assert words(desk, LAMP) == ("萤石",)
 
 
+@pytest.mark.long
 def test_turns_that_used_a_removed_entry_are_no_evidence_for_the_next_with_its_id(desk: LearningDesk) -> None:
     """S3-28. Nothing was learnt of it yet: what is known is in the turns alone."""
     chatter(desk, 5)
@@ -234,6 +238,7 @@ INSTRUCTIONS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("said", INSTRUCTIONS)
 def test_what_a_user_tells_the_learner_to_do_changes_no_other_entry(desk: LearningDesk, said: str) -> None:
     """S3-14: a turn's words reach the entries that its answer used, and no others."""
@@ -244,6 +249,7 @@ def test_what_a_user_tells_the_learner_to_do_changes_no_other_entry(desk: Learni
     assert words(desk, LAMP) == words(desk, "other") == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("said", INSTRUCTIONS)
 def test_what_an_entry_tells_the_learner_to_do_changes_nothing(desk: LearningDesk, said: str) -> None:
     """S3-14: entries are read for the terms that they hold already, which are no news."""
@@ -256,6 +262,7 @@ def test_what_an_entry_tells_the_learner_to_do_changes_nothing(desk: LearningDes
     assert words(desk, LAMP) == words(desk, WOOD) == ()
 
 
+@pytest.mark.long
 def test_words_said_a_thousand_times_of_one_entry_take_no_keyword_from_another(desk: LearningDesk) -> None:
     """S3-14: keywords that were learnt, or set, stay."""
     say(desk, "铁桦")

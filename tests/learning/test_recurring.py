@@ -8,7 +8,7 @@ import pytest
 
 from bench.eval.metrics import wilson
 from hummock.learning.offline import Observed
-from hummock.learning.recurring import Said, recurring
+from hummock.learning.recurring import UserText, recurring
 from hummock.ports.models import EntryText
 from hummock.text.analyzer import document_terms, query_terms
 from hummock.text.normalise import prose
@@ -18,8 +18,8 @@ WORLDS = observed_worlds()
 OTHERS = tuple(f"{chr(0x5000 + number)}{chr(0x6000 + number)}" for number in range(60))
 
 
-def said(text: str) -> Said:
-    return Said(text, frozenset(query_terms(text)))
+def said(text: str) -> UserText:
+    return UserText(text, frozenset(query_terms(text)))
 
 
 def learnt(*texts: str, own: str = "", others: Sequence[str] = OTHERS) -> list[str]:

@@ -182,6 +182,7 @@ def test_a_lower_bar_finds_no_less(names: list[str], before: str, behind: str) -
     assert exact <= similar
 
 
+@pytest.mark.long
 def test_of_ten_thousand_entries_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, not timed."""
     entries = [
@@ -195,6 +196,7 @@ def test_of_ten_thousand_entries_few_are_looked_at(monkeypatch: pytest.MonkeyPat
     assert len(compared) < 1000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "most_looked_at"), [("去灰港灯塔的路", 50), ("灰港灯塔" * 200, 200 * 50), ("灰港登塔" * 200, 200 * 50)]
 )

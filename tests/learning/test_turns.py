@@ -32,6 +32,7 @@ def bench(tmp_path: Path) -> Iterator[Workbench]:
         yield made
 
 
+@pytest.mark.long
 def test_five_hundred_turns_at_once_are_each_counted_once(bench: Workbench) -> None:
     """1.1-8: the counter is the writer's, so that nothing is lost between a read and a write."""
     turns = RenderTurn(bench.store, Entries(bench.store), ProjectReferences())
@@ -49,6 +50,7 @@ def test_five_hundred_turns_at_once_are_each_counted_once(bench: Workbench) -> N
     assert bench.replay().matches
 
 
+@pytest.mark.long
 def test_five_hundred_repeats_of_one_turn_count_once(bench: Workbench) -> None:
     """S3-19."""
     turns = RenderTurn(bench.store, Entries(bench.store), ProjectReferences())

@@ -20,6 +20,9 @@ from hummock_tools.mcp import jsonc
 from hummock_tools.mcp.config_files import CLIENTS
 from hummock_tools.mcp.jsonc import NotReadable, read, with_entry, without_entry
 
+pytestmark = pytest.mark.long
+
+
 USER_COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", "shop"]
 SHARED_COMMAND = ["hummock", "mcp", "--project", "shop"]
 

@@ -72,6 +72,7 @@ def learn(target: str, project: str) -> Callable[..., list[str]]:
     return learn
 
 
+@pytest.mark.long
 def test_there_are_five_tools_with_schemas_of_what_they_take_and_give(agent: Agent) -> None:
     """S1-04, S2-16."""
     listed = ask(agent, lambda client: client.list_tools(), is_piped=True)
@@ -322,12 +323,14 @@ def test_a_memory_of_another_project_is_not_there(agent: Agent, target: str) -> 
     assert call(agent, "read_memory", id=foreign).is_error
 
 
+@pytest.mark.long
 def test_without_a_service_every_tool_says_how_to_start_one_and_the_server_stays_up(agent: Agent, nobody: str) -> None:
     results = calls(agent, *KNOWN.items(), service=nobody)
     assert all(result.is_error for result in results)
     assert all("hummock serve" in text_of(result) and nobody in text_of(result) for result in results)
 
 
+@pytest.mark.long
 def test_the_log_holds_no_content(agent: Agent, log: Path) -> None:
     (result,) = calls(agent, ("read_memory", {"id": "秘密"}), is_piped=True)
     assert result.is_error

@@ -190,6 +190,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return read
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("between", [0, 20, 100])
 def test_many_messages_leave_the_learning_log_at_once(
     talk: Talk, monkeypatch: pytest.MonkeyPatch, between: int

@@ -56,6 +56,7 @@ def talk(work: Workplace) -> Talk:
     return Talk(work)
 
 
+@pytest.mark.long
 def test_turns_that_quote_memories_store_no_answer(talk: Talk) -> None:
     """1.1-14, S4-38: growth from quotes is 0."""
     draw = random.Random(11)  # noqa: S311 - a seed, not a secret
@@ -128,6 +129,7 @@ def test_an_answer_without_words_is_stored(talk: Talk) -> None:
     assert talk.turn("👍").assistant.status is LearnStatus.CREATED
 
 
+@pytest.mark.long
 def test_a_turn_reads_no_more_of_what_it_used_than_a_limit(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     """D2: five words with 200 used memories took minutes."""
     long = [note(f"{name} says. " * (MOST_SOURCE_CHARACTERS // 30), f"long-{name}") for name in range(8)]
@@ -232,6 +234,7 @@ def test_sentences_of_memories_in_any_order_are_quotes_and_one_more_is_news() ->
         assert not is_quoted(f"{text}。灯塔在东岸。")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["啊", "a ", "a. ", "。", "```\n", "a,", "a:\n", "```a\nb\n", "不a"])
 def test_a_word_over_and_over_is_known_by_few_sentences(unit: str) -> None:
     """1.1-14: however long a text is, a passage is compared with few sentences."""

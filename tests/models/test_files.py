@@ -148,6 +148,7 @@ def test_a_broken_description_is_named(copied: Path, content: str) -> None:
         find("tiny", copied.parent)
 
 
+@pytest.mark.long
 def test_the_toy_model_is_the_same_on_every_build(tiny: ModelDescription, tmp_path: Path) -> None:
     assert build_tiny(tmp_path) == tiny
     assert build_tiny(tmp_path) == tiny

@@ -93,6 +93,7 @@ def test_a_start_without_it_says_so_once_and_serves(tiny: ModelDescription, mode
     assert [line.partition(" has no fused graph")[0] for line in said] == ["tiny"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spoil",
     [

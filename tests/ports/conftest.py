@@ -16,7 +16,10 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture(params=["lmdb", "lmdb, rebuilding often", "postgresql, rebuilding often"])
+POSTGRESQL = pytest.param("postgresql, rebuilding often", marks=pytest.mark.long)
+
+
+@pytest.fixture(params=["lmdb", "lmdb, rebuilding often", POSTGRESQL])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
     limits = EAGER if "often" in request.param else DEFAULT_LIMITS
     if request.param.startswith("postgresql"):

@@ -188,5 +188,5 @@ class StoreMachine(RuleBasedStateMachine):
             }
 
 
-TestStoreMachine = StoreMachine.TestCase
+TestStoreMachine = pytest.mark.long(StoreMachine.TestCase)
 TestStoreMachine.settings = settings(max_examples=25, stateful_step_count=20, deadline=None, derandomize=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ def test_neighbours_come_in_the_view_that_is_asked_for(store: Store) -> None:
     assert [memory.payload for memory in found.before] == [None]
 
 
+@pytest.mark.long
 def test_what_stands_beside_several_is_the_same_memory_and_takes_its_room_in_each(store: Store) -> None:
     put(store, "p", *(turn(f"t{number}") for number in range(3)))
     docs = [doc_of(store, "p", name) for name in ("t0", "t2")]

@@ -184,6 +184,7 @@ def test_a_position_ahead_of_the_project_is_out_of_reach(store: Store) -> None:
     assert events(store, 9, "unknown") == EventPage(events=(), seq=0, is_reset=True)
 
 
+@pytest.mark.long
 def test_many_large_memories_come_in_pages_of_whole_writes(store: Store) -> None:
     large = tuple(f"{number:08}" for number in range(60_000))
     for number in range(4):

@@ -274,5 +274,5 @@ class SessionMachine(RuleBasedStateMachine):
                 return found
 
 
-TestSessionMachine = SessionMachine.TestCase
+TestSessionMachine = pytest.mark.long(SessionMachine.TestCase)
 TestSessionMachine.settings = settings(max_examples=20, stateful_step_count=20, deadline=None, derandomize=True)

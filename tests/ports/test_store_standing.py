@@ -208,6 +208,7 @@ def test_projects_replace_apart(store: Store) -> None:
     assert (found(store), store.superseded_by("p", ["old"])) == ({"old"}, {})
 
 
+@pytest.mark.long
 def test_among_many_memories_the_same_are_left_out_while_they_are_indexed_anew(store: Store) -> None:
     """This holds in the delta and in the base."""
     put(store, "p", OLD, NEW)

@@ -139,5 +139,7 @@ def test_a_recall_without_settings_makes_one_call_for_them(settings: Settings, r
         recall(QUERY)
     finally:
         sys.setprofile(None)
-    of_settings = [name for file, name in calls if name == "tuned" or file in {"settings.py", "record_codec.py"}]
-    assert of_settings == ["tuned"]
+    of_settings = [
+        name for file, name in calls if name == "apply_settings" or file in {"settings.py", "record_codec.py"}
+    ]
+    assert of_settings == ["apply_settings"]

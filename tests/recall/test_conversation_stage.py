@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Origin
 from hummock.core.recall import Decay, DecayMode, Wanted
-from hummock.recall.conversation import favoured, named_speaker
+from hummock.recall.conversation import boost_speakers, named_speaker
 from hummock.recall.fuse import Fused
 from hummock.store.views.row_codec import speaker_hash
 from hummock.text.questions import Trait
@@ -26,7 +26,7 @@ def turn(memory_id: str, place: int, **what: object) -> Row:
 
 def order(*rows: Row, text: str = "q", wanted: Wanted = Wanted.NOTHING) -> tuple[str, ...]:
     how = plan(wanted=wanted)
-    return favoured(ranked(candidates(rows), how, features()), how, text).memory_ids
+    return boost_speakers(ranked(candidates(rows), how, features()), how, text).memory_ids
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_best_keeps_its_relevance_and_nothing_is_lost(cosines: list[float], 
     rows = [turn(str(place), place, cosine=cosine, traits=traits[place]) for place, cosine in enumerate(cosines)]
     how = plan(wanted=Wanted.WHEN)
     before: Fused = ranked(candidates(rows), how, features())
-    after = favoured(before, how, "q")
+    after = boost_speakers(before, how, "q")
     assert sorted(after.row.tolist()) == sorted(before.row.tolist())
     assert after.relevance.max() == pytest.approx(before.relevance.max(), abs=1e-6)
     assert (np.diff(after.relevance) <= 1e-6).all()

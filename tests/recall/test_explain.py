@@ -44,6 +44,7 @@ def given(desk: Desk, seed: int) -> QueryVector:
     return QueryVector(values=unit_vector(seed, desk.embedder.space.dim), emb_space=desk.embedder.space.id)
 
 
+@pytest.mark.long
 def test_what_a_prefilter_misses_is_brought_back_too(coarse: Desk) -> None:
     notes = [note(f"n{number}", f"n{number}") for number in range(200)]
     coarse.teach(*notes, vectors=[given(coarse, number) for number in range(200)])

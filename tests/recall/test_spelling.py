@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hummock.core.candidates import Candidates, Spelling, Spelt
-from hummock.recall.query_features import Meant
-from hummock.recall.spelling import BEHIND, as_meant, corrections, meant_by, own_words, with_spelling
+from hummock.core.candidates import Candidates, CorrectionScores, Spelling
+from hummock.recall.query_features import CorrectedWord
+from hummock.recall.spelling import BEHIND, corrections, find_corrections, own_words, with_corrections, with_spelling
 from tests.recall.candidates import features
 from tests.render.samples import note
 
 SCORES = st.floats(0.0625, 64, width=32)
 ROWS = st.lists(st.tuples(st.integers(0, 3), SCORES, SCORES | st.just(0.0)), min_size=1, max_size=12)
 ASKED = features(terms=("harbour", "the", "lighthos"))
-MEANT = (Meant(asked="lighthose", word="lighthouse", terms=("lighthous",), places=(2,)),)
+MEANT = (CorrectedWord(asked="lighthose", word="lighthouse", terms=("lighthous",), places=(2,)),)
 
 
 def found(rows: list[tuple[int, float, float]]) -> Candidates:
@@ -29,7 +29,7 @@ def found(rows: list[tuple[int, float, float]]) -> Candidates:
         Candidates.empty("main", 2),
         matched=matched,
         keyword=np.where(matched, np.array([score for _, score, _ in rows], np.float32), np.float32(0)),
-        spelt=Spelt(keyword=spelt, held=(spelt > 0).astype(np.uint32)),
+        spelt=CorrectionScores(keyword=spelt, held=(spelt > 0).astype(np.uint32)),
     )
 
 
@@ -38,7 +38,7 @@ def test_what_only_may_be_meant_scores_less_than_all_that_holds_a_telling_word(
     rows: list[tuple[int, float, float]],
 ) -> None:
     before, asked = found(rows), with_spelling(ASKED, MEANT)
-    after = as_meant(before, asked, "the harbour lighthose")
+    after = with_corrections(before, asked, "the harbour lighthose")
     telling = before.matched & 1 != 0
     weak = ~telling & (before.spelt is not None and before.spelt.keyword > 0)
     assert (after.keyword[telling] >= before.keyword[telling]).all()
@@ -51,7 +51,7 @@ def test_what_only_may_be_meant_scores_less_than_all_that_holds_a_telling_word(
 
 def test_without_a_spelling_nothing_changes() -> None:
     before = found([(1, 2.0, 0.0)])
-    assert as_meant(before, ASKED, "harbour") is before
+    assert with_corrections(before, ASKED, "harbour") is before
     assert with_spelling(ASKED, ()) is ASKED
     own = replace(MEANT[0], terms=("harbour",))
     assert with_spelling(ASKED, (own,)).spelling is None
@@ -84,5 +84,5 @@ class Holders:
 def test_nothing_is_looked_up_for_what_cannot_be_meant() -> None:
     project, asked = Holders("harbour", "还款"), features(terms=("harbour", "还款", "20"))
     asked = replace(asked, words=asked.terms)
-    assert meant_by(asked, "harbour 还款 20", project) == ()  # type: ignore[arg-type] # all that is asked of it
+    assert find_corrections(asked, "harbour 还款 20", project) == ()  # type: ignore[arg-type] # all that is asked of it
     assert project.asked == [asked.terms]

@@ -154,6 +154,7 @@ def test_a_chapter_ends_where_nothing_fits(memories: tuple[Memory, ...], budget_
     assert tiers(section) == {one.id: Tier.FULL if one.id in shown else Tier.DROPPED for one in memories}
 
 
+@pytest.mark.long
 def test_code_gives_way_before_records_and_records_before_domains() -> None:
     """1.1-6, S0-36."""
     items = selected(domain("d", "还款", "概" * 60), record("r", "q", "答" * 60), fragment("c", "A.java", "类" * 60))

@@ -206,6 +206,7 @@ def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert escape.clean(escape.clean(text)) == escape.clean(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(4))
 def test_hostile_memories_are_read_back_as_they_were_stored(batch: int) -> None:
     """S2-10, S2-15, S0-21, S0-22, S0-23, S0-24: none closes or forges a part of any form."""

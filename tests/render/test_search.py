@@ -14,7 +14,7 @@ from hummock.core.memory import Filter, MemoryKind
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery
 from hummock.core.render import Searched, SearchQuery, SearchScope
 from hummock.core.settings import PresetSettings, ProjectSettings
-from hummock.recall.plan import make_plan, tuned
+from hummock.recall.plan import apply_settings, make_plan
 from hummock.render.search import (
     MAX_CHARACTERS,
     MAX_IDS,
@@ -65,7 +65,7 @@ def test_results_are_one_list_by_score(hits: list[Hit], expected: list[tuple[str
 def test_a_projects_groups_take_no_kind_out_of_the_one_list() -> None:
     """S1-02, S4-46."""
     settings = ProjectSettings(agent=PresetSettings(code_top_k=5, domain_top_k=2, top_k=7))
-    query, said = tuned(asked(), settings)
+    query, said = apply_settings(asked(), settings)
     assert said == ("agent.top_k",)
     (group,) = make_plan(query, Intent(), 0.9, 0.0).groups
     assert (group.kinds, group.top_k) == (ALL, 7)

@@ -79,6 +79,7 @@ def connections(stack: ExitStack, address: str) -> list[grpc.Channel]:
     return [stack.enter_context(grpc.insecure_channel(address, options=own)) for _ in range(CONNECTIONS)]
 
 
+@pytest.mark.long
 def test_calls_beyond_the_bound_are_ended_unread_and_the_others_are_answered() -> None:
     """V7 of the reliability notes."""
     with busy() as (address, loop), ExitStack() as stack:
@@ -99,6 +100,7 @@ def test_calls_beyond_the_bound_are_ended_unread_and_the_others_are_answered() -
     assert found[grpc.StatusCode.OK] >= UNREAD_CALLS
 
 
+@pytest.mark.long
 def test_calls_of_one_connection_wait_at_their_caller() -> None:
     assert CALLS_OF_CONNECTION <= UNREAD_CALLS < CALLS
     with busy() as (address, loop), grpc.insecure_channel(address) as channel:

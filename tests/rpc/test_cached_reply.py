@@ -81,6 +81,7 @@ def encoded(answer: Answer, request: RecallRequest) -> tuple[bytes, bytes]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("project", PROJECTS)
 def test_a_reply_from_the_cache_is_the_answer_encoded(work: Workplace, recall: CachedRecall, project: str) -> None:
     reused = 0

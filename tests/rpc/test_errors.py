@@ -211,6 +211,7 @@ def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
     assert (answer.code, answer.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "REPLY_TOO_LARGE")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a\0b", "a\nb", "a\u202eb"])
 @pytest.mark.parametrize(
     ("method", "make", "field"),

@@ -129,6 +129,7 @@ def test_any_memory_is_learnt_or_its_fields_are_named(sent: memory_pb2.Memory) -
         assert heard.field.startswith("memories[0]")
 
 
+@pytest.mark.long
 def test_hostile_calls_over_the_socket_break_nothing(tmp_path: Path) -> None:
     """V3: as `make fuzz` does, fewer of them."""
     (tmp_path / "models").mkdir()

@@ -45,6 +45,7 @@ def garbage() -> Iterator[list[Any]]:
         gc.enable()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "request_bytes"), CALLS)
 @pytest.mark.parametrize("is_inline", [True, False])
 async def test_a_refused_call_is_freed_when_it_is_over(

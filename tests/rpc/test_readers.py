@@ -112,6 +112,7 @@ with open(sys.argv[1], "w") as pipe:
     assert not is_there(second)
 
 
+@pytest.mark.long
 def test_a_reader_that_falls_silent_is_killed_and_followed_by_another(
     pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

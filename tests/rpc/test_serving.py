@@ -180,6 +180,7 @@ async def test_health_says_not_serving_until_the_server_opens() -> None:
         await server.stop(0)
 
 
+@pytest.mark.long
 async def test_health_says_not_serving_when_the_server_drains() -> None:
     async with edge() as serving:
         health = health_pb2_grpc.HealthStub(serving.channel)
@@ -297,6 +298,7 @@ print("closed", flush=True)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_drains_and_ends_the_process_in_order(number: signal.Signals) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -329,6 +331,7 @@ print("closed", flush=True)
 """
 
 
+@pytest.mark.long
 def test_a_signal_ends_a_start_that_never_would() -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", STUCK_SCRIPT]

@@ -53,6 +53,7 @@ def listed(here: Port) -> list[str]:
     return [one.id for one in here.work.store.page("p", Filter(), 0, 1000, full=False).memories]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_what_was_learnt_is_there_after_an_import_and_goes_out_again(here: Port, there: Port, seed: int) -> None:
     lived(here, seed)
@@ -72,6 +73,7 @@ def test_what_was_learnt_is_there_after_an_import_and_goes_out_again(here: Port,
     assert there.out("p") == sent
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_an_import_that_goes_on_takes_in_the_events_that_came_since(here: Port, there: Port, seed: int) -> None:
     lived(here, seed)
@@ -104,9 +106,10 @@ def test_keywords_and_verdicts_rank_where_a_project_was_taken_in(here: Port, the
     for one in (here, there):
         assert at(one.work.store, "p").holds_any(["硬木头", "硬木"])
         profile = bench(one).profiles()["a"]
-        assert profile.said_of(verdict.text) == (1, 0)
+        assert profile.verdicts_on(verdict.text) == (1, 0)
 
 
+@pytest.mark.long
 def test_a_project_that_has_learnt_otherwise_keeps_what_it_has_learnt(here: Port, there: Port) -> None:
     lived(here, 1)
     there.work.clock.move(7)
@@ -118,6 +121,7 @@ def test_a_project_that_has_learnt_otherwise_keeps_what_it_has_learnt(here: Port
     assert not reply.failures
 
 
+@pytest.mark.long
 def test_events_that_do_not_follow_are_left_out(here: Port, there: Port) -> None:
     lived(here, 2)
     records = here.out("p")
@@ -126,6 +130,7 @@ def test_events_that_do_not_follow_are_left_out(here: Port, there: Port) -> None
     assert there.take("p", [*logged[:2], *logged[3:]]).event_count == 2
 
 
+@pytest.mark.long
 def test_what_was_redacted_is_taken_in_as_it_is(here: Port, there: Port) -> None:
     lived(here, 3)
 

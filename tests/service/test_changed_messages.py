@@ -238,6 +238,7 @@ class Play:
             assert not [one for one in contents(ask(service, project, text)) if text in one]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_every_view_of_a_session_and_its_memories_follow_what_is_changed(
     service: Stubs, project: str, seed: int
@@ -444,6 +445,7 @@ def test_a_watch_goes_on_behind_a_message_that_was_deleted(service: Stubs, talki
     assert texts(first.messages) == ["1", "2", "5"]
 
 
+@pytest.mark.long
 def test_a_watch_is_told_of_changes_as_they_come_and_of_all_after_many(service: Stubs, talking: str) -> None:
     """S4-12."""
     for number in range(3):

@@ -184,6 +184,7 @@ def found(service: Stubs, project: str) -> list[str]:
     return answers[0]
 
 
+@pytest.mark.long
 def test_no_call_brings_it_back_from_its_time_on(timely: Stubs, piers: str) -> None:
     """S4-40."""
     got = timely.memory.GetMemory(project=piers, id="one", view=pb.MEMORY_VIEW_INDEX).memory

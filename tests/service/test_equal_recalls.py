@@ -116,6 +116,7 @@ def test_recalls_are_the_same_after_a_restart_with_any_number_of_workers(restart
     assert answered(service, requests()) == found
 
 
+@pytest.mark.long
 def test_recalls_do_not_depend_on_which_project_was_loaded_first_nor_on_writes_to_others(
     restarted: tuple[Stubs, list[bytes]],
 ) -> None:
@@ -127,6 +128,7 @@ def test_recalls_do_not_depend_on_which_project_was_loaded_first_nor_on_writes_t
         assert answered(service, [request]) == found[number : number + 1]
 
 
+@pytest.mark.long
 def test_the_order_does_not_depend_on_the_order_of_learning(service: Stubs, project: str) -> None:
     """S4-24. Nor on how many memories came in one request. A pool that cannot hold all ties takes the older ones."""
     forwards, backwards = f"{project}-forwards", f"{project}-backwards"

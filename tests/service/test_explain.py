@@ -280,6 +280,7 @@ def test_behind_a_thousand_others_a_narrower_filter_reaches_it(service: Stubs, p
     assert_brought_back(service, explained, "m", "filter.session_ids")
 
 
+@pytest.mark.long
 def test_room_for_more_hits_than_candidates_is_no_larger_than_it_must_be(service: Stubs, project: str) -> None:
     learn(service, project, *(note(f"the harbour number {number} is deep", id=f"n{number}") for number in range(40)))
     asked: dict[str, Any] = {"relevance_weight": 1.0, "near_twin_bar": 2.0, "candidates": 3, "top_k": 2}

@@ -213,6 +213,7 @@ def test_a_repeated_deletion_has_the_first_answer(service: Stubs, mixed: str) ->
     assert memory_ids(service, mixed) == ["b", "d"]
 
 
+@pytest.mark.long
 def test_many_go_in_bounded_writes(service: Stubs, project: str) -> None:
     vectorless = [note(f"row {number}", id=f"m{number}", tags=["row"]) for number in range(1030)]
     client = Client(service.target)

@@ -83,6 +83,7 @@ def test_the_garden_is_listed_by_what_its_screen_asks_for(
     assert listed(service, garden, **asked) == found
 
 
+@pytest.mark.long
 def test_a_page_that_is_too_large_is_one_of_a_thousand(service: Stubs, project: str) -> None:
     notes = [note(f"row {number}", id=f"m{number:04}") for number in range(1003)]
     for start in range(0, len(notes), 502):

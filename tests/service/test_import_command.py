@@ -16,6 +16,9 @@ from tests.service.calls import ask, await_vectors, chat, hummock, learn
 from tests.service.inputs import domain, fragment, note
 from tests.service.running import Stubs
 
+pytestmark = pytest.mark.long
+
+
 FIRST_VERSION = Path(__file__).parents[1] / "golden" / "export" / "v1.jsonl"
 
 

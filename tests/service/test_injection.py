@@ -226,6 +226,7 @@ def test_while_learning_is_off_the_order_of_entries_follows_no_question(service:
     assert {tuple(shown(render(service, project, 1, text))[:3]) for text in asked} == {(CORE, LAMP, HARBOUR)}
 
 
+@pytest.mark.long
 def test_full_injection_keeps_the_budget_and_says_what_it_left_out(service: Stubs, project: str) -> None:
     """S3-37."""
     learn(service, project, *(entry(f"e{place}", f"第{place}条", "字" * 200) for place in range(100)))

@@ -188,6 +188,7 @@ def test_a_service_without_a_language_model_says_so(service: Stubs, project: str
     assert len(answer.hits) == 1
 
 
+@pytest.mark.long
 def test_the_setting_asks_for_every_recall(tmp_path: Path, models_dir: Path, asked: Stub) -> None:
     asked.says(WORKED)
     llm = {"base_url": asked.base_url, "model": "stub"}

@@ -16,6 +16,7 @@ from tests.service.inputs import note
 from tests.service.running import Stubs
 
 
+@pytest.mark.long
 def test_equal_ids_and_texts_of_two_projects_never_mix(service: Stubs, project: str) -> None:
     """S0-06, S1-06."""
     names = [f"{project}-{number}" for number in range(5)]

@@ -125,6 +125,7 @@ def test_a_proxy_is_let_through_by_the_name_that_was_configured(service: Stubs, 
             assert post(served.port, "ContextService/Recall", body, Host=host)[0] == 403
 
 
+@pytest.mark.long
 def test_a_deadline_and_sizes_are_kept(port: int, project: str) -> None:
     body = {"project": project, "memories": [{"content": "x"}]}
     assert post(port, "ContextService/Learn", body, Connect_Timeout_Ms="0")[0] == 504
@@ -178,6 +179,7 @@ def silent(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert events == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", READ_HEADERS)
 def test_a_byte_that_no_header_has_is_the_callers_fault(port: int, silent: None, name: str) -> None:
     """This holds for every header, read or not: it is never a fault of the service's, never a line of its log."""

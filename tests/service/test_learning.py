@@ -103,6 +103,7 @@ def test_a_request_id_with_another_request_is_an_error(service: Stubs, project: 
     assert failure(learn, service, project, note("two"), request_id=request_id).code is grpc.StatusCode.ALREADY_EXISTS
 
 
+@pytest.mark.long
 @pytest.mark.timed
 def test_many_writers_of_one_text_make_one_memory(service: Stubs, project: str) -> None:
     with ThreadPoolExecutor(16) as pool:
@@ -167,6 +168,7 @@ def test_an_update_that_does_not_fit_the_kind_names_the_field_where_it_stands(se
         edit(service, project, wrong, "detail")
 
 
+@pytest.mark.long
 def test_a_page_of_large_memories_is_shorter_than_asked_for(service: Stubs, project: str) -> None:
     """S1-07: whatever they weigh, all of them can be listed."""
     heavy = "x" * 262_144
@@ -183,6 +185,7 @@ def test_a_page_of_large_memories_is_shorter_than_asked_for(service: Stubs, proj
     assert listed == [f"{batch}-{place}" for batch in range(5) for place in range(15)]
 
 
+@pytest.mark.long
 def test_a_memory_is_recalled_by_the_very_next_call(service: Stubs, project: str) -> None:
     """S4-50 (T4), 1.1-1."""
     assert chat(service, project, "book the train") == []

@@ -221,6 +221,7 @@ def test_a_position_ahead_of_the_project_is_a_gap_and_the_watch_goes_on(service:
         assert told(next(news)) == [(CREATED, "b")]
 
 
+@pytest.mark.long
 def test_watchers_of_concurrent_writers_end_with_what_is_there(service: Stubs, project: str) -> None:
     """S4-40."""
 

@@ -105,6 +105,7 @@ def test_a_name_is_told_from_other_forms_of_its_word(service: Stubs, project: st
     assert all(name in hit.memory.content for hit in hits[:3])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["__str__", "_str", "Str", "STR", "str_"])
 def test_capitals_and_underscores_tell_a_name_from_any_number_of_others(
     service: Stubs, project: str, name: str

@@ -40,6 +40,7 @@ def refusal(service: Stubs, request: context.RenderRequest) -> str:
     return refused.message
 
 
+@pytest.mark.long
 def test_large_memories_take_no_more_than_their_budget(service: Stubs, project: str) -> None:
     """S2-02: what has no room in full is still known of by title and summary."""
     body = "还款日是每月八日，逾期按日计息。 Interest is charged by the day. " * 60
@@ -237,6 +238,7 @@ def test_a_selection_of_nothing_is_refused_by_its_name(service: Stubs, project: 
     assert "source" in refusal(service, context.RenderRequest(project=project))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [context.RENDER_FORM_WATERFALL, context.RENDER_FORM_MEMORIES])
 def test_a_memory_of_200_kb_is_forced_in_alone_or_left_out(
     service: Stubs, project: str, form: context.RenderForm.ValueType
@@ -251,6 +253,7 @@ def test_a_memory_of_200_kb_is_forced_in_alone_or_left_out(
     assert (body in rendered.text) == rendered.over_budget
 
 
+@pytest.mark.long
 def test_a_memory_of_200_kb_is_listed_or_cut_and_read_in_full_when_it_is_asked_for(
     service: Stubs, project: str
 ) -> None:

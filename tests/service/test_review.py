@@ -203,6 +203,7 @@ def test_pages_of_what_is_held_cover_all_of_it(service: Stubs, project: str) -> 
     assert [one.memory.id for page in found for one in page.held] == ids
 
 
+@pytest.mark.long
 def test_every_attack_is_held_and_nothing_that_only_looks_like_one(service: Stubs, project: str) -> None:
     attacks = learn(service, project, *(said(one.text, id=f"a{place}") for place, one in enumerate(ATTACKS)))
     assert {result.status for result in attacks.results} == {HELD}
@@ -211,6 +212,7 @@ def test_every_attack_is_held_and_nothing_that_only_looks_like_one(service: Stub
     assert memory_count(service, project) == len(BENIGN)
 
 
+@pytest.mark.long
 def test_the_command_line_shows_approves_and_rejects(service: Stubs, project: str) -> None:
     learn(service, project, said(ORDER, id="a"), said(f"{ORDER}\x1b[2J", id="b"), said(f"{ORDER} 灯塔", id="c"))
     shown = run(service, project, "ls")

@@ -156,6 +156,7 @@ def test_an_edit_follows_the_policy(service: Stubs, project: str) -> None:
     assert "hunter2" not in stored(service, project, "n")
 
 
+@pytest.mark.long
 def test_the_policy_moves_with_its_project(service: Stubs, project: str) -> None:
     """S1-07."""
     choose(service, project, "warn")
@@ -182,6 +183,7 @@ def run(service: Stubs, *arguments: str, stdin: bytes | None = None) -> Result:
     return result
 
 
+@pytest.mark.long
 def test_the_commands_say_sums_and_how_to_keep(service: Stubs, project: str, tmp_path: Path) -> None:
     said = run(service, "learn", "-p", project, WIFI, f"use {KEY} or {KEY[:-1]}Q").stderr.splitlines()
     assert said[0] == "redacted 3 secrets: 2 cloud key, 1 password"
@@ -196,6 +198,7 @@ def test_the_commands_say_sums_and_how_to_keep(service: Stubs, project: str, tmp
     assert "secret" not in run(service, "learn", "-p", project, f"{WIFI} indeed").stderr
 
 
+@pytest.mark.long
 def test_an_index_run_says_sums(service: Stubs, project: str, tmp_path: Path) -> None:
     pytest.importorskip("tree_sitter")
     (tmp_path / "deploy.py").write_text(f'def deploy():\n    run("{KEY}")\n')

@@ -79,6 +79,7 @@ def stocked(service: Stubs) -> tuple[Stubs, str]:
     return service, "stocked"
 
 
+@pytest.mark.long
 def test_over_50_turns_and_10_writes_the_prefix_stays_and_holds_most_tokens(service: Stubs, project: str) -> None:
     """1.1-11: the bytes of the prefix are the same in at least 95 % of turns and hold at least 60 % of all tokens."""
     fill(service, project)

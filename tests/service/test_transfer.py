@@ -55,6 +55,7 @@ def test_what_moved_is_recalled_as_before(service: Stubs, project: str, with_vec
         assert [(hit.memory.id, hit.score) for hit in after.hits] == [(hit.memory.id, hit.score) for hit in before.hits]
 
 
+@pytest.mark.long
 def test_progress_is_answered_message_by_message(service: Stubs, project: str) -> None:
     header, *some, end = export_of_notes(service, project, 200)
     replies = take_in(service, f"{project}-moved", [header, *some, end])
@@ -72,6 +73,7 @@ def export_of_notes(service: Stubs, project: str, count: int) -> list[TransferRe
     return export(service, project)
 
 
+@pytest.mark.long
 def test_an_import_that_is_cut_off_keeps_what_was_answered_and_may_be_done_again(service: Stubs, project: str) -> None:
     records = export_of_notes(service, project, 130)
     moved = f"{project}-moved"
@@ -103,6 +105,7 @@ def test_an_unknown_project_cannot_be_exported(service: Stubs) -> None:
     assert failure(export, service, "nobody's").code is grpc.StatusCode.NOT_FOUND
 
 
+@pytest.mark.long
 def test_the_last_answer_says_whether_a_whole_export_has_come(service: Stubs, project: str) -> None:
     records = export_of_notes(service, project, 130)
     moved = f"{project}-moved"
@@ -226,6 +229,7 @@ def through_a_file(service: Stubs, project: str, *options: str) -> tuple[dict[st
     return outcome, exported.stderr
 
 
+@pytest.mark.long
 def test_all_that_is_told_of_a_project_is_told_of_it_where_it_went(service: Stubs, project: str) -> None:
     """S1-07, S3-28."""
     full(project, service)

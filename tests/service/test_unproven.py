@@ -147,6 +147,7 @@ def test_every_field_of_a_memory_and_every_method_that_learns_has_a_row() -> Non
     assert learning == WRITES_MEMORIES | WRITES_NONE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", FIELDS)
 def test_an_update_by_who_may_only_learn_makes_nothing_the_indexers(callers: Callers, project: str, path: str) -> None:
     """A changed value is trusted no more than what the caller learns himself."""
@@ -165,6 +166,7 @@ def test_an_update_by_who_may_only_learn_makes_nothing_the_indexers(callers: Cal
     assert callers.stored(project) == updated or path == "raw"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learn", [Callers.learn, Callers.stream])
 def test_a_learn_over_its_id_is_believed_no_more_whatever_it_says(
     callers: Callers, project: str, learn: Callable[[Callers, str, memory_pb2.Memory], None]

@@ -91,6 +91,7 @@ def test_what_has_nothing_to_do_with_the_query_is_not_wrong(service: Stubs, isla
     assert hits(service, island)["early"].verdict == 1
 
 
+@pytest.mark.long
 def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(service: Stubs, island: str) -> None:
     before = set(hits(service, island, min_similarity=0.3))
     for voice in range(40):

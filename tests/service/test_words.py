@@ -163,6 +163,7 @@ LANGUAGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", PRESETS)
 def test_what_a_sign_means_is_told_by_the_memory_that_holds_it(
     service: Stubs, project: str, preset: recall.Preset.ValueType
@@ -193,6 +194,7 @@ def test_a_word_of_any_script_finds_the_memory_that_holds_it(
         assert contents(ask(service, project, text.split()[0], preset=preset))[0] == text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_name_of_a_language_finds_the_memory_that_holds_it(
     service: Stubs, project: str, preset: recall.Preset.ValueType
@@ -208,6 +210,7 @@ TALK = " ".join(f"we talked about point {number} of the agenda and about topic{n
 CHINESE = "".join(f"我们今天讨论了第{number}个问题，大家都同意了这个方案，" for number in "一二三四五六七八九十")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("talk", "said"),
     [(TALK, "zeppelins land at noon"), (CHINESE, "飞艇中午降落"), (TALK + CHINESE, "parse_date 只接受 ISO 8601")],

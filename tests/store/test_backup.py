@@ -77,6 +77,7 @@ def test_a_restored_directory_holds_what_was_held(data: Path, tmp_path: Path) ->
         assert ids(ask(store, terms=["harbour", "reef"])) == {"a", "new"}
 
 
+@pytest.mark.long
 def test_backups_beside_a_writer_are_each_a_state_between_two_writes(tmp_path: Path) -> None:
     """S13."""
     data, backups = tmp_path / "data", Backups(tmp_path / "backups")

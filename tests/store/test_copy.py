@@ -217,6 +217,7 @@ def cut_at(point: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_wherever_a_copy_is_cut_off_no_half_of_a_project_has_a_name(data: Path, tmp_path: Path) -> None:
     before, point, is_cut = held_in(data), 0, True
     while is_cut:

@@ -170,6 +170,7 @@ def test_a_directory_that_is_gone_is_said_to_be(made: Path, tmp_path_factory: py
         put(store, "p", Entry(id="kept"))
 
 
+@pytest.mark.long
 def test_a_lock_that_is_removed_lets_nobody_write(made: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.store.opening import opened\n"

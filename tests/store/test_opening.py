@@ -46,6 +46,7 @@ def test_whether_a_directory_is_held_can_be_asked_without_taking_it(tmp_path: Pa
     assert not (tmp_path / "absent").exists()
 
 
+@pytest.mark.long
 def test_a_killed_process_leaves_the_directory_free(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from hummock.store.lmdb.files import DirectoryLock\n"

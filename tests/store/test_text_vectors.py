@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from hummock.store import WritableStore
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from tests.fakes import FakeClock
@@ -65,6 +67,7 @@ def test_a_memory_that_learns_a_keyword_keeps_the_vectors_of_its_text(tmp_path: 
         assert known(store, 1) == [True]
 
 
+@pytest.mark.long
 def test_the_oldest_give_way_where_there_is_no_room(tmp_path: Path) -> None:
     limits: StoreLimits = replace(DEFAULT_LIMITS, retired_bytes=16384, trimmed_entries=2)
     clock = FakeClock()

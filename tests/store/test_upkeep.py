@@ -67,6 +67,7 @@ def grown(directory: Path, *, kills: bool) -> int:
         return (directory / DATA_FILE).stat().st_size - before
 
 
+@pytest.mark.long
 def test_what_a_killed_reader_held_is_free_soon(tmp_path: Path) -> None:
     """S4-02: until a restart no page was used again."""
     assert 4 * grown(tmp_path / "killed", kills=True) < grown(tmp_path / "stays", kills=False)

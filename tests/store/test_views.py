@@ -102,6 +102,7 @@ def test_removing_everything_leaves_an_empty_project(tmp_path: Path) -> None:
         assert ids(ask(store, seed=1, terms=["tide"])) == {"new"}
 
 
+@pytest.mark.long
 def test_readers_beside_a_writer_always_see_whole_writes(tmp_path: Path) -> None:
     """A batch is all or nothing, in memory too."""
     with opened(tmp_path) as store, ThreadPoolExecutor(3) as threads:

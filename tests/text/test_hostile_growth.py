@@ -23,6 +23,7 @@ from hummock.render.passage import passage_of, words_of
 from hummock.render.search import leans_back
 from hummock.text import analyzer, attacks, credentials, likeness, markers, normalise, questions, template
 from hummock.text.attacks import families_in
+from hummock.text.event_reference import parse_event_reference
 from hummock.text.glossary import gloss
 from hummock.text.inverse_glossary import inverse_gloss
 from hummock.text.keywords import keywords, phrases, stretches
@@ -32,7 +33,6 @@ from hummock.text.spelling import may_be_misspelt
 from hummock.text.terms import terms_of
 from hummock.text.time_words import time_intervals
 from hummock.text.tokens import EstimatedTokens
-from hummock.text.told_by_event import told_by_event
 from hummock_kernels.analyzer import BODY
 from hummock_tools.importing.formats import FileFormat, read_file
 from hummock_tools.indexing.chunker import fragments
@@ -44,6 +44,9 @@ from hummock_tools.indexing.project_info import Manifests
 from hummock_tools.indexing.skips import Rules
 from hummock_tools.mcp import jsonc
 from tests.growth import Shape, grows_with_its_length_alone, shapes
+
+pytestmark = pytest.mark.long
+
 
 SHAPES = int(os.environ.get("HOSTILE", "0"))
 A_MEMORY = 1 << 14
@@ -136,7 +139,7 @@ OF_QUERIES: dict[str, Work] = {
     "query terms": analyzer.query_terms,
     "keywords": lambda text: keywords(text, 32),
     "times": lambda text: time_intervals(text, 1_700_000_000.0),
-    "told by an event": told_by_event,
+    "told by an event": parse_event_reference,
     "gloss": gloss,
     "inverse gloss": inverse_gloss,
     "wanted": wanted_by,

@@ -13,6 +13,9 @@ from hummock.text.credentials import redacted
 from hummock.text.normalise import PIECE, REACH, matches, substituted
 from tests.growth import longest_step, run
 
+pytestmark = pytest.mark.long
+
+
 PATTERNS = {
     "tags": markers._TAG, "brackets": markers._BRACKET, "marks": normalise._mark_run(), "pairs": re.compile("ab"),
     "long ones": re.compile("a{1,400}b"), "empty ones": re.compile("(?=b)"),

@@ -48,6 +48,7 @@ def test_a_skin_tone_is_a_term_besides_the_emoji_without(sign: str) -> None:
     assert document_terms(toneless) == [toneless]
 
 
+@pytest.mark.long
 def test_symbols_beyond_ascii_are_terms_and_frames_of_tables_are_none() -> None:
     no_signs = {*range(0x2500, 0x25A0), *range(0x2800, 0x2900), 0x2044, 0xFFFC}
     for code in set(range(0x80, sys.maxunicode)) - no_signs:

@@ -54,6 +54,7 @@ def test_terms_are_those_of_the_analyzer(texts: list[str], field: int) -> None:
     assert_analysed(texts, field)
 
 
+@pytest.mark.long
 def test_every_character_is_analysed_as_by_the_analyzer() -> None:
     """By itself, within a word, and twice among words of other kinds."""
     assert_analysed(
@@ -93,6 +94,7 @@ def test_memories_keep_their_terms_when_one_of_them_must_be_read_again() -> None
     assert [int(one.batch.lengths[one.place]) for one in (first, second, third)] == [7, 2, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hard", ["℃", "ß", "e\u0301", "ß " * 4_000], ids=["sign", "letter", "mark", "words"])
 def test_a_character_that_cannot_be_folded_alone_costs_little_memory(hard: str) -> None:
     plain = "还款方式，" * 4_000

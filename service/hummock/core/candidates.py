@@ -189,7 +189,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     with_others: bool = True
 
 
-class Spelt(Struct, frozen=True, kw_only=True, eq=False):
+class CorrectionScores(Struct, frozen=True, kw_only=True, eq=False):
     """Matches of a query's corrections; a row is a candidate.
 
     `keyword` is the (n,) float32 BM25 score of its terms; bit i of `held`, (n,) uint32, is set where the candidate
@@ -270,7 +270,7 @@ class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
     bridged: Bridged | None = None
-    spelt: Spelt | None = None
+    spelt: CorrectionScores | None = None
     in_window: int = 0
     pending: int = 0
     is_cut: bool = False

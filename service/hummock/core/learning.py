@@ -169,7 +169,7 @@ class Profile(Struct, array_like=True, frozen=True, kw_only=True):
         """All words by which a recall finds it."""
         return (*self.keywords, *self.hints)
 
-    def said_of(self, text: int) -> tuple[int, int]:
+    def verdicts_on(self, text: int) -> tuple[int, int]:
         """Count the HELPFUL and WRONG voices on this text, given by 64 bits of its hash."""
         said = [voice.judgement for voice in self.voices if voice.text == text]
         return said.count(Judgement.HELPFUL), said.count(Judgement.WRONG)

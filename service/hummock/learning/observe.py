@@ -26,7 +26,7 @@ _NAMESPACE: Final = uuid.UUID("5f1e0c1b-6a55-4d1b-9b0e-6f8a52c3c7d1")
 _EVENTS_LOOKED_AT = 64
 """Newest events that are searched for the last turn of a scope."""
 
-Seen = Callable[[str, str], None]
+OnTurn = Callable[[str, str], None]
 """Callback with a project and the user's text, once per turn; must return at once and not raise."""
 
 
@@ -38,7 +38,7 @@ class ObservedReply:
 class Observe:
     """Writes turns down. Safe to call from several threads."""
 
-    def __init__(self, store: Store, seen: Seen) -> None:
+    def __init__(self, store: Store, seen: OnTurn) -> None:
         self._store = store
         self._seen = seen
 

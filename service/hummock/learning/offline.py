@@ -20,7 +20,7 @@ from hummock.core.learning import (
     TurnObserved,
 )
 from hummock.learning.entry_keywords import MAX_NEW_KEYWORDS
-from hummock.learning.recurring import Said, log_likelihood_ratio, recurring
+from hummock.learning.recurring import UserText, log_likelihood_ratio, recurring
 from hummock.ports.models import EntryText, KeywordQuestion
 from hummock.ports.store import Store
 from hummock.text.analyzer import document_terms, query_terms
@@ -132,7 +132,7 @@ class _Project:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Turn(Said):
+class _Turn(UserText):
     number: int
     used_ids: tuple[str, ...]
     key: bytes

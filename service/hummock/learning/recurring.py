@@ -31,7 +31,7 @@ MOST_TURNS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class UserText:
     """The user's text of a turn and its terms (`analyzer.query_terms`)."""
 
     text: str
@@ -54,7 +54,7 @@ class _Phrase:
 
 
 def recurring(
-    turns: Sequence[Said], own: frozenset[str], others: int, others_with: Callable[[frozenset[str]], int]
+    turns: Sequence[UserText], own: frozenset[str], others: int, others_with: Callable[[frozenset[str]], int]
 ) -> list[str]:
     """Find phrases that stand for an entry, the best supported first, ties by text.
 
@@ -101,7 +101,7 @@ def _information(*counts: int) -> float:
     return sum(count * math.log(count / total) for count in counts if count)
 
 
-def _phrases(said: Sequence[Said], own: frozenset[str]) -> Mapping[str, _Phrase]:
+def _phrases(said: Sequence[UserText], own: frozenset[str]) -> Mapping[str, _Phrase]:
     counts = Counter(term for turn in said for term in turn.terms)
     found: dict[str, _Phrase] = {}
     for place, turn in enumerate(said):
@@ -115,7 +115,7 @@ def _phrases(said: Sequence[Said], own: frozenset[str]) -> Mapping[str, _Phrase]
     return found
 
 
-def _different(said: Sequence[Said], places: Iterable[int]) -> int:
+def _different(said: Sequence[UserText], places: Iterable[int]) -> int:
     """Count the turns that differ from all earlier ones."""
     kept: list[frozenset[str]] = []
     for place in places:

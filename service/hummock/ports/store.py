@@ -106,7 +106,7 @@ class Snapshot(Protocol):
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
         """Number of memories that hold each of the terms, in the order given."""
 
-    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+    def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         """Return the terms that begin with the prefix, with the number of memories that hold each.
 
         Only the first `most` in byte order are counted; terms that no memory holds any more are left out.

@@ -163,7 +163,7 @@ def in_own_language(found: Candidates, space: EmbeddingSpace) -> NDArray[np.bool
     return ~found.bridged.is_foreign if found.bridged is not None and space.token_mark else None
 
 
-def crossed(
+def add_translation_scores(
     found: Candidates, late: NDArray[np.float32], features: QueryFeatures, space: EmbeddingSpace
 ) -> tuple[Candidates, NDArray[np.float32]]:
     """Return the candidates and their late interaction, with those in the other language scored by the translation.

@@ -17,7 +17,7 @@ from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
 from hummock.ports.models import Clock
 from hummock.ports.store import Reads, Snapshot
 from hummock.recall.hits import age_days
-from hummock.recall.plan import PRESETS, SECONDS_A_DAY, decay_of, tuned
+from hummock.recall.plan import PRESETS, SECONDS_A_DAY, apply_settings, decay_of
 from hummock.recall.stage_budget import DEADLINE
 from hummock.text.time_words import time_intervals
 
@@ -183,7 +183,7 @@ class CachedRecall:
     def _question(self, query: RecallQuery, project: Snapshot) -> _Question:
         started = self._clock.monotonic()
         project.require(query.min_seq)
-        asked, from_project = tuned(query, project.settings)
+        asked, from_project = apply_settings(query, project.settings)
         if query.min_seq or query.allow_stale:
             # Both are dealt with; in the key they would separate otherwise equal requests.
             asked = replace(asked, min_seq=0, allow_stale=False)

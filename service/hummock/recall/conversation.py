@@ -35,7 +35,7 @@ _UNIT = re.compile(rf"([{CJK}]+)|([^\W_{CJK}]+)")
 _BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
 
 
-def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
+def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
     """Raise the turns that the question prefers; the best relevance stays the same, so others fall below it.
 
     Candidates found by name are unchanged, and so is a group without turns of a session.

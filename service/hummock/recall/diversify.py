@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import FoundBy
-from hummock.core.embedding import Calibration
 from hummock.core.recall import CAPPED, GroupPlan, MmrRelevance, Plan
 from hummock.recall.fuse import Fused
 from hummock.recall.plan import DOMAINS
@@ -31,20 +30,21 @@ NEAR = 0.5
 Below it they would displace answers."""
 
 
-def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, calibration: Calibration) -> Picked:
+def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, alike: float) -> Picked:
     """Places of a group's hits; of a query that is a name, the newest version that holds it first, the others last.
 
-    Where few hold it, they come first, and nothing is made different but for their versions.
+    Where few hold it, they come first, and nothing is made different but for their versions. `alike` is that of
+    `Calibration`.
     """
     if group.name == DOMAINS:
         places = np.arange(min(group.top_k, len(ranked)))
         return places, np.zeros(len(places), np.uint8)
     if not features.exact_name:
-        return diversify(ranked, plan, calibration.alike, group.top_k)
+        return diversify(ranked, plan, alike, group.top_k)
     order = _newest_versions_first(ranked, len(features.terms))
     # A place keeps the relevance that it had.
     by_age = ranked.take(order, relevance=ranked.relevance)
-    chosen, marks = diversify(by_age, _by_name(plan, ranked), calibration.alike, group.top_k)
+    chosen, marks = diversify(by_age, _by_name(plan, ranked), alike, group.top_k)
     return order[chosen], marks
 
 

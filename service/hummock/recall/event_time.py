@@ -20,25 +20,25 @@ from hummock.core.recall import (
 )
 from hummock.recall.fuse import Fused, told_time
 from hummock.recall.plan import joins_paths
+from hummock.text.event_reference import EventReference, parse_event_reference
 from hummock.text.time_words import time_intervals
-from hummock.text.told_by_event import ToldByEvent, told_by_event
 
 _MOST_LOOKED_AT = 3
 """Number of memories searched for the event's time; the first that states one decides."""
 
 
-def told_by(query: RecallQuery) -> ToldByEvent | None:
+def parse_event_time(query: RecallQuery) -> EventReference | None:
     """Parse the event that a query's time is relative to; None if the time needs no search for an event."""
     if query.time_words is False or query.keyword_mode is not KeywordMode.TERMS or not joins_paths(query):
         return None
     if query.intent is not None and query.intent.times:
         return None
-    told = told_by_event(query.text)
+    told = parse_event_reference(query.text)
     # The calendar takes precedence: "two weeks before Christmas" needs no search.
     return None if told is None or time_intervals(query.text, query.as_of or 0.0, query.zone) else told
 
 
-def event_query(query: RecallQuery, told: ToldByEvent) -> RecallQuery:
+def event_query(query: RecallQuery, told: EventReference) -> RecallQuery:
     """The query that finds the event, whatever its age.
 
     Its preset is CHAT, which returns nothing if nothing is similar.
@@ -61,7 +61,7 @@ def event_query(query: RecallQuery, told: ToldByEvent) -> RecallQuery:
     )
 
 
-def at_event(query: RecallQuery, told: ToldByEvent, found: Sequence[tuple[Fused, NDArray[np.int64]]]) -> RecallQuery:
+def at_event(query: RecallQuery, told: EventReference, found: Sequence[tuple[Fused, NDArray[np.int64]]]) -> RecallQuery:
     """Add the resolved time to the query; unchanged if no memory found states the event's time.
 
     Args:

@@ -27,7 +27,7 @@ from hummock.recall.diversify import pick
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import age_days, make_hits, matched_terms
 from hummock.recall.pipeline import Ranking, Recall
-from hummock.recall.plan import KEEPS_ALL, says_too_little, tuned
+from hummock.recall.plan import KEEPS_ALL, apply_settings, says_too_little
 from hummock.recall.query_features import QueryFeatures, group_queries
 from hummock.recall.remedy import changes, fewest, remedied, with_room
 from hummock.recall.sentences import sentence
@@ -69,7 +69,7 @@ class Explain:
         # A deadline depends on the machine's load and a language model is not deterministic: neither can be repeated.
         # To explain a model's intent, the caller sends the intent of the recall's answer.
         asked = replace(query.recall, until_s=None, intent_mode=IntentMode.LEXICAL)
-        asked, from_project = tuned(asked, project.settings)
+        asked, from_project = apply_settings(asked, project.settings)
         (memory,) = project.get([query.memory_id])
         look = _Look(self._recall, project, self._calibration, self._clock)
         verdict = None if memory is None else look.verdict(asked, memory)
@@ -244,7 +244,7 @@ class _Case:
     def _ranked(self, rank: int) -> Verdict:
         """The verdict on a candidate that passed all filters, from its place in an order without a limit on hits."""
         order, marks = pick(
-            self.plan, replace(self.group, top_k=len(self.fused)), self.fused, self.features, self.calibration
+            self.plan, replace(self.group, top_k=len(self.fused)), self.fused, self.features, self.calibration.alike
         )
         place = int(np.flatnonzero(order == rank)[0])
         top_k = self.group.top_k

@@ -32,10 +32,17 @@ from hummock.ports.models import Clock, Embedder, EmbeddingLate
 from hummock.ports.store import Snapshot
 from hummock.recall.appended import appended
 from hummock.recall.bar import above_bar
-from hummock.recall.bridge import crossed, gloss_of, glossed_terms, in_own_language, query_gloss, with_bridge
-from hummock.recall.conversation import favoured
+from hummock.recall.bridge import (
+    add_translation_scores,
+    gloss_of,
+    glossed_terms,
+    in_own_language,
+    query_gloss,
+    with_bridge,
+)
+from hummock.recall.conversation import boost_speakers
 from hummock.recall.diversify import Picked, pick
-from hummock.recall.event_time import at_event, event_query, told_by
+from hummock.recall.event_time import at_event, event_query, parse_event_time
 from hummock.recall.evidence import best_cosine
 from hummock.recall.files import by_files
 from hummock.recall.fuse import Fused, fuse
@@ -44,7 +51,7 @@ from hummock.recall.intent import AskIntent, analyse_intent
 from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
 from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
-from hummock.recall.spelling import as_meant, meant_by, with_spelling
+from hummock.recall.spelling import find_corrections, with_corrections, with_spelling
 from hummock.recall.stage_budget import DEADLINE, GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
 from hummock.text.glossary import Gloss
 
@@ -160,7 +167,7 @@ class Recall:
             return False
         if (self._ask_intent and self._ask_intent.is_wanted(query)) or self._cross_encode.is_wanted(query):
             return False
-        if told_by(query) is not None:
+        if parse_event_time(query) is not None:
             return False
         costs = self._costs.of(query.project)
         lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, _LATE, *_TO_FINISH)])
@@ -189,7 +196,7 @@ class Recall:
 
         This is the first stage that gives way to the deadline: the query works without it.
         """
-        told = told_by(query)
+        told = parse_event_time(query)
         if told is None:
             return query, ()
         left_s = budget.left_s(*2 * ("embed", GATHER_ALL, _LATE, *_TO_FINISH))
@@ -223,7 +230,7 @@ class Recall:
         features = query_features(query, plan, given, embedding, space, project.rarest)
         features = with_bridge(features, gloss, embedding, plan, space)
         if looks_up_words(plan):
-            features = with_spelling(features, meant_by(features, query.text, project))
+            features = with_spelling(features, find_corrections(features, query.text, project))
         if len(features.tokens) and not budget.fits(_LATE, _LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH):
             features = replace(features, tokens=space.no_tokens(), bridge_tokens=space.no_tokens())
         return plan, features, degraded
@@ -241,11 +248,11 @@ class Recall:
         late = [late_scores(found, features, mark, in_own_language(found, space)) for found in gathered.groups]
         if features.bridge is not None:
             pairs = zip(gathered.groups, late, strict=True)
-            over = [crossed(found, scores, features, space) for found, scores in pairs]
+            over = [add_translation_scores(found, scores, features, space) for found, scores in pairs]
             gathered, late = replace(gathered, groups=tuple(found for found, _ in over)), [each for _, each in over]
         if features.spelling is not None:
-            found_as_meant = tuple(as_meant(found, features, query.text) for found in gathered.groups)
-            gathered = replace(gathered, groups=found_as_meant)
+            corrected = tuple(with_corrections(found, features, query.text) for found in gathered.groups)
+            gathered = replace(gathered, groups=corrected)
         if len(features.tokens):
             budget.done(_LATE)
         best = best_cosine(gathered.groups, plan, features, space.calibration)
@@ -253,7 +260,7 @@ class Recall:
             fuse(found, scores, plan, features, space.calibration, best)
             for found, scores in zip(gathered.groups, late, strict=True)
         ]
-        ordered = [by_files(favoured(group, plan, query.text), plan) for group in joined]
+        ordered = [by_files(boost_speakers(group, plan, query.text), plan) for group in joined]
         left = [above_bar(group, plan, features, space.calibration) for group in ordered]
         fused = tuple([appended(group, plan) for group in left])
         budget.done("fuse")
@@ -265,7 +272,7 @@ class Recall:
         if reranked.pairs:
             budget.done("cross_encode")
         picked = tuple(
-            pick(plan, group, ranked, features, space.calibration)
+            pick(plan, group, ranked, features, space.calibration.alike)
             for group, ranked in zip(plan.groups, reranked.fused, strict=True)
         )
         budget.done("diversify")

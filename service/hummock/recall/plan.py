@@ -117,7 +117,7 @@ PRESETS: Mapping[Preset, Defaults] = {
 }
 
 
-def tuned(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, tuple[str, ...]]:
+def apply_settings(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, tuple[str, ...]]:
     """The query with the project's settings for its preset, and the paths of the fields set by them.
 
     Values of the query take precedence, as do the origins of its filter.

@@ -40,7 +40,7 @@ _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_
 _NO_TOKENS: NDArray[np.int8] = np.empty((0, 0), np.int8)
 
 
-class Meant(Struct, frozen=True, kw_only=True):
+class CorrectedWord(Struct, frozen=True, kw_only=True):
     """A correction: an indexed word that an unknown word of the query may stand for.
 
     Attributes:
@@ -99,7 +99,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     gloss: Gloss | None = None
     bridge: Bridge | None = None
     bridge_tokens: NDArray[np.int8] = _NO_TOKENS
-    meant: tuple[Meant, ...] = ()
+    meant: tuple[CorrectedWord, ...] = ()
     spelling: Spelling | None = None
 
 

@@ -16,7 +16,7 @@ from hummock.core.candidates import Candidates, Spelling, stood_for
 from hummock.core.memory import Memory
 from hummock.core.recall import Correction
 from hummock.ports.store import Snapshot
-from hummock.recall.query_features import MAX_TERMS, Meant, QueryFeatures
+from hummock.recall.query_features import MAX_TERMS, CorrectedWord, QueryFeatures
 from hummock.text.analyzer import TOKEN, first_terms, query_terms
 from hummock.text.keywords import content_weights, pieces
 from hummock.text.normalise import is_han, nfkc, simplified
@@ -52,7 +52,7 @@ _LOOKED_THROUGH = 20_000
 _LATIN = re.compile(r"[A-Za-z]+")
 
 
-def meant_by(features: QueryFeatures, text: str, project: Snapshot) -> tuple[Meant, ...]:
+def find_corrections(features: QueryFeatures, text: str, project: Snapshot) -> tuple[CorrectedWord, ...]:
     """Corrections of the query's words that no memory of the project holds.
 
     Args:
@@ -74,7 +74,7 @@ class _Lookup:
         self._features = features
         self._unheld = unheld
 
-    def all(self, text: str) -> Iterator[Meant]:
+    def all(self, text: str) -> Iterator[CorrectedWord]:
         """Yield corrections, pinyin first: a word in pinyin is no misspelling."""
         latin = [place for place in self._unheld.values() if _LATIN.match(self._features.words[place])]
         in_pinyin = list(self._typed(latin)) if latin else []
@@ -88,7 +88,7 @@ class _Lookup:
             for place in misspelt:
                 yield from self._misspelt(place)
 
-    def _typed(self, places: list[int]) -> Iterator[Meant]:
+    def _typed(self, places: list[int]) -> Iterator[CorrectedWord]:
         """Chinese words that are typed in pinyin: in one word, or in several of a syllable each."""
         run: list[int] = []
         for place in places:
@@ -105,11 +105,11 @@ class _Lookup:
             yield from next(filter(None, (list(self._written(cut, [place])) for cut in cuts if len(cut) > 1)), [])
         yield from self._typed_apart(run)
 
-    def _typed_apart(self, run: list[int]) -> Iterator[Meant]:
+    def _typed_apart(self, run: list[int]) -> Iterator[CorrectedWord]:
         if 1 < len(run) <= MOST_SYLLABLES:
             yield from self._written([self._features.words[place].lower() for place in run], run)
 
-    def _written(self, syllables: Sequence[str], places: list[int]) -> Iterator[Meant]:
+    def _written(self, syllables: Sequence[str], places: list[int]) -> Iterator[CorrectedWord]:
         """Yield the project's Chinese words with this reading, the most frequent first."""
         words: dict[str, int] = {"": 0}
         for syllable in syllables:
@@ -119,9 +119,9 @@ class _Lookup:
             words = {word: held[word[-2:]] for word in longer if word[-2:] in held}
         asked = " ".join(self._features.words[place] for place in places)
         for word in sorted(words, key=lambda each: (-words[each], each))[:MOST_MEANT]:
-            yield Meant(asked=asked, word=word, terms=tuple(query_terms(word)), places=tuple(places))
+            yield CorrectedWord(asked=asked, word=word, terms=tuple(query_terms(word)), places=tuple(places))
 
-    def _read(self, text: str) -> Iterator[Meant]:
+    def _read(self, text: str) -> Iterator[CorrectedWord]:
         """Pinyin that memories hold for short Chinese words that none holds."""
         readings = {word: _terms_of(readings_of(word)) for word in self._unheld_words(text)}
         held = self._held([term for forms in readings.values() for term in forms])
@@ -129,7 +129,7 @@ class _Lookup:
             places = tuple(self._unheld[term] for term in dict.fromkeys(query_terms(word)))
             for term in forms:
                 if term in held:
-                    yield Meant(asked=word, word=forms[term], terms=(term,), places=places)
+                    yield CorrectedWord(asked=word, word=forms[term], terms=(term,), places=places)
 
     def _unheld_words(self, text: str) -> Iterator[str]:
         """Yield Chinese words of the text of which no memory holds a pair of characters."""
@@ -138,7 +138,7 @@ class _Lookup:
                 if len(word) > 1 and self._unheld.keys() >= set(query_terms(word)):
                     yield word
 
-    def _misspelt(self, place: int) -> Iterator[Meant]:
+    def _misspelt(self, place: int) -> Iterator[CorrectedWord]:
         """Yield words of the project one edit away: with letters swapped, else the most frequent ones."""
         word, term = self._features.words[place], self._features.terms[place]
         if not may_be_misspelt(word) or word.lower() in ENGLISH_STOP_WORDS:
@@ -147,10 +147,10 @@ class _Lookup:
         is_sure = bool(found) or len(query_terms(word)) > 1
         if not found and len(term) >= LEAST_FOR_ALL:
             found = self._among(_terms_of(respelt(word)))
-            behind = self._project.held_behind(term[:SHARED_PREFIX], _MOST_COMPARED)
+            behind = self._project.terms_with_prefix(term[:SHARED_PREFIX], _MOST_COMPARED)
             found |= {other: (behind[other], other) for other in one_slip_away(term, behind.keys())}
         for other in sorted(found, key=lambda each: (-found[each][0], each))[:MOST_MEANT]:
-            yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,), is_sure=is_sure)
+            yield CorrectedWord(asked=word, word=found[other][1], terms=(other,), places=(place,), is_sure=is_sure)
 
     def _among(self, forms: dict[str, str]) -> dict[str, tuple[int, str]]:
         """The terms that the project holds, each with its count and its word."""
@@ -169,7 +169,7 @@ def _terms_of(forms: Iterable[str]) -> dict[str, str]:
     return dict(zip(first_terms(words), words, strict=True))
 
 
-def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFeatures:
+def with_spelling(features: QueryFeatures, meant: tuple[CorrectedWord, ...]) -> QueryFeatures:
     """The features with the corrections to search for."""
     stands_for: dict[str, int] = {}
     for each in meant:
@@ -188,7 +188,7 @@ def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFea
     return replace(features, meant=meant, spelling=spelling)
 
 
-def as_meant(found: Candidates, features: QueryFeatures, text: str) -> Candidates:
+def with_corrections(found: Candidates, features: QueryFeatures, text: str) -> Candidates:
     """Add matches of corrected words to the candidates' word scores.
 
     A candidate that holds a content word of the query gains by them. All others get a lower word score than each of
@@ -225,7 +225,7 @@ def corrections(held: int, features: QueryFeatures, memory: Memory) -> tuple[Cor
     return tuple(Correction(asked=asked, meant=meant) for asked, meant in pairs)
 
 
-def _as_written(meant: Meant, memory: Memory) -> str:
+def _as_written(meant: CorrectedWord, memory: Memory) -> str:
     """The corrected word as the memory writes it; as it was searched for if it is not found there."""
     content = memory.payload.content if memory.payload else ""
     text = nfkc("\n".join((memory.index.title, memory.index.summary, content))[:_LOOKED_THROUGH])

@@ -17,7 +17,7 @@ from hummock.store.errors import MemoryDamaged
 from hummock.store.search.crossing import foreign_count
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
-from hummock.store.search.search import Search, held_behind, holders, rarest
+from hummock.store.search.search import Search, holders, rarest, terms_with_prefix
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import Engine
 from hummock.store.tables.lookups import doc_of
@@ -93,9 +93,9 @@ class Snapshot:
         """Number of memories that contain each term."""
         return holders(self._view, self.stored, terms)
 
-    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+    def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         """Terms that begin with the prefix, with the number of memories that contain each."""
-        return held_behind(self._view, self.stored, prefix, most)
+        return terms_with_prefix(self._view, self.stored, prefix, most)
 
     def holds_any(self, terms: Sequence[str]) -> bool:
         """Whether any memory, present or removed, contains one of the terms."""

@@ -365,7 +365,7 @@ class _NoProject:
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
         return (0,) * len(terms)
 
-    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+    def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         return {}
 
     def holds_any(self, terms: Sequence[str]) -> bool:

@@ -167,7 +167,7 @@ def _month(now: datetime, offset: int) -> datetime:
 Resolve = Callable[[re.Match[str], datetime], Span | None]
 
 
-class Said(NamedTuple):
+class TimeMatch(NamedTuple):
     """Words that mean a span: where they stand in a text, from `start` to `end`."""
 
     start: int
@@ -175,7 +175,7 @@ class Said(NamedTuple):
     span: Span
 
 
-Lean = Callable[[str, Said], Said]
+Lean = Callable[[str, TimeMatch], TimeMatch]
 """What stands beside the words for a time and counts from it ("two weeks before", 前两天): all of it together."""
 
 
@@ -236,7 +236,7 @@ class Rules:
         joint = "|".join(f"(?P<rule{number}>{pattern})" for number, pattern in enumerate(bare))
         return surrounded(joint), [surrounded(rule.pattern) for rule in self._rules]
 
-    def find(self, text: str, now: datetime) -> Iterator[Said]:
+    def find(self, text: str, now: datetime) -> Iterator[TimeMatch]:
         """Words that mean a span, in the order of the text, without overlaps."""
         if not self._hint.search(text.lower()):
             return
@@ -248,7 +248,7 @@ class Rules:
             span = None if match is None else _resolved(self._rules[number].resolve, match, now)
             if match is None or span is None or match.start() < read:
                 continue
-            said = Said(match.start(), match.end(), span)
+            said = TimeMatch(match.start(), match.end(), span)
             said = said if self._lean is None else self._lean(text, said)
             read = said.end
             yield said

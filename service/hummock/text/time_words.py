@@ -19,8 +19,8 @@ from hummock.text.time_rules import (
     NOT_INSIDE_A_NAME,
     Rule,
     Rules,
-    Said,
     Span,
+    TimeMatch,
     day_span,
     month_span,
 )
@@ -84,7 +84,7 @@ def _tables(text: str) -> tuple[Rules, ...]:
     return (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(text) else (_DIGITS, ENGLISH)
 
 
-def _interval(text: str, said: Said, zone: tzinfo) -> TimeInterval:
+def _interval(text: str, said: TimeMatch, zone: tzinfo) -> TimeInterval:
     return TimeInterval(
         start=unix_seconds(said.span.start, zone),
         end=unix_seconds(said.span.end, zone),

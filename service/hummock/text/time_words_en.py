@@ -11,7 +11,7 @@ from typing import Final
 from hummock.text import time_parts, time_rules
 from hummock.text.time_holidays import ENGLISH_HOLIDAYS, holiday_span
 from hummock.text.time_parts import Part, Season
-from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Said, Span, Unit, any_of
+from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Span, TimeMatch, Unit, any_of
 
 _HOLIDAY_NAMES: Final = [name.replace("'", "['’]").replace(".", r"\.") for name in ENGLISH_HOLIDAYS]
 _UNITS: Final = {"hour": Unit.HOUR, "day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
@@ -126,7 +126,7 @@ def _season(match: re.Match[str], now: datetime) -> Span:
     season = _SEASONS[match["season"].lower()]
     which = (match["which"] or "").lower()
     if which == "last":
-        # Said in summer, "last summer" is a year ago.
+        # TimeMatch in summer, "last summer" is a year ago.
         last = time_parts.season_span(now, season, None)
         return last if last.end <= now else time_parts.season_span(now, season, last.start.year - 1)
     year = now.year + _OFFSETS[which] if which else _year(match, now)
@@ -142,7 +142,7 @@ def _holiday(match: re.Match[str], now: datetime) -> Span:
     return holiday_span(holiday, now, _year(match, now))
 
 
-def _leaning(text: str, said: Said) -> Said:
+def _leaning(text: str, said: TimeMatch) -> TimeMatch:
     """With "two weeks before" and the like, where it stands before the words."""
     own = _PREPOSITION.match(text, said.start, said.end)
     found = _BESIDE.search(text[max(0, said.start - _LONGEST_LEAN) : own.end() if own else said.start])
@@ -152,7 +152,7 @@ def _leaning(text: str, said: Said) -> Said:
         span = counted_from(found)(said.span)
     except (OverflowError, ValueError):
         return said
-    return Said(max(0, said.start - _LONGEST_LEAN) + found.start(), said.end, span)
+    return TimeMatch(max(0, said.start - _LONGEST_LEAN) + found.start(), said.end, span)
 
 
 def counted_from(found: re.Match[str]) -> Callable[[Span], Span]:

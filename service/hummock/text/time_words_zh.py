@@ -9,7 +9,7 @@ from typing import Final
 from hummock.text import time_parts, time_rules
 from hummock.text.time_holidays import CHINESE_HOLIDAYS, holiday_span
 from hummock.text.time_parts import Part, Season
-from hummock.text.time_rules import Rule, Rules, Said, Span, Unit, any_of
+from hummock.text.time_rules import Rule, Rules, Span, TimeMatch, Unit, any_of
 
 _DIGITS: Final = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TEN: Final = "十"
@@ -140,7 +140,7 @@ def _part_of_a_year(match: re.Match[str], now: datetime) -> Span:
     return time_parts.part_of_year(time_rules.unit_span(now, Unit.YEAR, -1), part)
 
 
-def _leaning(text: str, said: Said) -> Said:
+def _leaning(text: str, said: TimeMatch) -> TimeMatch:
     """With 前两周, 后三天, 两周前, 前后 and the like, where it stands behind the words."""
     found = _BESIDE.match(text, said.end)
     if found is None:
@@ -149,7 +149,7 @@ def _leaning(text: str, said: Said) -> Said:
         span = _beside(said.span, found)
     except (LookupError, OverflowError, ValueError):
         return said
-    return Said(said.start, found.end(), span)
+    return TimeMatch(said.start, found.end(), span)
 
 
 def _beside(span: Span, found: re.Match[str]) -> Span:

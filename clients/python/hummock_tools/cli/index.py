@@ -116,7 +116,7 @@ def index_repository(
         try:
             return sync(root, project, service.channel, name=name, on_progress=_shown_by(meter), on_skip=skip)
         except (MissingExtra, OSError, ValueError) as error:
-            raise CommandFailed(said_of(error, root)) from error
+            raise CommandFailed(describe_error(error, root)) from error
 
 
 def _shown_by(meter: Meter) -> Callable[[Progress], None]:
@@ -228,7 +228,7 @@ def _print_info(info: InfoReport, say: Callable[[str], None]) -> None:
         note(f"kept what somebody said: {', '.join(info.kept)}; `hummock projects set` changes it")
 
 
-def said_of(error: Exception, root: Path) -> str:
+def describe_error(error: Exception, root: Path) -> str:
     """A message for people about an error in reading a folder."""
     if isinstance(error, OSError):
         return f"{error.filename or root}: {error.strerror or error}"
@@ -322,7 +322,7 @@ def _follow(
         said = describe(call_error(error), resolved) if isinstance(error, grpc.Call) else str(error)
         raise CommandFailed(said) from error
     except (MissingExtra, CannotWatch, OSError, ValueError) as error:
-        raise CommandFailed(said_of(error, root)) from error
+        raise CommandFailed(describe_error(error, root)) from error
 
 
 def _require_watchfiles() -> None:

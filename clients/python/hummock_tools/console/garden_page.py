@@ -151,7 +151,7 @@ _ORIGINS = {
 }
 
 
-class Said(NamedTuple):
+class LearntMessage(NamedTuple):
     """A message and the memory learnt from it; None if there is none or it was removed."""
 
     message: session_pb2.ChatMessage
@@ -186,7 +186,7 @@ async def session(view: View) -> Response:
     learnt = await _learnt(view, project, session_id)
     values = {
         "session": found,
-        "said": [Said(message, _memory_of(message, learnt)) for message in page.messages],
+        "said": [LearntMessage(message, _memory_of(message, learnt)) for message in page.messages],
         "earlier": next_page("/session", page.next_page_token, project=project, id=session_id),
     }
     return view.page("session.html", values)

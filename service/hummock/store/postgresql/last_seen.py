@@ -74,7 +74,7 @@ class StaleSnapshot(Snapshot):
         """Number of memories that contain each term."""
         return self._known(lambda view, stored: holders(view, stored, terms))
 
-    def held_behind(self, prefix: str, most: int) -> Mapping[str, int]:
+    def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         """Returns nothing: the list of all terms is not in memory."""
         return {}
 

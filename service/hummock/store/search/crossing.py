@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import Bridge, Bridged, stood_for
 from hummock.core.memory import MemoryKind
-from hummock.store.limits import MAX_QUERY_TERMS
 from hummock.store.search.filters import Flags
 from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.postings import AskedTerms
 from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
@@ -35,7 +33,7 @@ class Crossing:
         self._view = view
         self._stored = stored
         self._bridge = bridge
-        self._asked = asked_of(view, stored, bridge.terms, bridge.weights) if bridge.terms else None
+        self._asked = view.query_terms(stored, bridge.terms, bridge.weights) if bridge.terms else None
 
     def best(self, allowed: Flags, pool: int) -> tuple[Ordinals, Ordinals]:
         """The best memories in the other language by keyword and by vector, at most half a `pool` each, best first."""
@@ -96,13 +94,3 @@ def _foreign(mark: int) -> NDArray[np.bool_]:
         is_foreign = is_code & np.ones_like(is_foreign)
     # Code counts as English, however much Chinese its tables and comments contain.
     return is_foreign & ~is_code if mark > 0 else is_foreign
-
-
-def asked_of(
-    view: ProjectView, stored: StoredProject, terms: tuple[str, ...], weights: NDArray[np.float32] | None = None
-) -> AskedTerms:
-    """Look-up of the first MAX_QUERY_TERMS terms in the view's index."""
-    words = view.kept_terms.numbers(terms[:MAX_QUERY_TERMS], stored.term_numbers)
-    columns = view.columns
-    mean_length = columns.live_length / columns.live if columns.live else 0.0
-    return view.postings.asked(words, columns.length, columns.live, mean_length, weights)

@@ -65,7 +65,7 @@ def _told_within(view: ProjectView, where: Filter) -> Flags:
     start = -np.inf if where.event_after is None else where.event_after
     end = np.inf if where.event_before is None else where.event_before
     out = np.zeros(len(view.columns), np.uint8)
-    out[view.told_times.between(view.columns, start, end)] = 1
+    out[view.event_times.between(view.columns, start, end)] = 1
     return out
 
 

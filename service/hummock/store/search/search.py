@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from hummock.core import facets
 from hummock.core.candidates import (
     Candidates,
+    CorrectionScores,
     FoundBy,
     Gathered,
     GroupQuery,
-    Spelt,
     Standing,
     TokenVectors,
 )
 from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.core.recall import CAPPED
 from hummock.store.limits import MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
-from hummock.store.search.crossing import Crossing, asked_of
+from hummock.store.search.crossing import Crossing
 from hummock.store.search.filters import (
     Flags,
     SubstringScan,
@@ -38,7 +38,7 @@ from hummock.store.search.filters import (
 )
 from hummock.store.search.halves import Halves
 from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.postings import NO_TERM, AskedTerms
+from hummock.store.views.postings import NO_TERM, QueryTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
@@ -57,7 +57,7 @@ def holders(view: ProjectView, stored: StoredProject, terms: Sequence[str]) -> t
     return tuple(view.postings.df.at(view.kept_terms.numbers(terms, stored.term_numbers)).tolist())
 
 
-def held_behind(view: ProjectView, stored: StoredProject, prefix: str, most: int) -> dict[str, int]:
+def terms_with_prefix(view: ProjectView, stored: StoredProject, prefix: str, most: int) -> dict[str, int]:
     """Terms with this prefix and the number of memories that contain each; checks the first `most`, skips unused."""
     numbers = stored.numbers_behind(prefix, most)
     counts = view.postings.df.at(np.array(list(numbers.values()), np.uint32)).tolist()
@@ -83,7 +83,7 @@ class Search:
         self._stored = stored
         self._halves = halves
         self._domains: list[Ordinals] = []
-        self._asked: dict[tuple[str, ...], AskedTerms] = {}
+        self._asked: dict[tuple[str, ...], QueryTerms] = {}
         self._names_held: dict[tuple[int, str], bool] = {}
 
     def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
@@ -158,7 +158,7 @@ class Search:
         crossing = Crossing(self._view, self._stored, query.bridge) if query.bridge else None
         foreign_by_keyword, foreign_by_vector = crossing.best(allowed, query.pool) if crossing else (_NOTHING, _NOTHING)
         spelling = query.spelling
-        spelt = asked_of(self._view, self._stored, spelling.terms, spelling.weights) if spelling else None
+        spelt = self._view.query_terms(self._stored, spelling.terms, spelling.weights) if spelling else None
         by_spelling = _by_keyword(query, allowed, spelt)
         found = {
             FoundBy.VECTOR: np.concatenate([by_vector, foreign_by_vector, others_by_vector]),
@@ -178,7 +178,7 @@ class Search:
             candidates = replace(candidates, bridged=crossing.said(at))
         if spelt:
             keyword, held = spelt.scores(at)
-            candidates = replace(candidates, spelt=Spelt(keyword=keyword, held=held))
+            candidates = replace(candidates, spelt=CorrectionScores(keyword=keyword, held=held))
         pending = self._pending(allowed) if query.vector is not None else 0
         if in_window or pending:
             candidates = replace(candidates, in_window=in_window, pending=pending)
@@ -196,7 +196,7 @@ class Search:
         columns = self._view.columns
         return int(np.count_nonzero((columns.chunk_count == 0) & (allowed != 0))) if columns.pending else 0
 
-    def _by_both(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> tuple[Ordinals, Ordinals]:
+    def _by_both(self, query: GroupQuery, allowed: Flags, asked: QueryTerms | None) -> tuple[Ordinals, Ordinals]:
         """The best by keyword and by vector; in a large project in parallel if a core is free."""
         by_keyword, by_vector = partial(_by_keyword, query, allowed, asked), partial(self._by_vector, query, allowed)
         if asked is None or query.vector is None or len(self._view.columns) < self._view.plans.halved_memories:
@@ -214,7 +214,7 @@ class Search:
         self,
         query: GroupQuery,
         allowed: Flags,
-        asked: AskedTerms | None,
+        asked: QueryTerms | None,
         by_keyword: Ordinals,
         by_vector: Ordinals,
     ) -> tuple[Ordinals, Ordinals]:
@@ -241,13 +241,13 @@ class Search:
         others: Flags = allowed & (writers != middle)
         return others
 
-    def _by_time(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
+    def _by_time(self, query: GroupQuery, allowed: Flags, asked: QueryTerms | None) -> Ordinals:
         """Memories of events within the query's times.
 
         If they exceed the pool: the nearest by vector, or without one the best by keyword and then the newest.
         """
         columns = self._view.columns
-        intervals = [self._view.told_times.between(columns, start, end) for start, end in query.times]
+        intervals = [self._view.event_times.between(columns, start, end) for start, end in query.times]
         of_any = np.unique(np.concatenate(intervals))
         found: Ordinals = of_any[allowed[of_any] != 0]
         if len(found) <= query.pool:
@@ -319,12 +319,12 @@ class Search:
         passing_ones: Ordinals = found[allowed[found] != 0]
         return passing_ones
 
-    def _asked_for(self, terms: tuple[str, ...]) -> AskedTerms | None:
+    def _asked_for(self, terms: tuple[str, ...]) -> QueryTerms | None:
         """Look-up of the terms in the index, shared by groups with the same terms; None without terms."""
         if not terms:
             return None
         if terms not in self._asked:
-            self._asked[terms] = asked_of(self._view, self._stored, terms)
+            self._asked[terms] = self._view.query_terms(self._stored, terms)
         return self._asked[terms]
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
@@ -368,7 +368,7 @@ class Search:
         searched: int,
         at: Ordinals,
         found_by: Flags,
-        asked: AskedTerms | None,
+        asked: QueryTerms | None,
         domain_names: tuple[str, ...],
     ) -> Candidates:
         columns = self._view.columns
@@ -407,7 +407,7 @@ def _united(found: dict[FoundBy, Ordinals]) -> tuple[Ordinals, Flags]:
     return at, found_by
 
 
-def _by_keyword(query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
+def _by_keyword(query: GroupQuery, allowed: Flags, asked: QueryTerms | None) -> Ordinals:
     return _NOTHING if asked is None else asked.best(allowed, query.pool)
 
 

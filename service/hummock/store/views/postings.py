@@ -140,7 +140,7 @@ class Postings:
         live: int,
         mean_length: float,
         weights: NDArray[np.float32] | None = None,
-    ) -> AskedTerms:
+    ) -> QueryTerms:
         """A BM25F query of at most 32 terms; NO_TERM for an unknown one.
 
         `lengths` has every ordinal's; `live` memories are not removed, `mean_length` is theirs. Weights are at least 0;
@@ -151,7 +151,7 @@ class Postings:
         of_none = np.float32(np.log1p((live + 0.5) / 0.5))
         if weights is not None:
             idf *= weights
-        return AskedTerms(
+        return QueryTerms(
             index=self.index,
             delta=self._delta,
             presence=self.frequent.presence,
@@ -177,7 +177,7 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AskedTerms:
+class QueryTerms:
     """BM25F scores of a query's terms. Removed memories score too."""
 
     index: Index  # The base.

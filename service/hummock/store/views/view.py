@@ -14,17 +14,17 @@ from hummock.core.memory import Filter, MemoryKind
 from hummock.core.project import GivenNames
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
-from hummock.store.limits import PlanLimits, StoreLimits
+from hummock.store.limits import MAX_QUERY_TERMS, PlanLimits, StoreLimits
 from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import NAMING_KINDS, DomainNames, read_given_names
+from hummock.store.views.event_times import EventTimes
 from hummock.store.views.forward_lists import ForwardLists, concatenated
 from hummock.store.views.growing import Growing, Lazy, SignBits
 from hummock.store.views.places import StarPlaces
-from hummock.store.views.postings import KeptTerms, Postings
+from hummock.store.views.postings import KeptTerms, Postings, QueryTerms
 from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock.store.views.superseded import Superseded, Superseding, read_superseded
-from hummock.store.views.told_times import ToldTimes
 from hummock_kernels.cosine import Chunks
 
 _FLAGS_KEPT = 4
@@ -130,7 +130,7 @@ class ProjectView:
     settings: ProjectSettings = NO_SETTINGS  # The project's settings.
     superseding: Superseding = field(default_factory=Superseding)  # Cache of the ids that its memories replace.
     # Index by the time of the event that a memory describes; shared by the lineage.
-    told_times: ToldTimes = field(default_factory=ToldTimes)
+    event_times: EventTimes = field(default_factory=EventTimes)
     # Computes the places of memories in the star map; shared by all lineages of the project.
     star_places: StarPlaces = field(default_factory=StarPlaces)
     # Cached flags of filters; empty in a new view.
@@ -150,6 +150,15 @@ class ProjectView:
     def superseded(self, stored: StoredProject) -> Superseded | None:
         """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""
         return self._superseded.get(self.columns, self.superseding, stored)
+
+    def query_terms(
+        self, stored: StoredProject, terms: Sequence[str], weights: NDArray[np.float32] | None = None
+    ) -> QueryTerms:
+        """Look up the first MAX_QUERY_TERMS terms in the index."""
+        words = self.kept_terms.numbers(terms[:MAX_QUERY_TERMS], stored.term_numbers)
+        columns = self.columns
+        mean_length = columns.live_length / columns.live if columns.live else 0.0
+        return self.postings.asked(words, columns.length, columns.live, mean_length, weights)
 
     @property
     def chunks(self) -> Chunks:
@@ -359,7 +368,7 @@ def _compacted(view: ProjectView) -> ProjectView:
     return replace(
         view,
         lineage=object(),
-        told_times=ToldTimes(),
+        event_times=EventTimes(),
         columns=view.columns.compacted(),
         vectors=vectors,
         signs=SignBits.of(vectors.values) if vectors.size >= view.plans.sign_rows else None,

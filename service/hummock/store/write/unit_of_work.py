@@ -116,7 +116,7 @@ class Unit:
         verdicts = NOBODY if old_doc is None else self._verdicts(memory)
         if old_doc is None and profile is not None:
             learned = self._batch.forward_lists([learned_terms(profile.words)], self._record)[0]
-            verdicts = profile.said_of(short_hash(memory.content_hash))
+            verdicts = profile.verdicts_on(short_hash(memory.content_hash))
         self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, verdicts, embeddings))
         self._count(memory.kind, 1)
         self._note(op_log.pack(op_log.PUT, doc))
@@ -241,7 +241,7 @@ class Unit:
 
     def _verdicts(self, memory: Memory) -> tuple[int, int]:
         profile = self._learning.profile(memory.id)
-        return NOBODY if profile is None else profile.said_of(short_hash(memory.content_hash))
+        return NOBODY if profile is None else profile.verdicts_on(short_hash(memory.content_hash))
 
     def _set_verdicts(self, memory_id: str) -> None:
         """Update the verdicts in a memory's row, which recalls use."""

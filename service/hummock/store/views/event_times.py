@@ -16,7 +16,7 @@ _BEHIND_ONE_IN = 16
 Ordinals = NDArray[np.int64]
 
 
-def told_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
+def event_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
     """Event time of each memory from ordinal `first` on, Unix seconds; else a turn's creation time, or NaN."""
     event_time = columns.event_time[first:]
     is_untold = np.isnan(event_time) & (columns.session[first:] != 0)
@@ -35,7 +35,7 @@ class _Order:
 _NO_ORDER = _Order(times=np.empty(0, np.float64), ordinals=np.empty(0, np.int32), size=0)
 
 
-class ToldTimes:
+class EventTimes:
     """Finds memories by the times of their events. Shared by the views of one lineage.
 
     The index is built when a query first names a time, and again when too many memories are newer. Thread-safe: it
@@ -54,14 +54,14 @@ class ToldTimes:
         found = order.ordinals[first:last].astype(np.int64)
         if order.size >= len(columns):
             return found[found < len(columns)]
-        newer = told_times(columns, order.size)
+        newer = event_times(columns, order.size)
         return np.concatenate([found, order.size + np.flatnonzero((newer >= start) & (newer < end))])
 
     def _of(self, columns: Columns) -> _Order:
         order = self._order
         behind = len(columns) - order.size
         if behind > max(_FEWEST_BEHIND, len(columns) // _BEHIND_ONE_IN):
-            times = told_times(columns)
+            times = event_times(columns)
             ordinals = np.flatnonzero(~np.isnan(times)).astype(np.int32)
             places = np.argsort(times[ordinals], kind="stable")
             order = _Order(times=times[ordinals][places], ordinals=ordinals[places], size=len(columns))

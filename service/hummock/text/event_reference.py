@@ -24,7 +24,7 @@ _ZH_UNITS: Final = {word: unit for word, unit in time_words_zh.UNITS.items() if 
 _EN_UNITS: Final = {"day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
 
 
-class ToldByEvent(NamedTuple):
+class EventReference(NamedTuple):
     """A time relative to an event.
 
     Attributes:
@@ -48,7 +48,7 @@ class ToldByEvent(NamedTuple):
         return TimeInterval(start=start, end=end, phrase=self.phrase, is_counted=True)
 
 
-def told_by_event(text: str) -> ToldByEvent | None:
+def parse_event_reference(text: str) -> EventReference | None:
     """Parse the first time relative to an event; None if there is none.
 
     Other times in the text are not considered (`time_words`).
@@ -59,7 +59,7 @@ def told_by_event(text: str) -> ToldByEvent | None:
     looked_at = simplified(written)
     for start, end, event, lies in (*_in_chinese(looked_at), *_in_english(looked_at)):
         if not names_nothing(event):
-            return ToldByEvent(event, written[start:end].strip(), lies)
+            return EventReference(event, written[start:end].strip(), lies)
     return None
 
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hummock.core.memory import Filter
-from hummock.store.views import told_times
+from hummock.store.views import event_times
 from hummock.store.views.columns import Columns
+from hummock.store.views.event_times import EventTimes
 from hummock.store.views.row_codec import ROW
-from hummock.store.views.told_times import ToldTimes
 from tests.ports.asking import ask, put
 from tests.store.answering import rebuild
 from tests.store.opening import opened
@@ -47,15 +47,15 @@ def test_an_interval_has_the_memories_whose_times_lie_in_it(
     batches: list[list[tuple[float | None, bool]]],
     asked: list[tuple[int, float, float]],
 ) -> None:
-    monkeypatch.setattr(told_times, "_FEWEST_BEHIND", behind)
-    shared, views, size = ToldTimes(), [Columns.empty()], 0
+    monkeypatch.setattr(event_times, "_FEWEST_BEHIND", behind)
+    shared, views, size = EventTimes(), [Columns.empty()], 0
     for batch in batches:
         made = rows(batch, size)
         views.append(views[-1].extended(made, ["m"] * len(batch), 0))
         size += len(batch)
     for number, start, end in asked:
         columns = views[number % len(views)]
-        told = told_times.told_times(columns)
+        told = event_times.event_times(columns)
         expected = np.flatnonzero((told >= start) & (told < end))
         assert sorted(shared.between(columns, start, end).tolist()) == expected.tolist()
 
