@@ -76,7 +76,7 @@ class LeasedClaims:
         """Begin a lease by the database's clock, and the thread that renews it. Raises: DatabaseUnreachable."""
         self._database = database
         self._lease_s = lease_s
-        self._interceptor = Lock()
+        self._lock = Lock()
         self._followers: tuple[Callable[[], None], ...] = ()
         self._id, self._fences = "", frozenset[int]()
         # Work for which the database may have a claim of this service that the service does not know of.
@@ -100,14 +100,14 @@ class LeasedClaims:
         if not rows:
             return None
         claim = Claim(work=work, project=project, fence=rows[0][0], holder=me)
-        with self._interceptor:
+        with self._lock:
             if me == self._id:
                 self._fences |= {claim.fence}
         return claim
 
     def release(self, claim: Claim) -> None:
         """Release the claim; see `ports.Claims`. If the database does not answer, the next renewal does it."""
-        with self._interceptor:
+        with self._lock:
             self._fences -= {claim.fence}
         key = keys.project_name_key(claim.project)
         try:
@@ -121,7 +121,7 @@ class LeasedClaims:
 
     def follow(self, follower: Callable[[], None]) -> None:
         """Call `follower` after another service has died; see `ports.Claims`."""
-        with self._interceptor:
+        with self._lock:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class LeasedClaims:
             self._begin(connection)
         for work, project in self._doubtful:
             connection.execute(_DISCARD, (self._id, work, project, list(self._fences)))
-            with self._interceptor:
+            with self._lock:
                 self._doubtful -= {(work, project)}
         # Without followers this service takes over no work, and leaves dead services to others.
         if self._followers and connection.execute(_BURY, (self._id,)).rowcount:
@@ -149,14 +149,14 @@ class LeasedClaims:
             connection.execute(_SWEEP)
 
     def _doubt(self, work: Work, project: str) -> None:
-        with self._interceptor:
+        with self._lock:
             self._doubtful |= {(work.value, keys.project_name_key(project))}
 
     def _begin(self, connection: PatientConnection) -> None:
         """Begin a lease with a new id; the claims of the previous one are void."""
         begun = uuid4().hex
         connection.execute(_REGISTER, (begun, self._lease_s))
-        with self._interceptor:
+        with self._lock:
             self._id, self._fences = begun, frozenset()
 
     def _tell(self) -> None:

@@ -46,13 +46,13 @@ class FreshProjects(TableProjects):
     def __init__(self, database: Database, now: Callable[[], float], recent: RecentReads) -> None:
         super().__init__(database, now, recent)
         self._database = database
-        self._interceptor = Lock()
+        self._lock = Lock()
         self._running: dict[int, _Look] = {}
         self._next: dict[int, _Look] = {}
 
     def seq(self, number: int) -> int:
         """Sequence number of a project's last write by any service. Raises: ProjectGone, DatabaseUnreachable."""
-        with self._interceptor:
+        with self._lock:
             before = self._running.get(number)
             look = None if before is None else self._next.get(number)
             is_first = look is None
@@ -72,7 +72,7 @@ class FreshProjects(TableProjects):
     def _look(self, number: int, look: _Look, before: _Look | None) -> None:
         if before is not None:
             before.is_done.wait()
-            with self._interceptor:
+            with self._lock:
                 self._running[number] = self._next.pop(number)
         try:
             # After a failed read its waiters do not wait for another one; an error cannot be outdated.
@@ -82,7 +82,7 @@ class FreshProjects(TableProjects):
         except Exception as error:
             look.error = error
         finally:
-            with self._interceptor:
+            with self._lock:
                 if self._running.get(number) is look:
                     del self._running[number]
             look.is_done.set()
@@ -150,7 +150,7 @@ class Listener:
         self._database = database
         self._seqs = seqs
         self._followers: tuple[Callable[[str, int], None], ...] = ()
-        self._interceptor = Lock()
+        self._lock = Lock()
         self._ending = Event()
         self._is_deaf = False
         self._thread = Thread(target=self._run, name="hummock-listener", daemon=True)
@@ -158,7 +158,7 @@ class Listener:
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Call `follower` after every write from now on, with the project and its seq."""
-        with self._interceptor:
+        with self._lock:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:

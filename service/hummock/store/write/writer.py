@@ -72,7 +72,7 @@ class Writer:
         self._submitted = 0
         self._sorted = 0
         self._followers: tuple[Callable[[str, int], None], ...] = ()
-        self._interceptor = Lock()
+        self._lock = Lock()
         self._why_closed: str | None = None
         self.stopped = ""  # Message saying why the writer stopped; empty while it runs.
         self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
@@ -81,7 +81,7 @@ class Writer:
     def submit(self, project: str, request: WriteRequest[Any] | ProjectRemoval) -> Future[Written[Any]]:
         """Queue a write, or the removal of a project. After `close` its future fails with Unavailable."""
         job = Job(project=project, request=request, future=Future())
-        with self._interceptor:
+        with self._lock:
             if self._why_closed is None:
                 self._submitted += not job.is_bulk
                 self._queue.put(job)
@@ -91,12 +91,12 @@ class Writer:
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Call `follower` after every write from now on; see `ports.Store`."""
-        with self._interceptor:
+        with self._lock:
             self._followers = (*self._followers, follower)
 
     def close(self) -> None:
         """Finish the queued writes and stop. Idempotent."""
-        with self._interceptor:
+        with self._lock:
             if self._why_closed is None:
                 self._why_closed = "the store is closed"
                 self._queue.put(None)
@@ -202,7 +202,7 @@ class Writer:
     def _fail(self, pending: list[Job], error: BaseException) -> None:
         """Fail all waiting and future jobs, as the writer has stopped."""
         _log.critical("the writer stopped", exc_info=error)
-        with self._interceptor:
+        with self._lock:
             self._why_closed = self.stopped = "the store's writer stopped; restart the service"
         queued: list[Any] = [*self._interactive, *self._bulk]
         while not self._queue.empty():
