@@ -98,8 +98,7 @@ def measure(options: Options) -> Findings:
 
 def _asked(service: Serving, generator: Generator, recalls: Sequence[bytes], learns: Sequence[bytes]) -> _Asked:
     asked = _Asked(
-        recall=generator.run(service.target, RECALL, recalls, 1),
-        learn=generator.run(service.target, LEARN, learns, 1),
+        recall=generator.run(service.target, RECALL, recalls, 1), learn=generator.run(service.target, LEARN, learns, 1)
     )
     check_replies(asked.recall.replies)
     return asked

@@ -21,14 +21,7 @@ from hummock.core.errors import HummockError
 
 _ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
-FAILURES = (
-    BenchFailed,
-    HummockError,
-    OSError,
-    grpc.RpcError,
-    grpc.FutureTimeoutError,
-    subprocess.SubprocessError,
-)
+FAILURES = (BenchFailed, HummockError, OSError, grpc.RpcError, grpc.FutureTimeoutError, subprocess.SubprocessError)
 """Exceptions for which a part counts as not measured; any other is a defect of the bench."""
 
 

@@ -101,9 +101,7 @@ def measure(options: Options) -> Findings:
         part=PART,
         rows=(
             over_grpc.row(
-                "over gRPC",
-                _GRPC_TIMES,
-                Judge(name="that in process", value=in_process.learn.p50_ms, guide=_ONE_MS),
+                "over gRPC", _GRPC_TIMES, Judge(name="that in process", value=in_process.learn.p50_ms, guide=_ONE_MS)
             ),
             in_process.row("in process", _ONE_TIMES, Judge(name="LMDB alone", value=one.p50_ms, guide=_ONE_MS)),
             *_together_rows(per_s, together_per_s, load),

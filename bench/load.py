@@ -6,15 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-from bench.asking import (
-    RECALL,
-    TAG,
-    WARM_UP_CALLS,
-    check_replies,
-    in_process_latency,
-    recall_messages,
-    recall_requests,
-)
+from bench.asking import RECALL, TAG, WARM_UP_CALLS, check_replies, in_process_latency, recall_messages, recall_requests
 from bench.command import Options, run_parts
 from bench.generator import Generator, Load, NoCompiler, arrivals_s
 from bench.recall import NOT_MEASURED

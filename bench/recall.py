@@ -84,10 +84,7 @@ def measure(options: Options) -> Findings:
             ("recall over gRPC, grpcio's client with bytes for messages", over_grpc.recall.line()),
             ("recall in process, all hits read", in_process.line()),
             ("trivial RPC of equal sizes, bare grpc.aio server in a process of its own", over_grpc.trivial.line()),
-            (
-                "bytes of a request and of a reply, mean",
-                f"{over_grpc.request_bytes:.0f}, {over_grpc.reply_bytes:.0f}",
-            ),
+            ("bytes of a request and of a reply, mean", f"{over_grpc.request_bytes:.0f}, {over_grpc.reply_bytes:.0f}"),
             ("stages of the receipt over gRPC, p50 ms", _stages_line(over_grpc.stages_p50_ms)),
             ("calls before those that count", str(WARM_UP_CALLS)),
             ("store A", "of an earlier run" if filled.reused else "learnt in this run"),

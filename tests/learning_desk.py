@@ -7,15 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hummock.core.learning import (
-    Entry,
-    KeywordsLearned,
-    KeywordsSet,
-    KeywordUpdate,
-    Learner,
-    LearningEvent,
-    Profile,
-)
+from hummock.core.learning import Entry, KeywordsLearned, KeywordsSet, KeywordUpdate, Learner, LearningEvent, Profile
 from hummock.core.learning_requests import EntryLearnt, LearningCommand, ObserveCommand, ScanProgress, SettingsChanges
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Payload
 from hummock.learning.background import BackgroundLearner, Scan

@@ -96,12 +96,7 @@ MUTATIONS = (
     Mutation(
         "the project that a walk over keys is limited to",
         "store/tables/keys.py",
-        [
-            (
-                "return _PROJECT.pack(project)\n\n\ndef project_name_key",
-                'return b""\n\n\ndef project_name_key',
-            )
-        ],
+        [("return _PROJECT.pack(project)\n\n\ndef project_name_key", 'return b""\n\n\ndef project_name_key')],
     ),
     Mutation(
         "the project in the key of sessions",
@@ -162,10 +157,7 @@ MUTATIONS = (
             ("self._live((project, session_id), now)", 'self._live(("", session_id), now)'),
             ("self._trails[project, session_id] =", 'self._trails["", session_id] ='),
             ("self._trails.move_to_end((project, session_id))", 'self._trails.move_to_end(("", session_id))'),
-            (
-                "self._live((project, session_id), self._monotonic())",
-                'self._live(("", session_id), self._monotonic())',
-            ),
+            ("self._live((project, session_id), self._monotonic())", 'self._live(("", session_id), self._monotonic())'),
         ],
     ),
     Mutation(

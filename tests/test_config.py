@@ -55,10 +55,7 @@ def test_relative_directories_become_absolute(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("text", "key", "meant"),
-    [
-        ("prot = 1", "prot", "port"),
-        ("[storage]\nqouta_bytes = 1", "storage.qouta_bytes", "storage.quota_bytes"),
-    ],
+    [("prot = 1", "prot", "port"), ("[storage]\nqouta_bytes = 1", "storage.qouta_bytes", "storage.quota_bytes")],
 )
 def test_an_unknown_key_of_the_file_is_named_with_the_file(tmp_path: Path, text: str, key: str, meant: str) -> None:
     write(tmp_path, text)

@@ -31,10 +31,7 @@ def code(record: Record) -> pb.Memory:
     """A function in a file of its own; its name is left where it stands, in the code."""
     fragment = pb.CodeFragment(path=f"{record['_id']}.py", language="python")
     return pb.Memory(
-        id=record["_id"],
-        kind=pb.MEMORY_KIND_CODE_FRAGMENT,
-        content=record["text"],
-        code_fragment=fragment,
+        id=record["_id"], kind=pb.MEMORY_KIND_CODE_FRAGMENT, content=record["text"], code_fragment=fragment
     )
 
 

@@ -32,12 +32,7 @@ def spelling(_: Path) -> Corpus:
         )
         slices += [Slice(set=_PROJECT, name=way.named(kind), questions=questions, way=way) for way in _WAYS]
     memories = tuple(
-        pb.Memory(
-            id=id_,
-            kind=pb.MEMORY_KIND_NOTE,
-            origin=pb.ORIGIN_USER_INPUT,
-            content=text,
-        )
+        pb.Memory(id=id_, kind=pb.MEMORY_KIND_NOTE, origin=pb.ORIGIN_USER_INPUT, content=text)
         for id_, _, text, _ in told
     )
     return Corpus(name=_PROJECT, projects={_PROJECT: memories}, slices=tuple(slices))

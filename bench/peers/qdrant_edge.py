@@ -16,9 +16,7 @@ _BATCH = 1000
 # The terms come cut: nothing is to be stemmed, folded or left out.
 _BM25 = qdrant.Bm25(
     qdrant.Bm25Config(
-        tokenizer=qdrant.TokenizerType.Whitespace,
-        stemmer=qdrant.DisabledStemmer(),
-        stopwords=qdrant.StopwordsSet(),
+        tokenizer=qdrant.TokenizerType.Whitespace, stemmer=qdrant.DisabledStemmer(), stopwords=qdrant.StopwordsSet()
     )
 )
 

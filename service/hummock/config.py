@@ -269,9 +269,7 @@ class Settings(BaseModel):
 
 
 def load_settings(
-    flags: Mapping[str, Any] | None = None,
-    environ: Mapping[str, str] | None = None,
-    directory: Path | None = None,
+    flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None, directory: Path | None = None
 ) -> Settings:
     """Settings from every source.
 

@@ -161,10 +161,7 @@ SETTINGS = {
         "chat": {"topK": 8, "origins": ["ORIGIN_MANUAL", "ORIGIN_AI_OUTPUT"]},
         "code": {"topK": 10, "minSimilarity": 0.3},
     },
-    "defaults": {
-        "chat": {"topK": 5, "origins": ["ORIGIN_MANUAL"]},
-        "code": {"topK": 10, "minSimilarity": 0.3},
-    },
+    "defaults": {"chat": {"topK": 5, "origins": ["ORIGIN_MANUAL"]}, "code": {"topK": 10, "minSimilarity": 0.3}},
 }
 STATUS = {
     "version": "0.1.0",

@@ -37,11 +37,7 @@ def project(service: Stubs, monkeypatch: pytest.MonkeyPatch) -> str:
     """A project with one entry, whose title would move the cursor; the commands ask for it."""
     name = f"learning-{next(PROJECTS)}"
     title, content = "长明灯\u001b[2J", "燃鲸油，风吹不灭。"
-    learn(
-        service,
-        name,
-        memory_pb2.Memory(id=LAMP, kind=memory_pb2.MEMORY_KIND_ENTRY, title=title, content=content),
-    )
+    learn(service, name, memory_pb2.Memory(id=LAMP, kind=memory_pb2.MEMORY_KIND_ENTRY, title=title, content=content))
     for variable, value in {
         "HUMMOCK_TARGET": service.target,
         "HUMMOCK_PROJECT": name,
@@ -58,8 +54,7 @@ def run(*arguments: str) -> Result:
 
 def use(service: Stubs, project: str, turn: int, text: str = "鲸油") -> None:
     request = pb.RenderRequest(
-        project=project,
-        recall=recall_pb2.RecallRequest(query_text=text, preset=recall_pb2.PRESET_CODEX),
+        project=project, recall=recall_pb2.RecallRequest(query_text=text, preset=recall_pb2.PRESET_CODEX)
     )
     service.context.RenderTurn(pb.RenderTurnRequest(render=request, scope="s", turn=turn))
 

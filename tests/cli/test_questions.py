@@ -153,11 +153,7 @@ def test_render_sends_what_was_asked(run: Run, fake: FakeService) -> None:
     run("render", "x", "--form", "waterfall", "--budget", "100", "--locale", "zh")
     request = fake.asked[0]
     assert isinstance(request, context_pb.RenderRequest)
-    assert (request.form, request.budget_tokens, request.locale) == (
-        context_pb.RENDER_FORM_WATERFALL,
-        100,
-        "zh",
-    )
+    assert (request.form, request.budget_tokens, request.locale) == (context_pb.RENDER_FORM_WATERFALL, 100, "zh")
     assert request.recall.query_text == "x"
 
 

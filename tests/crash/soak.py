@@ -128,14 +128,7 @@ class Client:
 
 
 def run(
-    directory: Path,
-    models_dir: Path,
-    model: str,
-    *,
-    seed: int,
-    rounds: int,
-    turns: int,
-    is_over: Callable[[], bool],
+    directory: Path, models_dir: Path, model: str, *, seed: int, rounds: int, turns: int, is_over: Callable[[], bool]
 ) -> Figures:
     """Lives of so many rounds, of so many turns each, until it is over; one life at least."""
     figures = Figures()

@@ -16,15 +16,7 @@ from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import load_basis
 from hummock.models.errors import ModelGraphUnsupported
-from hummock.models.pair import (
-    BRIDGES_SHA256,
-    MAPPED,
-    Cores,
-    PairModel,
-    load_bridge_map,
-    marked_bases,
-    weights,
-)
+from hummock.models.pair import BRIDGES_SHA256, MAPPED, Cores, PairModel, load_bridge_map, marked_bases, weights
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
 from hummock.ports.models import Embedder, QueryGloss

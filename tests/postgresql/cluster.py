@@ -411,10 +411,7 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     began = time.monotonic()
     try:
-        with (
-            running_cluster(arguments.directory, arguments.first_port) as cluster,
-            _services_over(cluster) as services,
-        ):
+        with running_cluster(arguments.directory, arguments.first_port) as cluster, _services_over(cluster) as services:
             print(f"Healthy after {time.monotonic() - began:.0f} s; Ctrl-C stops all of it.\n", flush=True)
             _introduce(cluster, services)
             signal.pause()

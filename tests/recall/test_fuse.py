@@ -307,10 +307,7 @@ def test_records_of_a_session_lend_each_other_nothing() -> None:
 @pytest.mark.parametrize(("terms", "first"), [(12, "near"), (3, "word"), (1, "word")])
 def test_one_word_of_a_long_question_is_less_evidence_than_meaning(terms: int, first: str) -> None:
     """S0-13: a year, or a word learnt of another memory, does not outrank what the question is about."""
-    rows = [
-        Row(id="word", cosine=0.2, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD),
-        Row(id="near", cosine=0.4),
-    ]
+    rows = [Row(id="word", cosine=0.2, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD), Row(id="near", cosine=0.4)]
     asked = features(terms=tuple(f"t{place}" for place in range(terms)))
     assert ranked(candidates(rows), plan(), asked).memory_ids[0] == first
 

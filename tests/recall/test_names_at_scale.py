@@ -129,11 +129,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Callable[
     corpus = made_up()
     directory = tmp_path_factory.mktemp("names")
     with opened(
-        directory,
-        limits=DEFAULT_LIMITS,
-        map_bytes=1024 * MIB,
-        quota_bytes=800 * MIB,
-        memory_budget_bytes=512 * MIB,
+        directory, limits=DEFAULT_LIMITS, map_bytes=1024 * MIB, quota_bytes=800 * MIB, memory_budget_bytes=512 * MIB
     ) as store:
         fill(store, corpus.texts)
         yield over(store, Recall(WordEmbedder(), FakeClock())), corpus

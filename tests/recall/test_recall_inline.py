@@ -83,14 +83,7 @@ def test_at_once_knows_of_every_write_that_is_done(hurried: Hurried) -> None:
         assert hurried.at_once(GIVEN) is not None
 
 
-@pytest.mark.parametrize(
-    "longer",
-    [
-        {"vector": None},
-        {"keyword_mode": KeywordMode.SUBSTRING},
-        {"context_window": 1},
-    ],
-)
+@pytest.mark.parametrize("longer", [{"vector": None}, {"keyword_mode": KeywordMode.SUBSTRING}, {"context_window": 1}])
 def test_what_takes_longer_is_not_done_at_once(hurried: Hurried, longer: dict[str, Any]) -> None:
     hurried.work.teach(note("潮汐 tide", "a"))
     hurried.cached(GIVEN)

@@ -46,10 +46,7 @@ QUERIES = st.builds(
     candidates=optional(st.sampled_from([1, 5, 1000])),
     min_similarity=optional(st.sampled_from([-1.0, 0.0, 0.3, 1.0])),
     filter=st.builds(
-        Filter,
-        kinds=some(MemoryKind),
-        origins=some(Origin),
-        excluded_ids=st.sampled_from([(), ("n1", "c2")]),
+        Filter, kinds=some(MemoryKind), origins=some(Origin), excluded_ids=st.sampled_from([(), ("n1", "c2")])
     ),
     paths=st.frozensets(st.sampled_from(RecallPath), min_size=1),
     decay_mode=optional(st.sampled_from(DecayMode)),

@@ -74,8 +74,7 @@ def talk(unit: UnitOfWork) -> None:
         said_so = TurnObserved(scope=session_id, turn=1, user_text="tide", assistant_hash=b"", used_ids=used)
         record(unit.learning, said_so)
         record(
-            unit.learning,
-            Injected(scope=session_id, turn=1, referenced_ids=used, injected_ids=used, dropped_ids=()),
+            unit.learning, Injected(scope=session_id, turn=1, referenced_ids=used, injected_ids=used, dropped_ids=())
         )
     first = unit.sessions.get(SESSIONS[0])
     assert first is not None

@@ -266,12 +266,7 @@ def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
     given_terms = exact_terms(title=("a",) * 300, tags=("b",), body=("a", "a", "c"), facets=("\x1ftb",))
     lists = forward_lists.join(packed(numbers, given_terms))
     counts = dict(zip(lists.term.tolist(), lists.counts.tolist(), strict=True))
-    assert counts == {
-        numbers["a"]: 255 | 2 << 16,
-        numbers["b"]: 1 << 8,
-        numbers["c"]: 1 << 16,
-        numbers["\x1ftb"]: 0,
-    }
+    assert counts == {numbers["a"]: 255 | 2 << 16, numbers["b"]: 1 << 8, numbers["c"]: 1 << 16, numbers["\x1ftb"]: 0}
     assert forward_lists.length(given_terms) == 304
 
 

@@ -261,12 +261,7 @@ class AsyncCalls:
         return await self.send(request, timeout_s=timeout_s)
 
     async def delete_where(
-        self,
-        project: str,
-        where: memory_pb2.MemoryFilter,
-        *,
-        dry_run: bool = False,
-        timeout_s: float | None = None,
+        self, project: str, where: memory_pb2.MemoryFilter, *, dry_run: bool = False, timeout_s: float | None = None
     ) -> int:
         """Removes all memories that pass a filter, a few hundred a call, and says how many; or only counts them."""
         removed = 0

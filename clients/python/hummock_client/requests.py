@@ -122,11 +122,7 @@ def new_request_id() -> str:
 
 def note(text: str, tags: Iterable[str] = ()) -> memory_pb2.Memory:
     """A remembered sentence."""
-    return memory_pb2.Memory(
-        kind=memory_pb2.MEMORY_KIND_NOTE,
-        tags=tags,
-        content=text,
-    )
+    return memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, tags=tags, content=text)
 
 
 def vector(values: Iterable[float], emb_space: str) -> memory_pb2.Embedding:

@@ -169,8 +169,7 @@ def has_all_vectors(case: Case, service: pb.GetStatusResponse) -> Finding:
         )
     if pending:
         return warning(
-            f"{pending} memories wait for their vectors, and are found by their words alone meanwhile",
-            "hummock status",
+            f"{pending} memories wait for their vectors, and are found by their words alone meanwhile", "hummock status"
         )
     return fine("every memory has its vectors")
 

@@ -33,11 +33,7 @@ _COMMON = CHINESE_COMMON_WORDS | ENGLISH_COMMON_WORDS
 
 
 def select(
-    named: Collection[str],
-    near: Iterable[str],
-    profiles: Mapping[str, Profile],
-    turn: int,
-    settings: LearningSettings,
+    named: Collection[str], near: Iterable[str], profiles: Mapping[str, Profile], turn: int, settings: LearningSettings
 ) -> tuple[str, ...]:
     """Select entries to analyse: those that the turn names, then others, by priority; ties keep the given order.
 

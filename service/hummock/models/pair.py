@@ -37,7 +37,7 @@ from hummock.ports.models import QueryGloss
 from hummock.text.normalise import is_han, known_share
 
 BRIDGES_SHA256: Final[Mapping[str, str]] = {
-    "bge-small-zh-v1.5+all-MiniLM-L6-v2.v1": "9ea35349371c3598548a730b0e1d56c776ab16665f53036a5894397ecacb047b",
+    "bge-small-zh-v1.5+all-MiniLM-L6-v2.v1": "9ea35349371c3598548a730b0e1d56c776ab16665f53036a5894397ecacb047b"
 }
 """Checksums of the package's files, by name."""
 

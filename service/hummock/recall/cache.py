@@ -88,10 +88,7 @@ class Answer:
         if not self.is_cached:
             return replace(recalled, receipt=receipt) if self.project_settings else recalled
         receipt = replace(
-            receipt,
-            cached=True,
-            stages=(StageTime(stage="cache", elapsed_s=self.elapsed_s),),
-            elapsed_s=self.elapsed_s,
+            receipt, cached=True, stages=(StageTime(stage="cache", elapsed_s=self.elapsed_s),), elapsed_s=self.elapsed_s
         )
         recalled = replace(recalled, receipt=receipt, seq=self.seq)
         if self.as_of is None:

@@ -9,15 +9,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates
-from hummock.core.recall import (
-    CrossEncoding,
-    DecayMode,
-    Intent,
-    IntentMode,
-    KeywordMode,
-    Preset,
-    RecallQuery,
-)
+from hummock.core.recall import CrossEncoding, DecayMode, Intent, IntentMode, KeywordMode, Preset, RecallQuery
 from hummock.recall.fuse import Fused, told_time
 from hummock.recall.plan import joins_paths
 from hummock.text.event_reference import EventReference, parse_event_reference

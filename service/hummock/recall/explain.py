@@ -221,10 +221,7 @@ class _Case:
             return Verdict(stage=LossStage.ECHO, numbers=numbers)
         if alone.below_min_similarity:
             return Verdict(
-                stage=LossStage.MIN_SIMILARITY,
-                value=numbers.similarity,
-                threshold=self._minimum(row),
-                numbers=numbers,
+                stage=LossStage.MIN_SIMILARITY, value=numbers.similarity, threshold=self._minimum(row), numbers=numbers
             )
         return Verdict(stage=LossStage.DUPLICATE, others=self._newer_copies(row), numbers=numbers)
 

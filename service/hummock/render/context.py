@@ -133,9 +133,7 @@ def _assembled(project: str, notice: str, chapters: Sequence[_Chapter]) -> str:
 def _project(info: ProjectInfo, wording: Wording) -> str:
     """Write the facts on the project; only the heading if there are none."""
     return _lines(
-        wording.project,
-        _listed(wording.tech_stack, info.tech_stack),
-        _listed(wording.project_path, (info.path,)),
+        wording.project, _listed(wording.tech_stack, info.tech_stack), _listed(wording.project_path, (info.path,))
     )
 
 

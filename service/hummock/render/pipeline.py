@@ -33,15 +33,7 @@ from hummock.ports.sessions import Sessions
 from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.render.compose import FORMS, compose, marked
 from hummock.render.passage import drawbacks, words_of
-from hummock.render.section import (
-    Frame,
-    Section,
-    Selected,
-    Wording,
-    locale_of,
-    locale_of_memories,
-    wording_of,
-)
+from hummock.render.section import Frame, Section, Selected, Wording, locale_of, locale_of_memories, wording_of
 from hummock.render.stable_prefix import render_stable
 from hummock.render.turn import Load, RenderTurn, Source, Turn
 from hummock.text.tokens import TokenCounter

@@ -162,10 +162,7 @@ class RenderTurn:
             return CountedReply(rendered=replace(final.rendered, decision=final.decision))
 
         request = WriteRequest(
-            request_id=turn.commit.request_id,
-            fingerprint=turn.commit.fingerprint,
-            reply_type=CountedReply,
-            apply=apply,
+            request_id=turn.commit.request_id, fingerprint=turn.commit.fingerprint, reply_type=CountedReply, apply=apply
         )
         written = self._store.write(turn.project, request).result()
         return replace(written.reply.rendered, seq=written.seq)

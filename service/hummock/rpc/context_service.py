@@ -15,14 +15,7 @@ from hummock.core.memory import LearnCommand
 from hummock.core.recall import RecallQuery
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.call import CallContext, SecondHalf, inside, project_read
-from hummock.rpc.recall_messages import (
-    GROUPS,
-    degradations,
-    recall_query,
-    recall_reply,
-    search_query,
-    search_response,
-)
+from hummock.rpc.recall_messages import GROUPS, degradations, recall_query, recall_reply, search_query, search_response
 from hummock.rpc.render_messages import render_query, render_response, turn_query, turn_response
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2

@@ -264,13 +264,7 @@ def _call(channel: grpc.Channel, method: MethodDescriptor, sent: Message, header
     """Raises: Refused, grpc.RpcError."""
     call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(name_of(method))
     reply: Message = GetMessageClass(method.output_type)()
-    reply.ParseFromString(
-        call(
-            sent.SerializeToString(),
-            timeout=_timeout_s(headers),
-            metadata=_metadata(headers),
-        )
-    )
+    reply.ParseFromString(call(sent.SerializeToString(), timeout=_timeout_s(headers), metadata=_metadata(headers)))
     return reply
 
 

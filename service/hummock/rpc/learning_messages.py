@@ -99,9 +99,7 @@ def fork_of(request: pb.ReplayLearningRequest) -> SettingsChanges | None:
 def turn_decision(decision: TurnDecision) -> learning_pb2.TurnDecision:
     """The decisions on a turn, as a message."""
     return learning_pb2.TurnDecision(
-        enabled=decision.enabled,
-        injections=map(injection, decision.injections),
-        dropped_count=decision.dropped_count,
+        enabled=decision.enabled, injections=map(injection, decision.injections), dropped_count=decision.dropped_count
     )
 
 
@@ -240,11 +238,7 @@ def _fork(fork: Fork) -> learning_service_pb2.Fork:
 
 def _forked_turn(turn: ForkedTurn) -> learning_service_pb2.ForkedTurn:
     return learning_service_pb2.ForkedTurn(
-        event=turn.event,
-        scope=turn.scope,
-        turn=turn.turn,
-        added_ids=turn.added_ids,
-        removed_ids=turn.removed_ids,
+        event=turn.event, scope=turn.scope, turn=turn.turn, added_ids=turn.added_ids, removed_ids=turn.removed_ids
     )
 
 

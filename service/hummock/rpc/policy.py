@@ -102,7 +102,7 @@ _ROWS: Mapping[str, Mapping[str, tuple[Verb] | tuple[Verb, Lane] | tuple[Verb, L
     },
     "AdminService": {
         # Concerns no project; clients call it as a health check.
-        "GetStatus": (READ,),
+        "GetStatus": (READ,)
     },
 }
 """Verb of each method; lane, and lane of the second half, where they do not follow from the contract."""

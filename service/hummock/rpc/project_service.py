@@ -156,9 +156,7 @@ def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:
         pending_count=stored.pending_count,
         create_time=values.timestamp(stored.create_time),
         feedback=pb.FeedbackCounts(
-            helpful=stored.feedback.helpful,
-            not_helpful=stored.feedback.not_helpful,
-            wrong=stored.feedback.wrong,
+            helpful=stored.feedback.helpful, not_helpful=stored.feedback.not_helpful, wrong=stored.feedback.wrong
         )
         if whole
         else None,

@@ -227,10 +227,7 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
 def intent(known: Intent) -> recall_pb2.Intent:
     """The user's intent, as a message."""
     return recall_pb2.Intent(
-        domains=known.domains,
-        action=known.action,
-        keywords=known.keywords,
-        times=map(_interval_message, known.times),
+        domains=known.domains, action=known.action, keywords=known.keywords, times=map(_interval_message, known.times)
     )
 
 

@@ -166,11 +166,7 @@ async def read_next(wire: Messages, feed: Feed) -> bytes | None:
 
 
 async def answer_each(
-    request_type: type[Message],
-    answer: Callable[[Any], Message],
-    queue: AdmissionQueue,
-    wire: Messages,
-    feed: Feed,
+    request_type: type[Message], answer: Callable[[Any], Message], queue: AdmissionQueue, wire: Messages, feed: Feed
 ) -> None:
     """Answer each message before the next one is read, so that the connection itself slows the sender down.
 

@@ -142,10 +142,7 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
 @contextmanager
 def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskIntent]:
     """Open the source of intents, with the configured language model if there is one."""
-    with (
-        ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm") as executor,
-        llm(settings.llm, clock) as model,
-    ):
+    with ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm") as executor, llm(settings.llm, clock) as model:
         if model is not None:
             say(f"language model {settings.llm.model}, intents by default: {settings.intent}")
         yield AskIntent(model, executor, IntentMode[settings.intent.upper()], clock)

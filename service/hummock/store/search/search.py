@@ -11,15 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core import facets
-from hummock.core.candidates import (
-    Candidates,
-    CorrectionScores,
-    FoundBy,
-    Gathered,
-    GroupQuery,
-    Standing,
-    TokenVectors,
-)
+from hummock.core.candidates import Candidates, CorrectionScores, FoundBy, Gathered, GroupQuery, Standing, TokenVectors
 from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.core.recall import CAPPED
 from hummock.store.limits import MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
@@ -211,12 +203,7 @@ class Search:
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
 
     def _others(
-        self,
-        query: GroupQuery,
-        allowed: Flags,
-        asked: QueryTerms | None,
-        by_keyword: Ordinals,
-        by_vector: Ordinals,
+        self, query: GroupQuery, allowed: Flags, asked: QueryTerms | None, by_keyword: Ordinals, by_vector: Ordinals
     ) -> tuple[Ordinals, Ordinals]:
         """Candidates of others, by keyword and by vector, if one unverified writer fills a path's pool."""
         if not query.with_others or not self._view.columns.has_writers:
