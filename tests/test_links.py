@@ -46,6 +46,7 @@ def test_every_relative_link_of_a_document_leads_to_a_file(document: Path) -> No
     assert [each for each in files if each and not (document.parent / each).exists()] == []
 
 
+@pytest.mark.long
 def test_every_decision_that_is_named_has_a_page() -> None:
     pages = {page.name[:3] for page in _PAGES}
     folders = ("service", "kernels", "clients", "proto", "tests", "bench", "docs")

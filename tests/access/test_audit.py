@@ -50,6 +50,7 @@ def test_a_log_that_nobody_touched_is_whole_over_restarts_and_files(tmp_path: Pa
     assert verify(tmp_path, verdict.head).problems == ()
 
 
+@pytest.mark.long
 @given(st.integers(0, 8), st.sampled_from(["removed", "changed", "doubled", "exchanged"]))
 def test_what_is_done_to_a_line_is_found(tmp_path_factory: pytest.TempPathFactory, at: int, harm: str) -> None:
     """X12: any but the last, after which nothing is chained."""

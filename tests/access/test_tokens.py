@@ -40,6 +40,7 @@ def test_a_pattern_covers_what_it_says(pattern: str, covered: list[str], others:
     assert not any(scope.covers(project) for project in others)
 
 
+@pytest.mark.long
 @given(st.text(min_size=1, max_size=50).filter(lambda name: "*" not in name), st.text(max_size=50))
 def test_a_name_without_a_star_covers_itself_alone(name: str, other: str) -> None:
     scope = Scope(pattern=name, verb=Verb.READ)

@@ -28,6 +28,7 @@ def _command(path: tuple[str, ...]) -> Any:
     return command
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("earlier", EARLIER)
 def test_a_name_of_before_is_the_same_command_and_is_not_listed(earlier: tuple[str, ...]) -> None:
     old, new = _command(earlier), _command(EARLIER[earlier])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from hummock_client.v1 import context_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
@@ -27,6 +29,7 @@ def test_feedback_sends_each_verdict_and_names_what_is_not_there(run: Run, fake:
     assert (request.query_text, request.session_id, len(request.request_id)) == ("还款", "s", 36)
 
 
+@pytest.mark.long
 def test_a_note_is_enough_and_nothing_is_not(run: Run, fake: FakeService) -> None:
     """S1-17."""
     assert json.loads(run("feedback", "--note", "很有用", "--json").stdout)["recordedCount"] == 2

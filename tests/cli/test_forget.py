@@ -40,6 +40,7 @@ def test_a_dry_run_only_counts(run: Run, fake: FakeService) -> None:
     assert [one.dry_run for one in forgets(fake)] == [True]
 
 
+@pytest.mark.long
 def test_yes_asks_nothing_and_json_is_the_receipt(run: Run, fake: FakeService) -> None:
     done = run("forget", "a", "--yes", "--json")
     assert json.loads(done.stdout)["memoryCount"] == 3
@@ -50,6 +51,7 @@ def deletions(fake: FakeService) -> list[project_pb.DeleteProjectRequest]:
     return [request for request in fake.asked if isinstance(request, project_pb.DeleteProjectRequest)]
 
 
+@pytest.mark.long
 def test_a_whole_project_is_forgotten_with_a_receipt_once_somebody_says_so(run: Run, fake: FakeService) -> None:
     done = run("forget", "-p", "loan", "--all", stdin=b"y\n")
     assert done.exit_code == 0, done.output
@@ -72,5 +74,6 @@ def test_a_whole_project_is_named_and_goes_without_conditions(
     assert deletions(fake) == []
 
 
+@pytest.mark.long
 def test_no_condition_is_refused(run: Run) -> None:
     assert run("forget", "--yes").exit_code == 2

@@ -51,6 +51,7 @@ def test_a_list_may_be_of_a_time(run: Run, fake: FakeService) -> None:
     assert not request.filter.HasField("event_before")
 
 
+@pytest.mark.long
 def test_a_stored_text_cannot_command_the_terminal(run: Run) -> None:
     shown = run("memories", "get", "世界.图鉴.物品.潮汐木芯")
     assert "先息后本" in shown.stdout
@@ -58,6 +59,7 @@ def test_a_stored_text_cannot_command_the_terminal(run: Run) -> None:
     assert "\x1b" not in run("memories", "ls").stdout
 
 
+@pytest.mark.long
 def test_missing_memories_are_named_and_end_with_status_1(run: Run) -> None:
     for verb in ("get", "rm"):
         result = run("memories", verb, "a", "gone")
@@ -99,11 +101,13 @@ def test_a_watch_that_is_cut_off_says_where_to_go_on(run: Run, fake: FakeService
     assert "--after 99 goes on from here" in result.stderr
 
 
+@pytest.mark.long
 def test_an_edit_of_nothing_is_a_usage_error(run: Run) -> None:
     assert run("memories", "edit", "m1").exit_code == 2
     assert run("projects", "set", "p").exit_code == 2
 
 
+@pytest.mark.long
 def test_a_project_is_shown_and_changed(run: Run, fake: FakeService) -> None:
     shown = run("projects", "show", "还款").stdout
     assert "Spring Boot, MyBatis" in shown
@@ -127,6 +131,7 @@ def test_status_says_what_learns_without_a_language_model(run: Run) -> None:
     assert "no language model, keywords come from observed turns; 0 turns waiting" in run("status").stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", ["memories", "garden"])
 def test_a_watch_prints_a_line_for_each_event(run: Run, fake: FakeService, group: str) -> None:
     """S4-40."""
@@ -175,6 +180,7 @@ def test_rm_by_conditions_takes_no_for_an_answer(run: Run, fake: FakeService) ->
     assert [asked.dry_run for asked in removals(fake)] == [True]
 
 
+@pytest.mark.long
 def test_rm_counts_alone_or_does_not_ask(run: Run, fake: FakeService) -> None:
     assert "1 would be removed" in run("memories", "rm", "--tag", "x", "--dry-run").stdout
     assert "1 removed" in run("memories", "rm", "--tag", "x", "--yes").stdout

@@ -27,6 +27,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_index_tells_what_was_sent_deleted_and_left_out(run: Run, fake: FakeService, repository: Path) -> None:
     result = run("index", str(repository))
     assert result.exit_code == 0, result.stderr
@@ -54,6 +55,7 @@ def test_index_says_what_the_project_is_made_with(run: Run, fake: FakeService, r
     )
 
 
+@pytest.mark.long
 def test_index_reports_as_json(run: Run, repository: Path) -> None:
     """S0-19."""
     report = json.loads(run("index", str(repository), "--json").stdout)
@@ -62,6 +64,7 @@ def test_index_reports_as_json(run: Run, repository: Path) -> None:
     assert report["info"]["tech_stack"] == ["Spring Boot", "MyBatis"]
 
 
+@pytest.mark.long
 def test_index_names_what_it_leaves_out_when_asked(run: Run, repository: Path) -> None:
     assert "left out: logo.png (binary)" in run("index", str(repository), "--verbose").stderr
 
@@ -72,6 +75,7 @@ def test_who_follows_does_not_wait(run: Run, repository: Path) -> None:
     assert "leave out --wait" in result.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [(), ("--watch",)])
 def test_rules_that_cannot_be_read_are_an_error_of_one_line(run: Run, repository: Path, more: tuple[str, ...]) -> None:
     if more:
@@ -81,6 +85,7 @@ def test_rules_that_cannot_be_read_are_an_error_of_one_line(run: Run, repository
     assert (result.exit_code, result.stderr) == (1, "error: .hummockignore: Invalid git pattern: '!'\n")
 
 
+@pytest.mark.long
 def test_nested_repositories_are_named_with_the_command_for_each(run: Run, repository: Path) -> None:
     for turn in range(12):
         (repository / f"clone {turn:02}" / ".git").mkdir(parents=True)
@@ -95,6 +100,7 @@ def test_nested_repositories_are_named_with_the_command_for_each(run: Run, repos
     assert report["nested"] == [f"{repository}/clone {turn:02}" for turn in range(12)]
 
 
+@pytest.mark.long
 def test_a_guessed_encoding_is_said_and_what_cannot_be_told_is_named(run: Run, repository: Path) -> None:
     (repository / "list.java").write_bytes("// 查询用户的订单列表\nclass A {}\n".encode("gbk"))
     (repository / "odd.c").write_bytes(b"int main() { return 0; } // \xd7\xe9\n")
@@ -105,6 +111,7 @@ def test_a_guessed_encoding_is_said_and_what_cannot_be_told_is_named(run: Run, r
     assert (report["guessed"], report["undecided"]) == ([{"path": "list.java", "encoding": "gb18030"}], ["odd.c"])
 
 
+@pytest.mark.long
 def test_files_whose_ids_another_index_has_are_named(
     run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +124,7 @@ def test_files_whose_ids_another_index_has_are_named(
     assert (report["taken"], report["sent"], report["deleted"]) == (["loan.py"], 0, 0)
 
 
+@pytest.mark.long
 def test_a_root_without_an_index_cannot_be_removed(run: Run, repository: Path) -> None:
     result = run("index", str(repository), "--remove")
     said = f"error: {repository} is no root that 还款 has an index of; indexed is nothing\n"

@@ -32,6 +32,7 @@ def test_each_text_becomes_a_note_with_what_was_given(run: Run, fake: FakeServic
     assert (first.title, list(first.tags)) == ("t", ["x"])
 
 
+@pytest.mark.long
 def test_an_entry_is_learnt_by_its_kind_and_other_kinds_are_refused(run: Run, fake: FakeService) -> None:
     run("learn", "x", "--kind", "entry")
     request = fake.asked[0]
@@ -40,6 +41,7 @@ def test_an_entry_is_learnt_by_its_kind_and_other_kinds_are_refused(run: Run, fa
     assert run("learn", "x", "--kind", "code_fragment").exit_code == 2
 
 
+@pytest.mark.long
 def test_text_and_file_exclude_each_other(run: Run) -> None:
     assert run("learn").exit_code == 2
     assert run("learn", "x", "--file", "-").exit_code == 2

@@ -87,6 +87,7 @@ def test_unset_names_paths_and_sends_no_value(run: Run, fake: FakeService) -> No
     assert not request.settings.ListFields()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -132,6 +132,7 @@ def test_tls_trusts_the_authority_that_is_named_and_no_other() -> None:
         assert len(heard.heard) == 4
 
 
+@pytest.mark.long
 def test_a_client_in_the_clear_is_told_so_by_a_server_of_tls() -> None:
     with porch(secured(Authority())) as (heard, port), Client(f"127.0.0.1:{port}") as client:
         with pytest.raises(HummockCallError) as caught:
@@ -185,6 +186,7 @@ def test_a_file_that_is_not_there_is_named_with_its_variable(variable: str, monk
         Client("127.0.0.1:1")
 
 
+@pytest.mark.long
 def test_the_environment_asks_for_tls_and_brings_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     authority, clients = Authority(), Authority()
     own = clients.signed()

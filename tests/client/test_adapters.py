@@ -39,6 +39,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield service.target
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("framework", ["langchain", "llama_index", "openai_agents"])
 def test_an_adapter_works_in_its_framework(framework: str, target: str) -> None:
     python = require_frameworks()
@@ -95,6 +96,7 @@ async def test_what_goes_wrong_is_told_the_model(name: str, arguments: Any, said
         assert (await MemoryTools("port").call_async(client, name, arguments)) == told
 
 
+@pytest.mark.long
 def test_a_service_that_is_away_is_told_the_model() -> None:
     with Client("127.0.0.1:1") as client:
         assert "hummock serve" in MemoryTools("port").call(client, "search", {"query": "x"})

@@ -37,6 +37,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield stubs.target
 
 
+@pytest.mark.long
 def test_learning_is_switched_tuned_shown_and_replayed(target: str) -> None:
     """S3-36 to S3-40."""
     with Client(target) as client:

@@ -113,6 +113,7 @@ def test_the_form_is_memories_and_a_project_may_be_missing() -> None:
     assert (chosen.prompt, chosen.recall.preset, chosen.budget_tokens) == ("prompt", recall_pb2.PRESET_CHAT, 500)
 
 
+@pytest.mark.long
 @both
 def test_a_service_that_is_away_leaves_the_messages_alone(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -122,6 +123,7 @@ def test_a_service_that_is_away_leaves_the_messages_alone(ask: Ask, caplog: pyte
     assert "a prompt goes without memory: HummockCallError" in caplog.text
 
 
+@pytest.mark.long
 @both
 def test_a_service_that_is_slow_costs_no_more_than_the_budget(ask: Ask) -> None:
     release = threading.Event()

@@ -92,6 +92,7 @@ def test_the_number_of_a_session_is_the_stores_own() -> None:
 # A project's settings as a value.
 
 
+@pytest.mark.long
 @given(project_settings(), project_settings(), st.sets(st.sampled_from(SETTING_PATHS)))
 def test_a_change_touches_the_named_paths(before: ProjectSettings, values: ProjectSettings, paths: set[str]) -> None:
     """S4-46."""

@@ -69,6 +69,7 @@ FRAGMENTS_OF_CODE = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(
     lines=st.lists(FRAGMENTS_OF_CODE, max_size=60),
@@ -199,6 +200,7 @@ KOTLIN_MEMBERS = "\n".join(
 )
 
 
+@pytest.mark.long
 def test_a_kotlin_class_that_delegates_still_shows_its_functions() -> None:
     """The grammar takes the body of such a class for the trailing lambda of a call."""
     text = f"class A(val x: B) : B by x {{\n    companion object {{ const val Z = 1 }}\n{KOTLIN_MEMBERS}\n}}\n"

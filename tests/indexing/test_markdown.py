@@ -141,6 +141,7 @@ def test_a_section_longer_than_a_memory_may_be_is_parted() -> None:
     assert all(len(each.content.encode()) <= 200_000 for each in found)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(
     lines=st.lists(

@@ -359,6 +359,7 @@ class Interrupted(Folder):
         return planned
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("folder", "other"), [("a", "b"), ("a", "a"), ("a/sub", "a"), ("a", "a/sub")])
 def test_two_that_begin_at_the_same_moment_find_their_places(shop: Shop, folder: str, other: str) -> None:
     bring(Interrupted(shop, folder, other), shop.project, shop.stubs.channel, on_progress=lambda progress: None)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -81,6 +82,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
     return pool, np.array([1, 2], np.uint64), draw(st.integers(1, 20)), weights
 
 
+@pytest.mark.long
 @given(pools())
 def test_the_order_equals_its_twin(pool: tuple[Any, ...]) -> None:
     """S0-13, S4-24."""

@@ -157,6 +157,7 @@ def test_the_most_similar_come_first_and_equal_ones_by_id() -> None:
     assert all(isinstance(one, Reference) for one in order)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     versions=st.lists(st.dictionaries(st.sampled_from("abcd"), st.lists(NAMES, min_size=1, max_size=3)), max_size=4),

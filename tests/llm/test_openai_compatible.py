@@ -166,6 +166,7 @@ def test_nobody_at_the_address_is_a_failure_and_the_message_has_no_secret() -> N
     assert KEY not in f"{caught.value} {endpoint!r}"
 
 
+@pytest.mark.long
 def test_an_endpoint_that_fails_again_and_again_is_left_alone_for_a_while(asker: Asker, stub: Stub) -> None:
     failing(stub, *[404] * (FAILURES + 1))
     for _ in range(FAILURES):

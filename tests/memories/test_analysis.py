@@ -33,6 +33,7 @@ def held(terms: Terms) -> tuple[list[str], list[int], int]:
     return spelt, terms.batch.counts[start:end].tolist(), int(terms.batch.lengths[terms.place])
 
 
+@pytest.mark.long
 @given(requests=st.lists(MEMORIES, max_size=4), asked=st.randoms(use_true_random=False))
 def test_words_are_the_same_whoever_they_are_analysed_with(requests: list[list[str]], asked: object) -> None:
     analysis, counter = Analysis(EstimatedTokens()), EstimatedTokens()

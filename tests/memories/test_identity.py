@@ -58,6 +58,7 @@ def test_a_single_line_is_the_same_with_space_around_it() -> None:
     assert written("") == written(" \n ") == ""
 
 
+@pytest.mark.long
 def test_of_pairs_that_differ_in_one_thing_none_is_lost(work: Workplace) -> None:
     assert lost(work, 120, seed=7) == []
 

@@ -104,7 +104,7 @@ class Talk:
         return [(one.user_text, one.assistant_hash) for one in turns]
 
 
-@pytest.fixture(params=["lmdb", "postgresql"])
+@pytest.fixture(params=["lmdb", pytest.param("postgresql", marks=pytest.mark.long)])
 def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
     clock = FakeClock()
     if request.param == "postgresql":
@@ -115,6 +115,7 @@ def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
         yield Talk(over(store, clock))
 
 
+@pytest.mark.long
 def test_a_question_that_is_changed_while_its_answer_is_made_anew_keeps_the_old_answer(talk: Talk) -> None:
     talk.work.embedder.before = lambda: talk.update("u1", "other question")
     with pytest.raises(MessageIdTaken):
@@ -145,6 +146,7 @@ def test_a_message_that_is_deleted_while_it_is_changed_stays_deleted(talk: Talk)
     assert (talk.says(), talk.knows()) == (["question"], ["question"])
 
 
+@pytest.mark.long
 def test_more_messages_than_a_write_takes_are_not_deleted_at_once(talk: Talk) -> None:
     def fill(work: UnitOfWork) -> None:
         for number in range(MOST_FOLLOWING):
@@ -210,6 +212,7 @@ def test_many_messages_leave_the_learning_log_at_once(
     assert talk.observed() == [(kept.user_text, kept.assistant_hash)] + [("", b"")] * 20
 
 
+@pytest.mark.long
 def test_a_message_that_no_turn_quotes_is_sought_among_few_events(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     talk.log(Switched(enabled=True), *noise(3000))
     read = decoded(monkeypatch)
@@ -218,6 +221,7 @@ def test_a_message_that_no_turn_quotes_is_sought_among_few_events(talk: Talk, mo
     assert len(read) <= 2 * 300
 
 
+@pytest.mark.long
 def test_a_change_in_a_long_log_reads_no_event_before_its_message(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     talk.log(Switched(enabled=True), turn_of(1, "question", "answer"), *noise(3000))
     talk.work.clock.move(1)

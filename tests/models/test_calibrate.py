@@ -78,6 +78,7 @@ def test_a_script_without_pairs_keeps_its_calibration_and_cosines_below_nought_c
     assert calibrated(BEFORE, measured).near_twin_bar == pytest.approx(0.85)  # the highest of the scripts
 
 
+@pytest.mark.long
 def test_what_was_measured_is_used_at_a_start(tiny: ModelDescription, models_directory: Path, tmp_path: Path) -> None:
     (tmp_path / tiny.name).symlink_to(models_directory / tiny.name)
     built_in = open_embedder(tiny, tmp_path, slots=1)

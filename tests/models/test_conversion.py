@@ -55,6 +55,7 @@ def test_cls_pooling_gives_the_first_token(checkpoint: BertCheckpoint, tmp_path:
         np.testing.assert_allclose(sentence, hidden[0] / np.linalg.norm(hidden[0]), rtol=0, atol=1e-6)
 
 
+@pytest.mark.long
 def test_quantised_vectors_stay_within_a_hundredth_of_cosine(checkpoint: BertCheckpoint, tmp_path: Path) -> None:
     write_int8(checkpoint, tmp_path / "model.onnx", Pooling.MEAN)
     twins = [mean_pooled(last_hidden_state(checkpoint, ids)) for ids in texts()]

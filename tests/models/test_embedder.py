@@ -32,6 +32,7 @@ def test_order_does_not_change_a_texts_bytes(embedder: OnnxEmbedder, texts: list
     assert all(same_bytes(alone[text], got) for text, got in zip(texts, embedded(embedder, texts), strict=True))
 
 
+@pytest.mark.long
 def test_concurrent_callers_get_equal_bytes(tiny: ModelDescription, tiny_files: Path, embedder: OnnxEmbedder) -> None:
     alone = embedded(embedder, TEXTS)
     crowded = load(tiny, tiny_files, slots=4)

@@ -100,12 +100,14 @@ def test_the_record_of_an_older_recipe_is_refused(tiny: ModelDescription, copied
         verify(model, copied)
 
 
+@pytest.mark.long
 def test_files_can_be_brought_in_by_hand(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
     target = install(tiny, copied, tmp_path / "models")
     verify(tiny, target)
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == [".lock", "tiny"]
 
 
+@pytest.mark.long
 def test_a_known_conversion_can_be_brought_in(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
     model = converted(tiny, sha256_of(copied / GRAPH_FILE))
     verify(model, install(model, copied, tmp_path / "models"))
@@ -124,6 +126,7 @@ def test_a_directory_that_cannot_be_written_is_named(tiny: ModelDescription, cop
         install(tiny, copied, tmp_path / "file" / "models")
 
 
+@pytest.mark.long
 def test_what_is_brought_in_replaces_a_damaged_copy(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
     target = install(tiny, copied, tmp_path / "models")
     flip_a_byte(target / GRAPH_FILE)

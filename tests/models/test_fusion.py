@@ -58,6 +58,7 @@ def test_a_fused_graph_takes_no_mask_so_that_nobody_can_feed_it_padded_texts(tin
     assert [each.name for each in graph.output] == ["last_hidden_state"]
 
 
+@pytest.mark.long
 def test_the_space_is_that_of_the_published_graph(tiny: ModelDescription, tiny_files: Path, models_dir: Path) -> None:
     """Stores of vectors that the published graph made are read and added to."""
     slow, fast = load(tiny, models_dir / tiny.name, slots=1), load(tiny, tiny_files, slots=1)
@@ -139,6 +140,7 @@ def refused(path: Path, directory: Path) -> None:
     raise PermissionError(13, "Permission denied", str(directory))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [

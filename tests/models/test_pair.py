@@ -98,6 +98,7 @@ def test_a_text_in_no_known_script_is_the_second_models(both: OnnxEmbedder, part
     np.testing.assert_array_equal(embedded(both, [text])[0].tokens, parts[1].embed_document(text).tokens)
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(ANY_TEXT.filter(is_han), ANY_TEXT.filter(lambda text: not is_han(text)))
 def test_products_tell_token_vectors_of_different_models_apart(
@@ -161,6 +162,7 @@ def test_a_chunk_with_both_languages_is_read_by_both_models(both: OnnxEmbedder, 
         np.testing.assert_allclose(embeddings[1].vector[dims], expected, atol=1e-6)
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(st.permutations([*([text] for text in MIXED), ENGLISH, CHINESE, [ENGLISH[0], CHINESE[1]]]))
 def test_what_is_embedded_beside_a_document_changes_no_byte_of_it(
@@ -170,6 +172,7 @@ def test_what_is_embedded_beside_a_document_changes_no_byte_of_it(
         assert all(same_bytes(*pair) for pair in zip(both.embed_in_turn(chunks), embeddings, strict=True))
 
 
+@pytest.mark.long
 def test_a_query_has_the_same_bytes_whether_both_models_read_it_at_once_or_one_after_the_other(
     both: OnnxEmbedder, pair: PairDescription, models_directory: Path
 ) -> None:

@@ -38,6 +38,7 @@ def tokens(draw: st.DrawFn) -> Tokens:
     return offsets, words, position
 
 
+@pytest.mark.long
 @given(tokens(), st.integers(2, 30))
 def test_pieces_cover_the_text_without_a_gap_and_fit_the_window(drawn: Tokens, window: int) -> None:
     offsets, words, length = drawn

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,6 +95,7 @@ def passes(entry: Entry, where: Filter) -> bool:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     batches=st.lists(st.lists(dressed(), min_size=1, max_size=8), min_size=1, max_size=4),
@@ -124,6 +126,7 @@ def test_a_filter_lets_through_what_its_rules_say(
             assert [memory.id for memory in store.page("p", one, 0, 100, full=False).memories] == allowed
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(entry=dressed(), where=filters())
 def test_one_memory_passes_a_filter_as_it_does_among_others(entry: Entry, where: Filter) -> None:

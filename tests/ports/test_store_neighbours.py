@@ -124,6 +124,7 @@ def test_the_room_is_for_the_best_first_and_for_the_nearest_of_them(store: Store
     assert (counts, counts[0], counts[-1]) == (sorted(counts), [0, 0], [6, 4])
 
 
+@pytest.mark.long
 @given(most_bytes=st.integers(0, 3000), count_each_side=st.integers(0, 5))
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_that_is_given_has_room(store: Store, most_bytes: int, count_each_side: int) -> None:
@@ -138,6 +139,7 @@ def test_all_that_is_given_has_room(store: Store, most_bytes: int, count_each_si
     assert not given_memories or own + texts <= most_bytes
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_neighbours_are_those_of_the_session_as_it_was_written(store: Store, data: st.DataObject) -> None:
@@ -208,6 +210,7 @@ def test_explaining_says_which_turn_it_was(store: Store) -> None:
         assert standing.turns_ago == turns_ago
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.sampled_from(Origin), st.sampled_from(["s", "会话", ""])), max_size=14),

@@ -68,6 +68,7 @@ def test_only_memories_that_hold_the_string_are_listed(store: Store) -> None:
     assert walk(store, 1, Filter(origins=frozenset({Origin.MANUAL})), contains="date") == []
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     written=st.lists(entries("abcdefgh"), max_size=12),

@@ -226,6 +226,7 @@ def test_an_echo_is_let_in_once_it_is_old_enough(counted: Counted) -> None:
     assert "Where is it?" not in contents(counted.cached(replace(query, echo_window_s=None)))
 
 
+@pytest.mark.long
 def test_whatever_differs_in_the_request_makes_another_answer(counted: Counted) -> None:
     """1.1-1: the key carries the whole normalised request."""
     # A field that is added must be added here, or to those that change no answer.
@@ -410,6 +411,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(steps=st.lists(STEPS, max_size=25), preset=st.sampled_from([Preset.AGENT, Preset.CODE]))
 def test_a_cached_recall_answers_as_a_fresh_one_whatever_happens_in_between(

@@ -229,6 +229,7 @@ def test_an_answer_that_a_deadline_cut_is_not_kept(desk: Desk, reranker: Countin
     assert cached(query).receipt.cached
 
 
+@pytest.mark.long
 def test_the_real_one_orders_by_its_scores(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tmp_path_factory.mktemp("models")
     model = models.build_tiny_reranker(directory)

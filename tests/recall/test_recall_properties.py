@@ -87,6 +87,7 @@ def all_hits(answer: Recalled) -> list[Hit]:
     return [*answer.hits, *answer.code_fragments, *answer.domains]
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(query=QUERIES)
 def test_every_hit_is_in_range_and_passes_what_was_asked(filled: Desk, query: RecallQuery) -> None:
@@ -113,6 +114,7 @@ def test_every_hit_is_in_range_and_passes_what_was_asked(filled: Desk, query: Re
             assert hit.similarity >= query.min_similarity
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(query=QUERIES)
 def test_every_group_is_as_long_and_in_the_order_that_was_asked_for(filled: Desk, query: RecallQuery) -> None:
@@ -130,6 +132,7 @@ def test_every_group_is_as_long_and_in_the_order_that_was_asked_for(filled: Desk
         assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.long
 @settings(max_examples=50)
 @given(query=QUERIES)
 def test_the_receipt_counts_what_is_returned_and_equal_queries_have_equal_answers(

@@ -239,6 +239,7 @@ def test_an_event_is_looked_for_only_where_there_is_time_for_all_else(slow: Slow
     assert hurried.receipt.times == ()
 
 
+@pytest.mark.long
 def test_a_stage_that_was_slow_once_is_tried_again(slow: Slow) -> None:
     slow.costs.neighbours = 0.2
     recall = slow.recalls()
@@ -263,6 +264,7 @@ def test_a_caller_with_more_time_gets_an_answer_of_its_own(slow: Slow) -> None:
 COST = st.sampled_from([0.0, 0.001, 0.01, 0.05, 0.3])
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     costs=st.builds(

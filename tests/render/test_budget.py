@@ -80,6 +80,7 @@ FRAMES = st.builds(
 """Each example is counted by one counter in one language; all of them have their turn."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", list(RenderForm), ids=lambda form: form.name)
 @settings(max_examples=60)
 @given(items=ITEMS, framed=FRAMES)
@@ -91,6 +92,7 @@ def test_no_text_is_above_its_budget_but_for_the_best_memory_alone(
     assert_kept(compose(items, (), frame, FORMS[form]), frame, may_force=form in FORCES_BEST)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", list(RenderForm), ids=lambda form: form.name)
 @settings(max_examples=40)
 @given(turns=st.lists(ITEMS, min_size=1, max_size=4), framed=FRAMES)

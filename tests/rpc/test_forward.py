@@ -133,6 +133,7 @@ async def test_the_deadline_and_the_metadata_go_along() -> None:
         assert (metadata["authorization"], metadata["trace-bin"]) == ("Bearer token", b"\x00\xff")
 
 
+@pytest.mark.long
 def test_who_hangs_up_ends_the_call_there() -> None:
     async def run(name: str) -> None:
         service = Service()

@@ -83,6 +83,7 @@ def test_a_vector_arrives_at_length_one(values: list[float]) -> None:
     assert vector.emb_space == "e"
 
 
+@pytest.mark.long
 @given(st.binary(max_size=64))
 def test_any_bytes_are_a_unit_vector_or_a_named_error(data: bytes) -> None:
     sent, values = memory_pb2.Embedding(values=data, emb_space="e"), np.frombuffer(data[: len(data) // 4 * 4], "<f4")

@@ -85,6 +85,7 @@ def test_a_reader_that_dies_is_followed_by_another_with_the_same_orders(
     assert not any(map(is_there, seen))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rest", ["sys.stdin.read()", "import signal\nsignal.pause()"])
 def test_all_ends_while_a_reader_begins_anew(pipe: Path, monkeypatch: pytest.MonkeyPatch, rest: str) -> None:
     """The second one never listens; it goes with the others, whether it looks at its stdin or not."""

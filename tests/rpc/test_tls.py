@@ -114,6 +114,7 @@ async def test_files_that_are_replaced_count_for_the_next_connection(tmp_path: P
         assert await status_of(address, trusting(second, clients.signed())) is grpc.StatusCode.UNAVAILABLE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("harm", ["half replaced", "garbage", "gone"])
 async def test_files_that_do_not_fit_are_said_and_the_last_ones_go_on(tmp_path: Path, harm: str) -> None:
     authority, files = Authority(), put(tmp_path, (first := Authority()).signed())
@@ -153,6 +154,7 @@ def test_files_that_are_wrong_at_the_start_are_named(tmp_path: Path) -> None:
         Tls(files)
 
 
+@pytest.mark.long
 async def test_http_speaks_tls_too_and_takes_new_files(tmp_path: Path) -> None:
     json_http = pytest.importorskip("hummock.rpc.json_http")
     first, second, clients = Authority(), Authority(), Authority()

@@ -70,6 +70,7 @@ def drafts(draw: st.DrawFn) -> core.Draft:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     learnt=st.lists(drafts(), max_size=8),
@@ -109,6 +110,7 @@ def test_what_is_taken_in_goes_out_again_byte_by_byte(
         assert hashes[0] == hashes[1]
 
 
+@pytest.mark.long
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(learnt=st.lists(drafts(), min_size=1, max_size=8), into=st.sampled_from(["p", "other"]))
 def test_taking_the_same_in_again_changes_nothing(learnt: list[core.Draft], into: str) -> None:

@@ -143,6 +143,7 @@ def test_neighbours_have_the_view_of_the_hit_and_keep_out_what_is_excluded(servi
     assert not hit.after
 
 
+@pytest.mark.long
 def test_neighbours_that_a_reply_has_no_room_for_are_left_out_and_the_answer_says_so(
     service: Stubs, project: str
 ) -> None:

@@ -107,6 +107,7 @@ def restarted(
         yield service, found
 
 
+@pytest.mark.long
 def test_recalls_are_the_same_after_a_restart_with_any_number_of_workers(restarted: tuple[Stubs, list[bytes]]) -> None:
     """S4-24. Asked at once by several callers, in another order, and then again, out of the cache."""
     service, found = restarted

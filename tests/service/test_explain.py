@@ -129,6 +129,7 @@ def test_a_kind_that_no_group_takes_gets_its_group(service: Stubs, project: str,
     assert_brought_back(service, explained, memory_id, f"tuning.{closed}")
 
 
+@pytest.mark.long
 def test_a_memory_outside_the_pool_is_told_its_ranks(service: Stubs, project: str) -> None:
     learn(service, project, *(note(f"the harbour number {number} is deep", id=f"n{number}") for number in range(30)))
     learn(service, project, note("bread is baked in the morning", id="m"))
@@ -267,6 +268,7 @@ def test_what_is_wrong_with_the_recall_is_named_where_it_stands(service: Stubs, 
     assert broken_fields(pb.ExplainRequest(recall=recall_request(project, "x"))) == ["memory_id"]
 
 
+@pytest.mark.long
 def test_behind_a_thousand_others_a_narrower_filter_reaches_it(service: Stubs, project: str) -> None:
     model = service.admin.GetStatus().model
     values = (struct.pack(f"<{model.dim}f", sign, *[0.1] * (model.dim - 1)) for sign in (1.0, -1.0))

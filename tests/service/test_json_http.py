@@ -215,6 +215,7 @@ def test_what_is_broken_off_or_no_request_leaves_no_line_in_the_log(
     assert post(port, "AdminService/GetStatus", {})[0] == 200
 
 
+@pytest.mark.long
 def test_every_unary_method_is_there(port: int) -> None:
     """An empty request is refused by the method's own rules, or answered; it is unknown to none."""
     for service in SERVICES:

@@ -113,6 +113,7 @@ def without_pause(service: Stubs, project: str) -> None:
     service.learning.UpdateLearningSettings(request)
 
 
+@pytest.mark.long
 def test_what_is_learnt_from_a_turn_finds_the_entry_in_the_next_recall(
     service: Stubs, project: str, asked: Stub
 ) -> None:
@@ -127,6 +128,7 @@ def test_what_is_learnt_from_a_turn_finds_the_entry_in_the_next_recall(
     assert asked.asked[-1]["model"] == "small"
 
 
+@pytest.mark.long
 def test_a_turn_costs_one_question_however_many_entries_it_may_speak_of(
     service: Stubs, project: str, asked: Stub
 ) -> None:

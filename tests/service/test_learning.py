@@ -86,6 +86,7 @@ def test_content_seq_stays_while_nothing_changes(service: Stubs, project: str) -
     assert (after.content_seq, after.seq) == (before.content_seq, before.seq + 1)
 
 
+@pytest.mark.long
 @pytest.mark.timed
 def test_one_request_id_has_one_effect_however_often_it_comes(service: Stubs, project: str) -> None:
     request_id = str(uuid.UUID(int=7))

@@ -66,6 +66,7 @@ def filled(request: pytest.FixtureRequest, service: Stubs) -> tuple[str, dict[st
     return project, holders
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", [recall.PRESET_AGENT, recall.PRESET_CODE, recall.PRESET_CHAT])
 def test_all_holders_of_a_rare_name_are_the_first_hits(
     service: Stubs, filled: tuple[str, dict[str, set[str]]], preset: recall.Preset.ValueType
@@ -93,6 +94,7 @@ def test_a_name_that_many_hold_is_searched_for(service: Stubs, project: str) -> 
     assert len(answer.hits) == 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["__reload__", "confirm", "Max", "parse_Date", "Ledger.Max"])
 def test_a_name_is_told_from_other_forms_of_its_word(service: Stubs, project: str, name: str) -> None:
     """One exact identifier, whose terms many others hold, all of its holders in the top 3."""

@@ -97,6 +97,7 @@ def filled(service: Stubs) -> pb.Memory:
     return ask(service, PROJECT, "ledger invoice").hits[0].memory
 
 
+@pytest.mark.long
 def test_a_long_memory_is_one_memory_of_many_chunks(filled: pb.Memory) -> None:
     """S4-55: chunking."""
     assert filled.id == "long"

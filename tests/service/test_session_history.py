@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import grpc
+import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import explain_pb2
@@ -123,6 +124,7 @@ def test_the_last_turns_of_a_named_session_are_left_out(service: Stubs, project:
     assert both_sides == questions(1) | {"repayment answer 1"}
 
 
+@pytest.mark.long
 def test_a_chat_leaves_out_ten_turns_and_other_presets_none(service: Stubs, project: str) -> None:
     converse(service, project, "s", 12)
     assert by_chat(service, project, session_id="s") == questions(1, 2)
@@ -140,6 +142,7 @@ def test_other_sessions_and_other_origins_are_recalled(service: Stubs, project: 
     assert by_chat(service, project, session_id="unknown") >= questions(1, 2)
 
 
+@pytest.mark.long
 def test_turns_that_are_left_out_take_no_places(service: Stubs, project: str) -> None:
     """S4-55: left out before the search, so that there are as many hits as without them."""
     learn(service, project, *(note(f"repayment fact {number}") for number in range(5)))

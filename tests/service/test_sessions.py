@@ -139,6 +139,7 @@ def test_the_newest_message_comes_whatever_its_length(service: Stubs, talking: s
     assert texts(recent(service, talking, "s", max_characters=10).messages) == ["long" * 100]
 
 
+@pytest.mark.long
 def test_messages_too_large_for_one_reply_come_in_several(service: Stubs, talking: str) -> None:
     large = "大" * 80_000
     for number in range(20):

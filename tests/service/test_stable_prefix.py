@@ -113,6 +113,7 @@ def test_no_memory_is_said_twice_in_prefix_and_tail(stocked: tuple[Stubs, str], 
         assert rendered.token_count <= rendered.budget_tokens
 
 
+@pytest.mark.long
 def test_the_best_memory_of_a_turn_is_always_in_the_text(stocked: tuple[Stubs, str]) -> None:
     """S2-10."""
     conversation = Conversation(*stocked)
@@ -122,6 +123,7 @@ def test_the_best_memory_of_a_turn_is_always_in_the_text(stocked: tuple[Stubs, s
         assert best.tier == context.TIER_FULL
 
 
+@pytest.mark.long
 def test_a_deleted_memory_leaves_the_prefix_and_the_rest_of_it_stays(service: Stubs, project: str) -> None:
     """1.1-11, S2-04: what was removed is rendered nowhere."""
     fill(service, project)
@@ -135,6 +137,7 @@ def test_a_deleted_memory_leaves_the_prefix_and_the_rest_of_it_stays(service: St
     assert conversation.turn(question(1)).prefix.text == second.prefix.text
 
 
+@pytest.mark.long
 def test_a_changed_memory_is_rendered_as_it_is_now(service: Stubs, project: str) -> None:
     fill(service, project)
     conversation = Conversation(service, project)
@@ -173,6 +176,7 @@ def test_the_language_of_the_prefix_stays_when_a_turn_is_in_another(stocked: tup
     assert conversation.turn("还款的期限是多少？").prefix.text == first.prefix.text
 
 
+@pytest.mark.long
 def test_of_a_chat_the_stable_memories_stand_before_the_history_and_the_others_behind(
     service: Stubs, project: str
 ) -> None:

@@ -90,6 +90,7 @@ def test_the_floor_of_decay_is_the_requests_or_the_projects(service: Stubs, proj
     assert decay(decay_floor=0.25) == pytest.approx(0.25, abs=1e-3)
 
 
+@pytest.mark.long
 def test_a_day_of_long_ago_is_found_by_its_date_alone(service: Stubs, project: str) -> None:
     """S4-24."""
     learn(service, project, *(turn(f"回家路上买了第{n}种水果，很甜", n) for n in range(120)))
@@ -207,6 +208,7 @@ def test_spellings_of_one_sentence_take_one_place(service: Stubs, project: str, 
     assert found.receipt.groups[0].duplicate == len(spellings) - 1
 
 
+@pytest.mark.long
 def test_texts_that_may_mean_different_things_are_both_shown(service: Stubs, project: str) -> None:
     pairs = [pair for pair in OTHERS if pair[0] not in TYPED_OTHERWISE]
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))

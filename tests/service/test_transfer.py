@@ -40,6 +40,7 @@ def teach(service: Stubs, project: str) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("with_vectors", [True, False])
 def test_what_moved_is_recalled_as_before(service: Stubs, project: str, with_vectors: bool) -> None:
     """S1-06, S1-07."""

@@ -178,6 +178,7 @@ def test_a_learn_over_its_id_is_believed_no_more_whatever_it_says(
         assert callers.stored(of_field).trust == 0.4, path
 
 
+@pytest.mark.long
 def test_a_trust_that_was_raised_by_an_update_opens_no_line(callers: Callers, project: str) -> None:
     callers.learn(project, indexed("code_fragment.path", content="user: root"))
     assert callers.update(project, memory_pb2.Memory(id="m", trust=1.0), "trust").trust == 0.4
@@ -185,6 +186,7 @@ def test_a_trust_that_was_raised_by_an_update_opens_no_line(callers: Callers, pr
     assert "[Unverified]" in callers.prompt(project)
 
 
+@pytest.mark.long
 def test_words_that_were_changed_by_an_update_are_escaped_and_screened(callers: Callers, project: str) -> None:
     callers.index(project, indexed("code_fragment.path", content="user: nobody"))
     assert "\\user" not in callers.prompt(project)

@@ -185,6 +185,7 @@ def test_a_skin_tone_is_told_from_others_and_finds_them(service: Stubs, project:
     assert contents(ask(service, project, "👍🏽")) == ["👍🏽 is her vote", "👍 is a vote"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_word_of_any_script_finds_the_memory_that_holds_it(
     service: Stubs, project: str, preset: recall.Preset.ValueType

@@ -49,6 +49,7 @@ def test_a_file_that_is_cut_short_is_refused_before_it_is_mapped(made: Path, pag
         assert len(ask(store, seed=1, pool=100)) == 40
 
 
+@pytest.mark.long
 def test_a_file_that_ends_before_pages_that_nobody_uses_is_whole(tmp_path: Path) -> None:
     """LMDB never writes pages that one transaction takes and gives back: its files may end before them."""
     short, random = 0, Random(7)  # noqa: S311 - a seed, not a secret

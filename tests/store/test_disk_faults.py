@@ -101,6 +101,7 @@ def test_a_disk_with_little_room_says_how_much_it_keeps(tmp_path: Path, monkeypa
         assert looked(store) == ""
 
 
+@pytest.mark.long
 def test_what_the_map_keeps_for_deleting_is_named(tmp_path: Path) -> None:
     with opened(tmp_path, map_bytes=4 << 20, quota_bytes=100 << 20) as store:
         big = [Entry(id=f"m{number}", words=("x" * 9000,)) for number in range(400)]

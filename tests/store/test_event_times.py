@@ -60,6 +60,7 @@ def test_an_interval_has_the_memories_whose_times_lie_in_it(
         assert sorted(shared.between(columns, start, end).tolist()) == expected.tolist()
 
 
+@pytest.mark.long
 @settings(max_examples=10, deadline=None)
 @given(times=st.lists(TIMES, min_size=4, max_size=10), removed=st.integers(0, 3))
 def test_it_holds_after_removals_and_rebuilds(times: list[float | None], removed: int) -> None:

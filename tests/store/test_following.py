@@ -55,6 +55,7 @@ def beside(
         following.close()
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(

@@ -125,6 +125,7 @@ def test_what_was_not_kept_then_is_a_gap_for_those_who_watch(store: WritableStor
     assert [event.memory_id for event in store.memory_events("loan", 7, full=False).events] == ["new"]
 
 
+@pytest.mark.long
 def test_the_directory_takes_what_is_new_and_opens_again(tmp_path: Path) -> None:
     """S4-44."""
     for name in NAMES:

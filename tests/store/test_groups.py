@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -122,6 +123,7 @@ def messages(store: WritableStore, project: str) -> tuple[SessionMessage, ...] |
         return None
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(st.lists(steps, min_size=2, max_size=8))
 def test_a_group_comes_to_the_same_as_its_writes_one_by_one(made: list[Step]) -> None:

@@ -80,6 +80,7 @@ def test_equal_vectors_have_places_too(count: int) -> None:
     assert np.isfinite(beside(vectors, vectors, places, sharpness)).all()
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 24), st.integers(0, 2**32 - 1))
 def test_others_stay_between_the_landmarks(count: int, seed: int) -> None:

@@ -81,6 +81,7 @@ def clustered(count: int, dim: int, random: np.random.Generator) -> Floats:
     return unit(vectors.astype(np.float32))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("passing", [1.0, 0.75])
 def test_sign_bits_find_what_a_scan_finds(passing: float) -> None:
     random = np.random.default_rng(6)

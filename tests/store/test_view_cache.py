@@ -299,6 +299,7 @@ def test_a_reader_beside_one_that_catches_up_sees_what_was_acknowledged(
             assert ids(first.result(30)) == ids(second.result(30)) == {"a", "b"}
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     sizes=st.lists(st.integers(1, 12), min_size=5, max_size=5),
@@ -364,6 +365,7 @@ def test_an_index_made_in_the_background_copies_no_vectors(tmp_path: Path) -> No
         assert after.vectors.buffer is before.vectors.buffer
 
 
+@pytest.mark.long
 def test_the_words_of_a_small_project_are_indexed_too(tmp_path: Path) -> None:
     """Each search looks through all that stands outside the index."""
     with opened(tmp_path, limits=DEFAULT_LIMITS) as store:

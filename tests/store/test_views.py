@@ -33,6 +33,7 @@ SINCE_EVER = Filter(created_after=0.0)
 """All pass; it is asked of a view."""
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     first=st.lists(entries("abcdefgh"), min_size=1, max_size=12),
@@ -138,6 +139,7 @@ def test_a_memory_whose_parts_do_not_fit_is_left_out_rather_than_misread(tmp_pat
         assert ids(ask(store, "q", seed=1)) == {"b"}
 
 
+@pytest.mark.long
 def test_operations_and_requests_do_not_pile_up(tmp_path: Path) -> None:
     with opened(tmp_path, limits=StoreLimits(ops_kept=5, trimmed_entries=4)) as store:
         for number in range(40):
@@ -179,6 +181,7 @@ def test_a_growing_array_leaves_older_holders_alone() -> None:
     assert [each.values.tolist() for each in (first, second, third)] == [[1, 2], [1, 2, 3], [1, 2, 3, 4]]
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     puts=st.lists(entries("abcdefgh"), max_size=12),

@@ -30,6 +30,7 @@ def test_terms_are_short_folded_and_not_empty(text: str) -> None:
         assert not re.search(r"[A-Z\s]", term)
 
 
+@pytest.mark.long
 @given(st.lists(st.from_regex("[A-Za-z0-9][A-Za-z0-9_-]{0,9}", fullmatch=True)))
 def test_many_words_have_the_first_terms_of_each(words: list[str]) -> None:
     assert first_terms(words) == [query_terms(word)[0] for word in words]

@@ -74,6 +74,7 @@ def test_a_word_of_any_script_is_one_term(word: str) -> None:
     assert document_terms(f"x {word}, {word}") == ["x", *2 * query_terms(word)]
 
 
+@pytest.mark.long
 def test_every_mark_stays_within_the_word_whose_letter_it_follows() -> None:
     ignored = {*map(chr, (0x180B, 0x180C, 0x180D, 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))}
     for code in range(sys.maxunicode + 1):

@@ -143,6 +143,7 @@ def merged(piece: bytes, known: dict[bytes, int]) -> list[bytes]:
         parts[place : place + 2] = [parts[place] + parts[place + 1]]
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(text=st.text(st.sampled_from("还款方式 rounding's\nIF 12345\t。/x\u3000é😀"), max_size=80))
 def test_the_count_is_that_of_merging_by_rank(counter: TokenCounter, text: str) -> None:
