@@ -40,8 +40,8 @@ class StoreLimits:
     trimmed_entries: int = 64  # Outdated entries of each table that a write removes, in addition to as many as it adds.
     ops_kept: int = 1024  # Writes whose operations are kept; a view that lags by fewer is brought up to date from them.
     delta_docs: int = 2000  # Upper bound on memories outside the inverted index; above it a new index is built.
-    # The same bound as a share of the indexed memories: a search scans all unindexed ones, and a small index is built
-    # quickly.
+    # Upper bound on unindexed memories as a share of the indexed ones: a search scans all unindexed memories, and a
+    # small index is built quickly.
     delta_share: float = 0.25
     small_delta_docs: int = 256  # Fewer unindexed memories than this never trigger an index build.
     dead_share: float = 0.2  # Share of removed memories from which a view is rebuilt without them, in (0, 1).
