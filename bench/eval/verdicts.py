@@ -20,7 +20,7 @@ from bench.eval.sets import xquad
 from bench.eval.ways import RecallPath
 from bench.service import BenchFailed, say
 from hummock.core.errors import HummockError
-from hummock.recall.verdicts import DOUBT, MOST_GAIN, MOST_LOSS
+from hummock.recall.evidence import DOUBT, MOST_GAIN, MOST_LOSS
 from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 
 VOICES = (1, 2, 3, 5, 10, 32)

@@ -65,8 +65,9 @@ def _fetch_by_cpu(typing_context: Any, values: Any, at: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
         fetch = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
-        to_read, to_keep, data = number(0), number(3), number(1)
-        builder.call(fetch, [address, to_read, to_keep, data])
+        # Into the second cache: the first waits for ten lines at most.
+        to_read, second_cache, data = number(0), number(1), number(1)
+        builder.call(fetch, [address, to_read, second_cache, data])
         return context.get_dummy_value()
 
     return types.void(values, types.int64), generate

@@ -12,10 +12,15 @@ from hummock_kernels._processor import bit_count
 from hummock_kernels._types import (
     F32,
     F32_1D,
+    I32_1D,
+    I32_2D,
+    I64,
     I64_1D,
     OUT_F32_1D,
+    OUT_I64_1D,
     OUT_U32_1D,
     U32_1D,
+    Counts,
     Docs,
     Doubles,
     Flags,
@@ -24,7 +29,17 @@ from hummock_kernels._types import (
     Vector,
     Words,
 )
-from hummock_kernels.postings import DELTA, INDEX, PRESENCE, Delta, Index, Presence, lower_bound, weighted_count
+from hummock_kernels.postings import (
+    DELTA,
+    INDEX,
+    PRESENCE,
+    Delta,
+    Index,
+    Presence,
+    counts_of,
+    lower_bound,
+    weighted_count,
+)
 
 _SKETCH_SIZE = 1024  # a power of two
 
@@ -261,18 +276,11 @@ def add_gains(
     return size
 
 
-@kernel(Tuple((OUT_F32_1D, OUT_U32_1D))(INDEX, DELTA, PRESENCE, QUERY, SATURATION, I64_1D))
-def bm25_scores(
+@helper()
+def score_documents(
     index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, docs: Indices
 ) -> tuple[Vector, Words]:
-    """Keyword scores of ascending documents (n,), and their matched query terms.
-
-    A document's score has the same bits in the index and in the delta.
-
-    Returns:
-        Scores (n,), 0 if nothing matches, and (n,) words in which bit i is set if query term i matched, for the first
-        32 terms. A term that occurs only in fields of weight 0 does not match.
-    """
+    """Score ascending documents; see `bm25_scores`."""
     scores = np.zeros(docs.shape[0], np.float32)
     matched = np.zeros(docs.shape[0], np.uint32)
     asked = ask(query, index, saturation)
@@ -286,6 +294,67 @@ def bm25_scores(
     for i in range(indexed, docs.shape[0]):
         scores[i], matched[i] = score_newer(asked, sought, delta, docs[i])
     return scores, matched
+
+
+@kernel(Tuple((OUT_F32_1D, OUT_U32_1D))(INDEX, DELTA, PRESENCE, QUERY, SATURATION, I64_1D))
+def bm25_scores(
+    index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, docs: Indices
+) -> tuple[Vector, Words]:
+    """Keyword scores of ascending documents (n,), and their matched query terms.
+
+    A document's score has the same bits in the index and in the delta.
+
+    Returns:
+        Scores (n,), 0 if nothing matches, and (n,) words in which bit i is set if query term i matched, for the first
+        32 terms. A term that occurs only in fields of weight 0 does not match.
+    """
+    return score_documents(index, delta, presence, query, saturation, docs)
+
+
+@kernel(
+    Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_1D, OUT_F32_1D))(I32_2D, I32_1D, I64_1D, F32_1D, F32, U32_1D, F32_1D, I64)
+)
+def weigh_terms(
+    pages: Counts,
+    place: Docs,
+    frequent: Indices,
+    greatest: Vector,
+    growth: float,
+    terms: Words,
+    weights: Vector,
+    live: int,
+) -> tuple[Vector, Indices, Vector, Vector]:
+    """Weigh the terms of a query, (q,): inverse document frequency, `Query.row`, `Query.greatest`, and rarity.
+
+    Rarity is the weighted frequency relative to that of a term that no document holds.
+
+    Args:
+        pages: Number of documents that hold each term, as `postings.paged_counts` reads it.
+        place: See `pages`.
+        frequent: (f,) the terms that have a row in a `Presence`, ascending.
+        greatest: (terms of the index,) bounds, see `Query`; (0,) if they are unknown.
+        growth: Factor of the bounds, at least 1; no bound exceeds 1.
+        terms: (q,) the terms.
+        weights: (q,) factor of each; (0,) means 1.
+        live: Number of documents.
+
+    Source: Robertson & Zaragoza, 2009.
+    """
+    df = counts_of(pages, place, terms)
+    idf, rarity = np.empty(terms.shape[0], np.float32), np.empty(terms.shape[0], np.float32)
+    row, share = np.full(terms.shape[0], -1, np.int64), np.ones(terms.shape[0], np.float32)
+    of_none = np.float32(np.log1p((live + 0.5) / 0.5))
+    for i in range(terms.shape[0]):
+        idf[i] = np.float32(np.log1p((live - df[i] + 0.5) / (df[i] + 0.5)))
+        if weights.shape[0] > 0:
+            idf[i] *= weights[i]
+        rarity[i] = idf[i] / of_none
+        at = np.searchsorted(frequent, np.int64(terms[i]))
+        if at < frequent.shape[0] and frequent[at] == np.int64(terms[i]):
+            row[i] = at
+        if greatest.shape[0] > 0:
+            share[i] = min(greatest[min(np.int64(terms[i]), greatest.shape[0] - 1)] * np.float32(growth), np.float32(1))
+    return idf, row, share, rarity
 
 
 @kernel(OUT_F32_1D(INDEX, SATURATION))

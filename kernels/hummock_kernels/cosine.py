@@ -33,7 +33,7 @@ from hummock_kernels._types import (
 )
 from hummock_kernels.topk import offer, put_in_order
 
-_AHEAD = 4
+_AHEAD = 8
 """Number of rows to prefetch ahead of their use."""
 
 _LINE = 32
@@ -57,7 +57,7 @@ class Chunks(NamedTuple):
     size: Docs
 
 
-_CHUNKS = named(Chunks, U16_2D, I64_1D, I32_1D)
+CHUNKS = named(Chunks, U16_2D, I64_1D, I32_1D)
 
 
 @helper(fastmath=REASSOCIATE)
@@ -155,7 +155,7 @@ def _best_of_each(rows: Halves, start: Indices, count: Docs, docs: Docs, query: 
     return best
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_F32_1D))(_CHUNKS, U8_1D, F32_1D, F32, I64))
+@kernel(Tuple((OUT_I64_1D, OUT_F32_1D))(CHUNKS, U8_1D, F32_1D, F32, I64))
 def scan(chunks: Chunks, allowed: Flags, query: Vector, minimum: float, k: int) -> tuple[Indices, Vector]:
     """The k best documents by their best chunk: filter, cosine and selection in one pass.
 
@@ -187,15 +187,9 @@ def scan(chunks: Chunks, allowed: Flags, query: Vector, minimum: float, k: int) 
     return docs[:size], scores[:size]
 
 
-@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(_CHUNKS, I64_1D, F32_1D))
-def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, Indices, Matrix]:
-    """Each document's best chunk: its similarity, its number within the document, and its vector.
-
-    (m,) and (dim,) -> (m,) float32, (m,) int64 and (m, dim) float32 in the order of `docs`.
-
-    Ties go to the first chunk. Without a query (0,) it is the first chunk, with a similarity of NaN. A document
-    without a finite similarity has NaN, the number 0 and its first vector; one without rows a zero vector.
-    """
+@helper()
+def best_chunks_of(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, Indices, Matrix]:
+    """Find the best chunk of each document; see `best_chunks`."""
     rows, start, count = chunks
     cosine = np.full(docs.shape[0], np.nan, np.float32)
     number = np.zeros(docs.shape[0], np.int64)
@@ -220,12 +214,21 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, I
     return cosine, number, vectors
 
 
-@kernel(OUT_F32_1D(_CHUNKS, I64_1D, F32_1D))
-def best_cosines(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
-    """The similarity of each document's best chunk, as in `best_chunks`.
+@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(CHUNKS, I64_1D, F32_1D))
+def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, Indices, Matrix]:
+    """Each document's best chunk: its similarity, its number within the document, and its vector.
 
-    (m,) and (dim,) -> (m,) float32 in the order of `docs`; the query has a vector.
+    (m,) and (dim,) -> (m,) float32, (m,) int64 and (m, dim) float32 in the order of `docs`.
+
+    Ties go to the first chunk. Without a query (0,) it is the first chunk, with a similarity of NaN. A document
+    without a finite similarity has NaN, the number 0 and its first vector; one without rows a zero vector.
     """
+    return best_chunks_of(chunks, docs, query)
+
+
+@helper()
+def best_cosines_of(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
+    """Similarity of each document's best chunk, as in `best_chunks`, for a query that has a vector."""
     rows, start, count = chunks
     cosine = np.full(docs.shape[0], np.nan, np.float32)
     left, right = _asking(query)

@@ -40,6 +40,7 @@ class Pool(NamedTuple):
         found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
         marks: (n,) bits CODE, SAID, AGELESS, SENTENCE, ASKING and ASKING_FIRST.
         text_hash: (n,) equal for equal texts.
+        copy_hash: (n,) equal for copies, of which the newest is shown.
         create_time: (n,) Unix seconds.
         session: (n,) equal for sentences of one session; 0 without one.
         position: (n,) place in the session.
@@ -57,6 +58,7 @@ class Pool(NamedTuple):
     found_by: Flags
     marks: Flags
     text_hash: Longs
+    copy_hash: Longs
     create_time: Doubles
     session: Longs
     position: Docs
@@ -127,6 +129,7 @@ POOL = named(
     F32_1D,
     U8_1D,
     U8_1D,
+    U64_1D,
     U64_1D,
     F64_1D,
     U64_1D,

@@ -229,12 +229,9 @@ def presence_of(index: Index, terms: Indices, docs: int) -> Presence:
     return Presence(held, before)
 
 
-@kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D))
-def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
-    """The value of each term in pages of values, (pages, width), (runs,) and (n,) -> (n,) int32.
-
-    Page place[r] has the values of the terms from r * width on; terms after the last run have 0.
-    """
+@helper()
+def counts_of(pages: Counts, place: Docs, terms: Words) -> Counts:
+    """Read the value of each term; see `paged_counts`."""
     counts = np.zeros(terms.shape[0], np.int32)
     width = pages.shape[1]
     for i in range(terms.shape[0]):
@@ -242,6 +239,15 @@ def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
         if term // width < place.shape[0]:
             counts[i] = pages[place[term // width], term % width]
     return counts
+
+
+@kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D))
+def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
+    """The value of each term in pages of values, (pages, width), (runs,) and (n,) -> (n,) int32.
+
+    Page place[r] has the values of the terms from r * width on; terms after the last run have 0.
+    """
+    return counts_of(pages, place, terms)
 
 
 @kernel(VOID(INDEX, DELTA, U32, OUT_U8_1D))

@@ -59,12 +59,23 @@ def _is_among(value: np.uint64, values: Longs) -> bool:
     return bool(is_among)
 
 
+@helper()
+def _copies_of(texts: Longs, pool: Pool) -> Longs:
+    """Copy hashes of the candidates that have one of these texts."""
+    copies = np.empty(pool.text_hash.shape[0], np.uint64)
+    size = 0
+    for row in range(pool.text_hash.shape[0]):
+        copies[size] = pool.copy_hash[row]
+        size += _is_among(pool.text_hash[row], texts)
+    return copies[:size]
+
+
 @helper(borrows=True)
 def _has_newer_copy(row: int, near: Indices, pool: Pool, tally: Indices) -> bool:
-    text_hash, create_time = pool.text_hash, pool.create_time
+    copy_hash, create_time = pool.copy_hash, pool.create_time
     for i in range(near.shape[0]):
         other = near[i]
-        if text_hash[other] != text_hash[row] or other == row:
+        if copy_hash[other] != copy_hash[row] or other == row:
             continue
         if create_time[other] == create_time[row]:
             tally[3] += 1
@@ -94,10 +105,11 @@ def _is_far(row: int, similarity: Vector, pool: Pool, weights: Weights) -> bool:
 @helper()
 def _kept(similarity: Vector, pool: Pool, echo_hashes: Longs, weights: Weights, tally: Indices) -> Indices:
     """Rows that stay; `tally` counts echoes, older copies, too dissimilar ones and ties."""
+    echoes = _copies_of(echo_hashes, pool)
     near = np.empty(similarity.shape[0], np.int64)
     size = 0
     for row in range(similarity.shape[0]):
-        if pool.marks[row] & SAID and _is_among(pool.text_hash[row], echo_hashes):
+        if pool.marks[row] & SAID and _is_among(pool.copy_hash[row], echoes):
             tally[0] += 1
         elif _is_far(row, similarity, pool, weights):
             tally[2] += 1

@@ -68,6 +68,20 @@ def _find(slots: Docs, session: Longs, position: Docs, alive: Flags, wanted: np.
     return -1
 
 
+@helper()
+def turns_beside(slots: Docs, session: Longs, position: Docs, alive: Flags, places: Indices) -> Indices:
+    """Find the turns before and after each of these; see `neighbours`."""
+    out = np.full((places.shape[0], 2), -1, np.int64)
+    for i in range(places.shape[0]):
+        place = places[i]
+        if session[place] == 0 or position[place] < 0:
+            continue
+        if position[place] > 0:
+            out[i, 0] = _find(slots, session, position, alive, session[place], position[place] - 1)
+        out[i, 1] = _find(slots, session, position, alive, session[place], position[place] + 1)
+    return out
+
+
 @kernel(OUT_I64_2D(I32_1D, U64_1D, I32_1D, U8_1D, I64_1D))
 def neighbours(slots: Docs, session: Longs, position: Docs, alive: Flags, places: Indices) -> Indices:
     """Places of the turns before and after each of these, (m,) -> (m, 2) int64, -1 where there is none.
@@ -79,12 +93,4 @@ def neighbours(slots: Docs, session: Longs, position: Docs, alive: Flags, places
         alive: (n,) 0 for turns that are removed.
         places: Below n.
     """
-    out = np.full((places.shape[0], 2), -1, np.int64)
-    for i in range(places.shape[0]):
-        place = places[i]
-        if session[place] == 0 or position[place] < 0:
-            continue
-        if position[place] > 0:
-            out[i, 0] = _find(slots, session, position, alive, session[place], position[place] - 1)
-        out[i, 1] = _find(slots, session, position, alive, session[place], position[place] + 1)
-    return out
+    return turns_beside(slots, session, position, alive, places)

@@ -114,16 +114,6 @@ def test_best_chunks_equal_their_twin(collection: Collection, data: st.DataObjec
         np.testing.assert_array_equal(found, expected, strict=True)
 
 
-@given(collections(), st.data())
-def test_best_cosines_are_those_of_the_best_chunks(collection: Collection, data: st.DataObject) -> None:
-    chunks, allowed, query = collection
-    drawn = data.draw(st.lists(st.integers(0, len(allowed) - 1), max_size=8)) if len(allowed) else []
-    arguments = (chunks, np.array(drawn, np.int64), query)
-    found = cosine.best_cosines(*arguments)
-    np.testing.assert_array_equal(found, reference.best_cosines(*arguments), strict=True)
-    np.testing.assert_array_equal(found, cosine.best_chunks(*arguments)[0], strict=True)
-
-
 def test_of_equal_chunks_the_first_is_the_best() -> None:
     picks = np.zeros(1, np.int64)
     similarity, number, vector = cosine.best_chunks(

@@ -71,6 +71,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
             ),
         ),
         column(np.uint64, st.integers(1, 7)),
+        column(np.uint64, st.integers(1, 7)),
         column(np.float64, st.integers(0, 20).map(lambda days: NOW + 86_400 - 86_400 * days)),
         column(np.uint64, st.integers(0, 2)),
         column(np.int32, st.integers(0, 4)),
@@ -110,6 +111,7 @@ def pool_of(n: int, **columns: Any) -> Pool:
         "found_by": np.full(n, VECTOR, np.uint8),
         "marks": np.zeros(n, np.uint8),
         "text_hash": np.arange(n, dtype=np.uint64),
+        "copy_hash": np.arange(n, dtype=np.uint64),
         "create_time": np.full(n, NOW),
         "session": np.zeros(n, np.uint64),
         "position": np.zeros(n, np.int32),
@@ -133,7 +135,7 @@ def test_ties_are_counted_and_broken_by_the_smaller_number() -> None:
 
 
 def test_of_equal_texts_of_one_moment_the_smaller_number_stays() -> None:
-    rows, ties = ranked(2, [1, 0], text_hash=np.ones(2, np.uint64))
+    rows, ties = ranked(2, [1, 0], copy_hash=np.ones(2, np.uint64))
     assert rows == [1]
     assert ties > 0
 

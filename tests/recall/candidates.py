@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates, FoundBy, TokenVectors, dtypes_of
+from hummock.core.candidates import Candidates, FoundBy, TokenVectors
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import (
@@ -68,11 +67,7 @@ def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Can
     dim = len(rows[0].vector) if rows else 2
     times = np.array([NOW - row.age_days * DAY for row in rows], np.float64)
     hashes = [place + 1 if row.text_hash is None else row.text_hash for place, row in enumerate(rows)]
-    unused = ("id_hash", "length", "chunk_count", "supersedes", "expire_time", "token_sign", "apart")
-    dtypes = dtypes_of(Candidates)
-    zeros: dict[str, Any] = {name: np.zeros(len(rows), dtypes[name]) for name in unused}
     return Candidates(
-        **zeros,
         name="main",
         searched=len(rows),
         doc=np.arange(len(rows), dtype=np.int64),
@@ -80,7 +75,6 @@ def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Can
         kind=np.array([row.kind for row in rows], np.uint8),
         origin=np.array([row.origin for row in rows], np.uint8),
         create_time=times,
-        update_time=times,
         event_time=np.array([row.event_time for row in rows], np.float64),
         session=np.array([row.session for row in rows], np.uint64),
         session_position=np.array([row.session_position for row in rows], np.int32),

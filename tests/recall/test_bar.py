@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind
-from hummock.recall.bar import above_bar
 from hummock.recall.fuse import Fused
+from hummock.recall.prefer import above_bar
 from tests.recall.candidates import PLAIN, Row, candidates, features, plan, ranked
 
 BOTH = FoundBy.VECTOR | FoundBy.KEYWORD

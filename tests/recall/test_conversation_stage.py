@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Origin
 from hummock.core.recall import Decay, DecayMode, Wanted
-from hummock.recall.conversation import boost_speakers, named_speaker
 from hummock.recall.fuse import Fused
+from hummock.recall.prefer import boost_speakers, named_speaker
 from hummock.store.views.row_codec import speaker_hash
 from hummock.text.questions import Trait
 from tests.recall.candidates import Row, candidates, features, plan, ranked

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind
-from hummock.recall.files import HEAD_FACTOR, SECOND_LOSS, SUPPORT, by_files
 from hummock.recall.fuse import Fused
+from hummock.recall.prefer import HEAD_FACTOR, SECOND_LOSS, SUPPORT, by_files
 from tests.recall.candidates import Row, candidates, features, plan, ranked
 
 

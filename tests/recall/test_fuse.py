@@ -13,8 +13,8 @@ from msgspec import structs
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, TimeInterval
+from hummock.recall.evidence import DOUBT, MOST_GAIN, MOST_LOSS, verdict_factors
 from hummock.recall.fuse import Fused
-from hummock.recall.verdicts import DOUBT, MOST_GAIN, MOST_LOSS, verdict_factors
 from tests.recall.candidates import DAY, NOW, Row, candidates, features, plan, ranked
 
 BOTH = FoundBy.VECTOR | FoundBy.KEYWORD

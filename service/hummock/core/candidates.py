@@ -71,7 +71,7 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
 
 
 @cache
-def dtypes_of(columns: type[MemoryColumns]) -> Mapping[str, np.dtype[Any]]:
+def dtypes_of(columns: type[Struct]) -> Mapping[str, np.dtype[Any]]:
     """The type of each field that is an array, in the order of the fields."""
     hints = get_type_hints(columns)
     arrays = {name: hints[name] for name in columns.__struct_fields__ if get_origin(hints[name]) is np.ndarray}
@@ -228,10 +228,11 @@ class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
     start: NDArray[np.int64]
 
 
-class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
-    """One group's candidates as columns. Order is not specified.
+class Candidates(Struct, frozen=True, kw_only=True, eq=False):
+    """One group's candidates as columns, (n,) each where nothing else is said. Order is not specified.
 
-    `helpful` and `wrong` are (0,) if the project has no feedback, `writer` if all its memories are of one writer.
+    Columns named as in `MemoryColumns` hold the same. `helpful` and `wrong` are (0,) if the project has no feedback,
+    `writer` if all its memories are of one writer.
 
     Attributes:
         name: Name of the group.
@@ -259,7 +260,22 @@ class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
     name: str
     searched: int
     ids: Callable[[], tuple[str, ...]]
+    doc: NDArray[np.int64]
+    create_time: NDArray[np.float64]
+    event_time: NDArray[np.float64]
+    text_hash: NDArray[np.uint64]
     copy_hash: NDArray[np.uint64]
+    session: NDArray[np.uint64]
+    session_position: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    origin: NDArray[np.uint8]
+    traits: NDArray[np.uint8]
+    name_hash: NDArray[np.uint64]
+    speaker: NDArray[np.uint32]
+    file: NDArray[np.uint32]
+    helpful: NDArray[np.uint8]
+    wrong: NDArray[np.uint8]
+    writer: NDArray[np.uint32]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
     matched: NDArray[np.uint32]
@@ -274,6 +290,9 @@ class Candidates(MemoryColumns, frozen=True, kw_only=True, eq=False):
     in_window: int = 0
     pending: int = 0
     is_cut: bool = False
+
+    def __len__(self) -> int:
+        return len(self.doc)
 
     @property
     def memory_id(self) -> tuple[str, ...]:

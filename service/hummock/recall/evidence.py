@@ -1,4 +1,4 @@
-"""Evidence of shared words, for candidates that are not similar to the query.
+"""Evidence beside similarity: shared words, for candidates that are not similar to the query, and verdicts.
 
 A shared word is no evidence by itself: any text holds "the", and one in twenty "question". What counts is how much of
 the query's subject a candidate's words cover, and how rare they are.
@@ -72,3 +72,29 @@ def best_cosine(groups: Iterable[Candidates], plan: Plan, features: QueryFeature
     rest = is_other & ~np.isin(texts, texts[is_other & (cosines == best)])
     similarity = calibration.similarity(np.array([best, cosines[rest].max(initial=-1)]), han=features.is_han)
     return float(best) if similarity[0] >= STANDING_OUT * max(similarity[1], 0) else np.inf
+
+
+MOST_LOSS = 0.4
+"""Most of a score that WRONG verdicts take away, as a share, however many there are."""
+
+MOST_GAIN = 0.1
+"""Share of a score that HELPFUL adds in the end. Less than MOST_LOSS: use for one query says little about another."""
+
+DOUBT = 4.0
+"""Pseudo-count of neutral voices: one WRONG takes .08 of a score away, ten of them .29."""
+
+
+def verdict_factors(found: Candidates) -> NDArray[np.float32]:
+    """The factor of each candidate, (n,) in [1 - MOST_LOSS, 1 + MOST_GAIN]; (0,) without any verdicts.
+
+    The smoothed shares of the HELPFUL and of the WRONG voices, each times its bound.
+    """
+    # No more than this in a project without feedback.
+    if not len(found.wrong):
+        return _NOTHING_SAID
+    helpful, wrong = found.helpful.astype(np.float32), found.wrong.astype(np.float32)
+    factors: NDArray[np.float32] = 1 + (MOST_GAIN * helpful - MOST_LOSS * wrong) / (helpful + wrong + DOUBT)
+    return factors.astype(np.float32)
+
+
+_NOTHING_SAID: NDArray[np.float32] = np.empty(0, np.float32)

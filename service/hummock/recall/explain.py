@@ -22,12 +22,12 @@ from hummock.core.memory import Memory
 from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery
 from hummock.ports.models import Clock
 from hummock.ports.store import Reads, Snapshot
-from hummock.recall.bar import above_bar
 from hummock.recall.diversify import pick
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import age_days, make_hits, matched_terms
 from hummock.recall.pipeline import Ranking, Recall
 from hummock.recall.plan import KEEPS_ALL, apply_settings, says_too_little
+from hummock.recall.prefer import above_bar
 from hummock.recall.query_features import QueryFeatures, group_queries
 from hummock.recall.remedy import changes, fewest, remedied, with_room
 from hummock.recall.sentences import sentence

@@ -15,11 +15,10 @@ from hummock.core.candidates import Candidates
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, Plan, TimeInterval, Wanted
-from hummock.recall.evidence import evidence
+from hummock.recall.evidence import evidence, verdict_factors
 from hummock.recall.plan import CODE as GROUP_OF_CODE
 from hummock.recall.plan import KEEPS_ALL, ONLY_TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
-from hummock.recall.verdicts import verdict_factors
 from hummock.text.questions import Trait
 from hummock_kernels.pool import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Weights
 from hummock_kernels.rank import rank
@@ -180,9 +179,7 @@ def fuse(
     if has_bar(found.name, plan, features):
         weights = weights._replace(min_similarity=KEEPS_ALL, min_of_best=KEEPS_ALL)
     spoken_for = evidence(found, plan, features)
-    # The kernel identifies texts by one hash, so an echo's copies are echoes too.
-    is_echo = np.isin(found.text_hash, np.array(list(features.text_hashes), np.uint64))
-    echo_hashes = np.unique(found.copy_hash[is_echo])
+    echo_hashes = np.array(list(features.text_hashes), np.uint64)
     marks = _marks(found, plan)
     matches_time, verdict = _matches_time(found, plan), verdict_factors(found)
     pool = Pool(
@@ -193,7 +190,8 @@ def fuse(
         late=late,
         found_by=found.found_by,
         marks=marks,
-        text_hash=found.copy_hash,
+        text_hash=found.text_hash,
+        copy_hash=found.copy_hash,
         create_time=found.create_time,
         session=found.session,
         position=found.session_position,

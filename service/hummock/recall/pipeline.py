@@ -30,8 +30,6 @@ from hummock.core.recall import (
 )
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
 from hummock.ports.store import Snapshot
-from hummock.recall.appended import appended
-from hummock.recall.bar import above_bar
 from hummock.recall.bridge import (
     add_translation_scores,
     gloss_of,
@@ -40,15 +38,14 @@ from hummock.recall.bridge import (
     query_gloss,
     with_bridge,
 )
-from hummock.recall.conversation import boost_speakers
 from hummock.recall.diversify import Picked, pick
 from hummock.recall.event_time import at_event, event_query, parse_event_time
 from hummock.recall.evidence import best_cosine
-from hummock.recall.files import by_files
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
 from hummock.recall.intent import AskIntent, analyse_intent
 from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
+from hummock.recall.prefer import apply_rules
 from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
 from hummock.recall.spelling import find_corrections, with_corrections, with_spelling
@@ -256,13 +253,10 @@ class Recall:
         if len(features.tokens):
             budget.done(_LATE)
         best = best_cosine(gathered.groups, plan, features, space.calibration)
-        joined = [
-            fuse(found, scores, plan, features, space.calibration, best)
-            for found, scores in zip(gathered.groups, late, strict=True)
-        ]
-        ordered = [by_files(boost_speakers(group, plan, query.text), plan) for group in joined]
-        left = [above_bar(group, plan, features, space.calibration) for group in ordered]
-        fused = tuple([appended(group, plan) for group in left])
+        fused = []
+        for found, scores in zip(gathered.groups, late, strict=True):
+            group = fuse(found, scores, plan, features, space.calibration, best)
+            fused.append(apply_rules(group, plan, features, space.calibration, query.text))
         budget.done("fuse")
         # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
         brings_neighbours = bool(query.context_window) and budget.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)

@@ -9,20 +9,21 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Bridge, Bridged, stood_for
+from hummock.core.candidates import Bridge, Bridged
 from hummock.core.memory import MemoryKind
 from hummock.store.search.filters import Flags
 from hummock.store.search.nearest import Ordinals, nearest
 from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
-from hummock_kernels.cosine import best_cosines
+from hummock_kernels.gather import score_translated
 
 POOL_PARTS = 2
 """Divisor of the pool for each path of a translation. Twice as many candidates found no further answer."""
 
 _NO_MINIMUM = -np.inf
 _NOTHING: Ordinals = np.empty(0, np.int64)
+_NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 
 
 class Crossing:
@@ -33,12 +34,12 @@ class Crossing:
         self._view = view
         self._stored = stored
         self._bridge = bridge
-        self._asked = view.query_terms(stored, bridge.terms, bridge.weights) if bridge.terms else None
+        self._asked = view.query_terms(stored, bridge.terms, bridge.weights)
 
     def best(self, allowed: Flags, pool: int) -> tuple[Ordinals, Ordinals]:
         """The best memories in the other language by keyword and by vector, at most half a `pool` each, best first."""
         most = -(-pool // POOL_PARTS)
-        by_keyword = _NOTHING if self._asked is None else self._asked.best(allowed, most)
+        by_keyword = self._asked.best(allowed, most) if self._bridge.terms else _NOTHING
         vector = self._bridge.vector
         by_vector = _NOTHING if vector is None else nearest(self._view, allowed, vector, _NO_MINIMUM, most)
         # One call for both: its cost hardly depends on the number of memories.
@@ -47,13 +48,18 @@ class Crossing:
 
     def said(self, at: Ordinals) -> Bridged:
         """Scores of these ascending candidates for the translation."""
-        cosine = np.full(len(at), np.nan, np.float32)
-        if self._bridge.vector is not None:
-            cosine = best_cosines(self._view.chunks, at, self._bridge.vector)
-        keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
-        if self._asked is not None:
-            keyword, held = self._asked.scores(at)
-            matched = stood_for(held, self._bridge.stands_for)
+        asked, vector = self._asked, self._bridge.vector
+        cosine, keyword, matched = score_translated(
+            self._view.chunks,
+            at,
+            _NO_VECTOR if vector is None else vector,
+            asked.index,
+            asked.delta,
+            asked.presence,
+            asked.query,
+            asked.saturation,
+            self._bridge.stands_for,
+        )
         return Bridged(is_foreign=self._are_foreign(at), cosine=cosine, keyword=keyword, matched=matched)
 
     def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:

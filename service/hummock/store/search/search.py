@@ -34,7 +34,8 @@ from hummock.store.views.postings import NO_TERM, QueryTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
-from hummock_kernels.cosine import best_chunks, scan
+from hummock_kernels.cosine import scan
+from hummock_kernels.gather import Finds, gather
 
 
 def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
@@ -61,6 +62,7 @@ _AGES_A_SCORE = 10
 """Keyword scores of substring matches fall by at most a tenth from the newest to the oldest."""
 _HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
 _NOTHING: Ordinals = np.empty(0, np.int64)
+_BY_NOTHING: Flags = np.empty(0, np.uint8)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 _OTHERS = CAPPED
 """Minimum candidates from other writers when one writer fills a path's pool: as many as the cap leaves room for."""
@@ -152,20 +154,19 @@ class Search:
         spelling = query.spelling
         spelt = self._view.query_terms(self._stored, spelling.terms, spelling.weights) if spelling else None
         by_spelling = _by_keyword(query, allowed, spelt)
-        found = {
-            FoundBy.VECTOR: np.concatenate([by_vector, foreign_by_vector, others_by_vector]),
-            FoundBy.KEYWORD: np.concatenate([by_keyword, foreign_by_keyword, by_spelling, others_by_keyword]),
-            _HOLDER: self._holders(query, allowed),
-            FoundBy.DOMAIN: by_domain,
-            FoundBy.KEY_FILE: key_files,
-        }
-        if query.times:
-            found[FoundBy.TIME] = self._by_time(query, allowed, asked)
-        if query.with_neighbours:
-            found[FoundBy.NEIGHBOUR] = self._neighbours([by_vector, by_keyword], allowed)
-        searched = int(np.count_nonzero(allowed))
-        at, found_by = _united(found)
-        candidates = self._candidates(query, searched, at, found_by, asked, domain_names)
+        others = (
+            (FoundBy.VECTOR, foreign_by_vector),
+            (FoundBy.VECTOR, others_by_vector),
+            (FoundBy.KEYWORD, foreign_by_keyword),
+            (FoundBy.KEYWORD, by_spelling),
+            (FoundBy.KEYWORD, others_by_keyword),
+            (_HOLDER, self._holders(query, allowed)),
+            (FoundBy.DOMAIN, by_domain),
+            (FoundBy.KEY_FILE, key_files),
+            (FoundBy.TIME, self._by_time(query, allowed, asked) if query.times else _NOTHING),
+        )
+        finds = Finds(by_vector, by_keyword, *_joined(others))
+        candidates, at = self._candidates(query, allowed, finds, asked, domain_names)
         if crossing:
             candidates = replace(candidates, bridged=crossing.said(at))
         if spelt:
@@ -293,19 +294,6 @@ class Search:
             self._names_held[doc, name] = holds_name(self._stored, doc, name)
         return self._names_held[doc, name]
 
-    def _neighbours(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
-        """The turns before and after the best of each path, and the second one after a question."""
-        if not self._view.columns.turns.has_any:
-            return _NOTHING
-        columns = self._view.columns
-        places = np.concatenate([ordinals[:NEIGHBOURS_OF] for ordinals in best])
-        beside = columns.neighbours(places)
-        behind = beside[columns.asks(places) & (beside[:, 1] >= 0), 1]
-        found = np.concatenate((beside.ravel(), columns.neighbours(behind)[:, 1]))
-        found = found[found >= 0]
-        passing_ones: Ordinals = found[allowed[found] != 0]
-        return passing_ones
-
     def _asked_for(self, terms: tuple[str, ...]) -> QueryTerms | None:
         """Look-up of the terms in the index, shared by groups with the same terms; None without terms."""
         if not terms:
@@ -350,48 +338,65 @@ class Search:
         )
 
     def _candidates(
-        self,
-        query: GroupQuery,
-        searched: int,
-        at: Ordinals,
-        found_by: Flags,
-        asked: QueryTerms | None,
-        domain_names: tuple[str, ...],
-    ) -> Candidates:
+        self, query: GroupQuery, allowed: Flags, finds: Finds, asked: QueryTerms | None, domain_names: tuple[str, ...]
+    ) -> tuple[Candidates, Ordinals]:
+        """The finds with the turns beside them, and the ordinal of each, ascending."""
         columns = self._view.columns
-        nearest_to = _NO_VECTOR if query.vector is None else query.vector
-        cosine, best_chunk, vector = best_chunks(self._view.chunks, at, nearest_to)
-        keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
-        if asked is not None:
-            keyword, matched = asked.scores(at)
+        terms = asked or self._view.query_terms(self._stored, ())
+        taken = gather(
+            finds,
+            columns.memories,
+            columns.turns.slots,
+            NEIGHBOURS_OF if query.with_neighbours and columns.turns.has_any else 0,
+            allowed,
+            self._view.chunks,
+            _NO_VECTOR if query.vector is None else query.vector,
+            terms.index,
+            terms.delta,
+            terms.presence,
+            terms.query,
+            terms.saturation,
+        )
+        at = taken.at
+        helpful, wrong = columns.voices(at)
         return Candidates(
             name=query.name,
-            searched=searched,
-            **columns.taken(at),
+            searched=int(np.count_nonzero(allowed)),
             ids=lambda: tuple([columns.ids[ordinal] for ordinal in at.tolist()]),
-            cosine=cosine,
-            keyword=keyword,
-            matched=matched,
-            found_by=found_by,
-            vector=vector,
-            best_chunk=best_chunk,
+            doc=taken.doc,
+            create_time=taken.create_time,
+            event_time=taken.event_time,
+            text_hash=taken.text_hash,
+            copy_hash=taken.copy_hash,
+            session=taken.session,
+            session_position=taken.session_position,
+            kind=taken.kind,
+            origin=taken.origin,
+            traits=taken.traits,
+            name_hash=taken.name_hash,
+            speaker=taken.speaker,
+            file=taken.file,
+            helpful=helpful,
+            wrong=wrong,
+            writer=columns.writer[at] if columns.has_writers else columns.writer[:0],
+            cosine=taken.cosine,
+            keyword=taken.keyword,
+            matched=taken.matched,
+            found_by=taken.found_by,
+            vector=taken.vector,
+            best_chunk=taken.best_chunk,
             rarity=_NO_VECTOR if asked is None else asked.rarity,
             domain_names=domain_names,
-        )
+        ), at
 
 
-def _united(found: dict[FoundBy, Ordinals]) -> tuple[Ordinals, Flags]:
-    """Ordinals found by any path, ascending and unique, and flags of the paths that found each."""
-    places = np.sort(np.concatenate(list(found.values())))
-    is_first = np.empty(len(places), np.bool_)
-    is_first[:1] = True
-    np.not_equal(places[1:], places[:-1], out=is_first[1:])
-    at = places[is_first]
-    found_by = np.zeros(len(at), np.uint8)
-    for path, ordinals in found.items():
-        if len(ordinals):
-            found_by[at.searchsorted(ordinals)] |= np.uint8(path)
-    return at, found_by
+def _joined(finds: Sequence[tuple[FoundBy, Ordinals]]) -> tuple[Ordinals, Flags]:
+    """All ordinals, and the path that found each."""
+    some = [(path, ordinals) for path, ordinals in finds if len(ordinals)]
+    if not some:
+        return _NOTHING, _BY_NOTHING
+    places = np.concatenate([ordinals for _, ordinals in some])
+    return places, np.repeat(np.array([path for path, _ in some], np.uint8), [len(ordinals) for _, ordinals in some])
 
 
 def _by_keyword(query: GroupQuery, allowed: Flags, asked: QueryTerms | None) -> Ordinals:

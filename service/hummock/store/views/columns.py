@@ -15,11 +15,11 @@ from hummock.core.candidates import MemoryColumns, dtypes_of
 from hummock.core.memory import MemoryKind, Origin
 from hummock.store.views.growing import Growing
 from hummock.store.views.row_codec import TokenSign
-from hummock.text.questions import Trait
+from hummock_kernels.gather import Memories
 from hummock_kernels.turns import FREE, add_turns, neighbours
 
 _FEWEST_SLOTS = 64
-_DAY_S = 86_400
+_IS_TURN = np.isin(np.arange(256), (Origin.USER_INPUT, Origin.AI_OUTPUT)).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,18 +105,32 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
             first_expiry=min(self.first_expiry, _first(rows["expire_time"])),
         )
 
-    def taken(self, ordinals: NDArray[np.int64]) -> dict[str, Any]:
-        """The columns of `MemoryColumns` and the `copy_hash` of these memories.
+    @property
+    def memories(self) -> Memories:
+        """The columns that candidates have, for `hummock_kernels.gather`."""
+        return Memories(
+            alive=self.alive,
+            doc=self.doc,
+            create_time=self.create_time,
+            event_time=self.event_time,
+            text_hash=self.text_hash,
+            apart=self.apart,
+            session=self.session,
+            session_position=self.session_position,
+            kind=self.kind,
+            origin=self.origin,
+            traits=self.traits,
+            name_hash=self.name_hash,
+            speaker=self.speaker,
+            file=self.file,
+            is_turn=_IS_TURN,
+        )
 
-        Verdicts are (0,) if there never were any, writers (0,) if all memories have the same one.
-        """
-        taken: dict[str, Any] = {name: getattr(self, name)[ordinals] for name in MemoryColumns.__struct_fields__}
-        taken["copy_hash"] = _copy_hash(taken)
+    def voices(self, ordinals: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Numbers of helpful and of wrong verdicts on these memories; (0,) each if there never were any."""
         if not self.has_verdicts:
-            taken["helpful"] = taken["wrong"] = taken["wrong"][:0]
-        if not self.has_writers:
-            taken["writer"] = taken["writer"][:0]
-        return taken
+            return self.helpful[:0], self.wrong[:0]
+        return self.helpful[ordinals], self.wrong[ordinals]
 
     def judged(self, ordinals: NDArray[np.int64], rows: NDArray[np.void]) -> Columns:
         """The columns with the verdicts of these rows for existing memories."""
@@ -180,11 +194,6 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         session, position = self.session, self.session_position
         return neighbours(self.turns.slots, session, position, self.alive, ordinals)
 
-    def asks(self, ordinals: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(n,) ordinals -> (n,), whether each contains a question."""
-        asks: NDArray[np.bool_] = self.traits[ordinals] & np.uint8(Trait.ASKS | Trait.ASKS_WITHIN) != 0
-        return asks
-
     @property
     def nbytes(self) -> int:
         """Bytes held, ids estimated."""
@@ -209,19 +218,6 @@ COLUMNS = {name: dtype for name, dtype in dtypes_of(Columns).items() if name != 
 def values_of(grown: dict[str, Growing[Any]]) -> dict[str, Any]:
     """The visible part of each column."""
     return {name: column.values for name, column in grown.items()}
-
-
-def _copy_hash(taken: dict[str, Any]) -> NDArray[np.uint64]:
-    """Hash that is equal for copies, of which one is shown: same text, speaker and owner.
-
-    For memories of an event it includes the day, but not for conversation turns, which are repeated on other days.
-    """
-    time, origin = taken["event_time"], taken["origin"]
-    tells = ~np.isnan(time) & (origin != Origin.USER_INPUT) & (origin != Origin.AI_OUTPUT)
-    day = np.where(tells, np.floor(time / _DAY_S), 0).astype(np.int64).view(np.uint64)
-    apart = taken["apart"].astype(np.uint64) << np.uint64(32)
-    hashes: NDArray[np.uint64] = taken["text_hash"] ^ apart ^ taken["speaker"] ^ (day << np.uint64(24))
-    return hashes
 
 
 def _differ(first: NDArray[np.uint32], writers: NDArray[np.uint32]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hummock.store.limits import FREQUENT_ONE_IN
 from hummock.store.views.forward_lists import ForwardLists, concatenated
 from hummock.store.views.growing import Growing, TermCounts
-from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares
+from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares, weigh_terms
 from hummock_kernels.maxscore import best_by_bm25
 from hummock_kernels.postings import Delta, Index, Presence, invert, mark_term, merge_postings, presence_of
 
@@ -23,6 +23,7 @@ FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 0.5], np.float32)
 NO_TERM = 0xFFFF_FFFF  # Number of a term that the project does not have.
 
 _TERMS_KEPT = 1024
+NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
 
 
 class KeptTerms:
@@ -146,26 +147,28 @@ class Postings:
         `lengths` has every ordinal's; `live` memories are not removed, `mean_length` is theirs. Weights are at least 0;
         None is 1 for all terms.
         """
-        df = self.df.at(terms).astype(np.float64)
-        idf = np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
-        of_none = np.float32(np.log1p((live + 0.5) / 0.5))
-        if weights is not None:
-            idf *= weights
+        frequent, weights = self.frequent, NO_WEIGHTS if weights is None else weights
+        greatest = frequent.greatest if mean_length > 0 else NO_WEIGHTS
+        # With a greater mean length counts saturate later, but by at most the same factor.
+        growth = max(1.0, mean_length / frequent.mean_length) if frequent.mean_length > 0 else 1.0
+        pages, place = self.df.pages.buffer, self.df.place
+        idf, rows, shares, rarity = weigh_terms(pages, place, frequent.numbers, greatest, growth, terms, weights, live)
         return QueryTerms(
             index=self.index,
-            delta=self._delta,
-            presence=self.frequent.presence,
-            query=Query(terms, idf, self.frequent.rows(terms), self.frequent.shares(terms, mean_length)),
-            rarity=idf / of_none,
+            delta=self.delta_lists,
+            presence=frequent.presence,
+            query=Query(terms, idf, rows, shares),
+            rarity=rarity,
             saturation=Saturation(lengths, mean_length, K1, B),
         )
 
     def mark(self, term: int, out: NDArray[np.uint8]) -> None:
         """Set `out` to 1 at every ordinal that contains the term."""
-        mark_term(self.index, self._delta, term, out)
+        mark_term(self.index, self.delta_lists, term, out)
 
     @property
-    def _delta(self) -> Delta:
+    def delta_lists(self) -> Delta:
+        """The terms of the memories in the delta."""
         lists = (self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values)
         return Delta(self.base, *lists, FIELD_WEIGHTS)
 
@@ -214,26 +217,6 @@ class FrequentTerms:
         presence = presence_of(index, numbers, len(lengths))
         greatest = greatest_shares(index, Saturation(lengths, mean_length, K1, B))
         return cls(greatest=greatest, mean_length=mean_length, numbers=numbers, presence=presence)
-
-    def shares(self, terms: NDArray[np.uint32], mean_length: float) -> NDArray[np.float32]:
-        """Upper bound on the share of each of these terms at another mean length; 1 if unknown."""
-        if not len(self.greatest) or mean_length <= 0:
-            return np.ones(len(terms), np.float32)
-        known = self.greatest[np.minimum(terms, len(self.greatest) - 1)]
-        # With a greater mean length counts saturate later, but by at most the same factor.
-        growth = max(1.0, mean_length / self.mean_length) if self.mean_length > 0 else 1.0
-        if growth == 1.0:
-            return known
-        shares: NDArray[np.float32] = np.minimum(known * np.float32(growth), np.float32(1))
-        return shares
-
-    def rows(self, terms: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """The row of each of these terms in `presence`, -1 for infrequent ones."""
-        if not len(self.numbers):
-            return np.full(len(terms), -1, np.int64)
-        at = np.minimum(self.numbers.searchsorted(terms), len(self.numbers) - 1)
-        found: NDArray[np.int64] = np.where(self.numbers[at] == terms, at, -1)
-        return found
 
     @property
     def nbytes(self) -> int:

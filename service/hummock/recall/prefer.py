@@ -1,0 +1,260 @@
+"""Rules after the scores: preferred turns, fragments by file, the bar for code, and substring matches at the end.
+
+A rule takes a group, best first, and returns it in another order or with fewer candidates.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.candidates import FoundBy
+from hummock.core.embedding import Calibration
+from hummock.core.memory import Origin
+from hummock.core.recall import Plan, Wanted
+from hummock.recall.fuse import Fused, has_bar
+from hummock.recall.plan import KEEPS_ALL
+from hummock.recall.query_features import QueryFeatures
+from hummock.text.normalise import CJK, prose
+from hummock.text.questions import Trait
+from hummock_kernels.files import FileShares, order_by_files
+
+SPEAKER_GAIN = 1.12
+"""Relevance factor for turns of the one speaker that a question names."""
+
+ASSISTANT_GAIN = 1.06
+"""Relevance factor for turns of the model, if the question asks for them. Small, since the user's turns often repeat
+them."""
+
+WHEN_GAIN = 1.3
+"""Relevance factor for memories that state a time, if the question asks when."""
+
+MAX_CHARACTERS = 256
+"""Characters at the start of a question that are searched for names."""
+
+_LONGEST_NAME_WORDS = 3
+_LONGEST_CJK_NAME = 4
+_UNIT = re.compile(rf"([{CJK}]+)|([^\W_{CJK}]+)")
+_BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
+
+
+def apply_rules(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration, text: str) -> Fused:
+    """Apply all rules to a group, one after the other.
+
+    Args:
+        fused: Best first.
+        plan: The plan of the recall.
+        features: The query.
+        calibration: From cosine to similarity.
+        text: The query's text.
+    """
+    ordered = by_files(boost_speakers(fused, plan, text), plan)
+    return appended(above_bar(ordered, plan, features, calibration), plan)
+
+
+def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
+    """Raise the turns that the question prefers; the best relevance stays the same, so others fall below it.
+
+    Candidates found by name are unchanged, and so is a group without turns of a session.
+
+    Args:
+        fused: Best first.
+        plan: The plan of the recall.
+        text: The question.
+    """
+    found = fused.candidates
+    if not plan.neighbours or not found.session.any() or (found.found_by & _BY_NAME).any():
+        return fused
+    factor = _factors(fused, plan, text)
+    if factor is None:
+        return fused
+    raised = fused.relevance * factor
+    scale = fused.relevance.max() / max(raised.max(), np.finfo(np.float32).tiny)
+    order = np.argsort(-raised, kind="stable")
+    return fused.take(order, relevance=(raised * scale)[order], score=(fused.score * factor * scale)[order])
+
+
+def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
+    """A factor for each candidate, in order; None if the question prefers none."""
+    found, rows = fused.candidates, fused.row
+    speaker = named_speaker(text, found.speaker)
+    if not speaker and not plan.wanted:
+        return None
+    factor = np.ones(len(rows), np.float32)
+    if speaker:
+        factor[found.speaker[rows] == speaker] *= SPEAKER_GAIN
+    if Wanted.FROM_ASSISTANT in plan.wanted:
+        factor[found.origin[rows] == Origin.AI_OUTPUT] *= ASSISTANT_GAIN
+    if Wanted.WHEN in plan.wanted:
+        factor[found.traits[rows] & Trait.TELLS_TIME != 0] *= WHEN_GAIN
+    return factor if (factor != 1).any() else None
+
+
+def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
+    """Return the hash of the one speaker that a question names; 0 if it names none or several.
+
+    Args:
+        text: The question.
+        speakers: Possible speakers, hashed as in `Candidates.speaker`, repeats and zeros included.
+    """
+    known = set(speakers.tolist()) - {0}
+    if not known:
+        return 0
+    named = known.intersection(_codes(text))
+    return named.pop() if len(named) == 1 else 0
+
+
+def _codes(text: str) -> Iterator[int]:
+    """Hashes, comparable to `Candidates.speaker`, of every part of a text that may be a name.
+
+    Names are folded as speakers are: one to three words, two to four Chinese characters. The checksum of a longer name
+    continues that of the shorter one.
+    """
+    begun: list[int] = []
+    for run, letters in _UNIT.findall(prose(text[:MAX_CHARACTERS])):
+        if run:
+            begun.clear()
+            characters = [each.encode("utf-8", "surrogatepass") for each in run]
+            for at in range(len(characters)):
+                code = zlib.crc32(characters[at])
+                for character in characters[at + 1 : at + _LONGEST_CJK_NAME]:
+                    code = zlib.crc32(character, code)
+                    yield code or 1
+        else:
+            word = letters.encode("utf-8", "surrogatepass")
+            begun = [zlib.crc32(b" " + word, code) for code in begun[1 - _LONGEST_NAME_WORDS :]]
+            begun.append(zlib.crc32(word))
+            yield from [code or 1 for code in begun]
+
+
+# A question about code is answered by a place, and a place has more than one fragment. If several fragments of a file
+# resemble the question, the answer is more likely there. A file's head, which has no symbol, describes in prose what
+# its functions do: it resembles more questions than it answers. Source of the numbers: docs/decisions/046.
+
+SUPPORT: Final = 0.05
+"""Share of the relevance of each of the best other fragments of its file that a fragment gains."""
+
+SUPPORTERS: Final = 3
+"""Most other fragments that count: a long file has many that resemble anything a little."""
+
+SECOND_LOSS: Final = 0.05
+"""Loss of all but the best fragment of a file, of a relevance in [0, 1]: another file may have the answer."""
+
+HEAD_FACTOR: Final = 0.85
+"""Factor for a fragment without a symbol, if another fragment of its file has one."""
+
+_SHARES: Final = FileShares(SUPPORT, SUPPORTERS, HEAD_FACTOR, SECOND_LOSS)
+
+
+def by_files(fused: Fused, plan: Plan) -> Fused:
+    """Reorder the fragments of code by file; the best keeps its relevance, and other memories are unchanged.
+
+    Results of a look-up by name, of a single path and of substrings keep their order.
+
+    Args:
+        fused: Best first.
+        plan: What was asked for.
+    """
+    found = fused.candidates
+    if not plan.neighbours or plan.substrings or (found.found_by & _BY_NAME).any():
+        return fused
+    order, relevance, score = order_by_files(
+        fused.row, fused.relevance, fused.score, found.file, found.name_hash, _SHARES
+    )
+    if not len(order):
+        return fused
+    return fused.take(order, relevance=relevance, score=score)
+
+
+# Among thousands of fragments some resemble any question. A bar on similarity alone also cuts answers to questions in
+# another language or in other words; together with late interaction and shared words it does not. Source of the
+# numbers: docs/decisions/046.
+
+MANY_FRAGMENTS: Final = 4096
+"""Number of fragments that the bar is calibrated for. Each halving lowers it by `BAR_A_HALVING`, as fewer fragments
+resemble a question by chance; above this number it was not measured and stays the same."""
+
+BAR_A_HALVING: Final = 0.05
+
+WORTH_OF_WORDS: Final = 0.2
+"""Weight of the evidence of words, added to a fragment's similarity and late interaction."""
+
+MOST_EVIDENCE: Final = 2.0
+"""Most evidence of words that counts."""
+
+LATE_AT_NOTHING: Final = 0.40
+LATE_A_SIMILARITY: Final = 0.50
+"""Late interaction per similarity, on average; with LATE_AT_NOTHING it estimates the score of memories that have
+none."""
+
+_EXEMPT = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
+
+
+def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration) -> Fused:
+    """Remove fragments below the plan's bar from a group of code; any other group is unchanged.
+
+    Exempt are key files of domains that the query names, holders of the name that the query is, and memories that match
+    its time.
+
+    Args:
+        fused: In any order.
+        plan: The plan of the recall.
+        features: The query.
+        calibration: From cosine to similarity.
+    """
+    found = fused.candidates
+    if plan.code_bar is None or not has_bar(found.name, plan, features):
+        return fused
+    minimum = _minima(fused, plan.code_bar, plan.min_similarity)
+    similarity = np.nan_to_num(calibration.similarity(found.cosine, han=features.is_han))
+    reaches = (similarity >= minimum) | (found.found_by & _EXEMPT != 0)
+    if len(fused.time_match):
+        reaches |= fused.time_match >= 1
+    left = np.flatnonzero(reaches[fused.row])
+    return fused.take(left, below_min_similarity=len(fused) - len(left), minimum=minimum)
+
+
+def _minima(fused: Fused, bar: float, without_vector: float) -> NDArray[np.float32]:
+    """Return the minimum similarity of each candidate, (n,): the bar less what late interaction and words add.
+
+    A candidate without a vector is judged by its words alone, which must be enough evidence.
+    """
+    found, late, said = fused.candidates, fused.late, fused.evidence
+    halvings = np.log2(MANY_FRAGMENTS / min(max(found.searched, 1), MANY_FRAGMENTS))
+    rest = bar - BAR_A_HALVING * halvings - WORTH_OF_WORDS * np.minimum(said, MOST_EVIDENCE)
+    by_similarity = (rest - LATE_AT_NOTHING) / (1 + LATE_A_SIMILARITY)
+    least = np.where(np.isnan(late), by_similarity, rest - late)
+    by_words = np.where(said >= 1, KEEPS_ALL, without_vector)
+    return np.where(np.isnan(found.cosine), by_words, least).astype(np.float32)
+
+
+# A substring match says that a text holds it, but not how much of the text is about it. So such hits have no score that
+# could be mixed with others: the newest of them follow the last similar one.
+
+KEYWORD_SCORE = 0.5
+"""Score of a hit that only a substring found, as the requirements document sets it."""
+
+_BY_MORE = np.uint8(FoundBy.VECTOR | FoundBy.DOMAIN | FoundBy.KEY_FILE)
+
+
+def appended(fused: Fused, plan: Plan) -> Fused:
+    """Move candidates that only a substring found to the end, newest first; unchanged if no other path found any."""
+    if not plan.substrings:
+        return fused
+    by_more = (fused.candidates.found_by[fused.row] & _BY_MORE) != 0
+    if by_more.all() or not by_more.any():
+        return fused
+    similar, held = np.flatnonzero(by_more), np.flatnonzero(~by_more)
+    newest = held[np.argsort(-fused.candidates.create_time[fused.row[held]], kind="stable")]
+    order = np.concatenate([similar, newest])
+    # Falling, and below the last similar candidate: later stages order by relevance.
+    relevance, score = fused.relevance[order], fused.score[order]
+    steps = np.linspace(1, 0, len(newest), endpoint=False, dtype=np.float32)
+    relevance[len(similar) :] = relevance[: len(similar)].min() * steps
+    score[len(similar) :] = KEYWORD_SCORE
+    return fused.take(order, relevance=relevance, score=score)
