@@ -17,7 +17,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from hummock.text.markers import has_marker, speaks
+from hummock.text.markers import has_marker, may_hold_marker, speaks
 from hummock.text.normalise import clean, matches, simplified
 
 ENCODED: Final = "encoded"
@@ -174,8 +174,9 @@ def reading_as_orders(texts: Sequence[str], are_code: Sequence[bool]) -> list[bo
     # Searching a trigger is fast, and most texts have none.
     lowered = cleaned.lower()
     orders = [order for order in _ORDERS if _has_trigger(lowered, order[0])]
+    may_be_marked = may_hold_marker(cleaned)
     return [
-        _gives(text, orders) or (not is_code and speaks(text)) or has_marker(text)
+        _gives(text, orders) or (not is_code and speaks(text)) or (may_be_marked and has_marker(text))
         for text, is_code in zip(texts, are_code, strict=True)
     ]
 

@@ -45,8 +45,11 @@ _FILLER: Final = "\u115f\u1160"
 _JAMO: Final = "\u1100-\u115e\u1161-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
 _FILLERS = re.compile(f"(?<![{_JAMO}])[{_FILLER}](?![{_JAMO}])")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+BEYOND: Final = "\U00010000-\U0010ffff"
+"""For a class of characters that is to be looked for soon: `re` tries ranges above U+FFFF one by one."""
+_NEAR: Final = re.sub("[\U00010000-\U0010ffff](?:-[\U00010000-\U0010ffff])?", "", f"{UNSEEN}{JOINERS}{SELECTORS}")
 # Most texts have none of these, which one search says.
-_UNCLEAN = re.compile(f"[\r\v\f\u2028\u2029\ud800-\udfff{_BLANK}{_FILLER}{UNSEEN}{JOINERS}{SELECTORS}]")
+_UNCLEAN = re.compile(f"[\r\v\f\u2028\u2029\ud800-\udfff{_BLANK}{_FILLER}{_NEAR}{BEYOND}]")
 
 
 def clean(text: str) -> str:
