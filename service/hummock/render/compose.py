@@ -65,8 +65,10 @@ def compose(selected: Sequence[Selected], read: Sequence[Selected], frame: Frame
 
 def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write memories that a model asked to read: all of them in full, whatever they take."""
+    if not selected:
+        return Section()
     texts = [full_entry(item.memory, frame) for item in selected]
-    text = "".join([opening(frame.wording), *texts, CLOSING]) if texts else ""
+    text = "".join([opening(frame.wording), *texts, CLOSING])
     token_count = frame.counter.count(text)
     memories = tuple(
         item.rendered(Tier.FULL, frame.counter.count(each), "read: always in full")
@@ -78,7 +80,7 @@ def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
 
 def without(items: Sequence[Selected], ids: Set[str]) -> tuple[Selected, ...]:
     """Return the memories whose ids are not among these."""
-    return tuple(item for item in items if item.memory.id not in ids)
+    return tuple([item for item in items if item.memory.id not in ids])
 
 
 def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: FormOfText) -> Section:

@@ -6,24 +6,38 @@ the form's document to the letter: each text to that character, code by its path
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import Final
 
-from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier
 from hummock.render import escape
 from hummock.render.escape import UNVERIFIED, is_unverified
-from hummock.render.excerpt import WHOLE, Excerpt, code_excerpt, domain_texts, prose_excerpt
+from hummock.render.passage import Passage, columns, passage_of
 from hummock.render.section import Frame, Section, Selected, Wording
-from hummock.text.tokens import TokenCounter
 
 CONTEXT_BUDGET_TOKENS: Final = 4000
 
 _FILES: Final = 5
 _FLOAT32_SLACK: Final = 1e-5
+
+_WHOLE: Final = "in full"
+"""The reason of a text that is not cut."""
+
+_BEGINNING: Final = "cut to its beginning"
+_BEARING: Final = "cut to the lines that bear on the query"
+
+_PROSE_COLUMNS: Final = 1000
+"""Columns of an excerpt of prose at the form's own budget: 500 Chinese characters, or twice as many letters."""
+_CODE_COLUMNS: Final = 1800
+_OPENING_COLUMNS: Final = 160
+"""Longest first line of code that is shown before an excerpt from further down, since it names the symbol."""
+_GAP: Final = "..."
 
 
 def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
@@ -42,10 +56,12 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
     chapters = [_chapter(layout, selected, frame) for layout in _LAYOUTS]
     project = "" if info is None else _project(info, frame.wording)
     notice = f"{frame.wording.data_notice}\n\n"
-    room = budget_tokens - counter.count(notice)
-    if (project_cost := counter.count(project)) > room:
+    texts = [text for chapter in chapters for text in (chapter.heading, *[one.text for one in chapter.blocks])]
+    notice_cost, project_cost, *costs = counter.counts([notice, project, *texts])
+    room = budget_tokens - notice_cost
+    if project_cost > room:
         project, project_cost = "", 0
-    _admit(chapters, room - project_cost, counter)
+    _admit(chapters, room - project_cost, costs)
     text = _assembled(project, notice, chapters)
     # A text can have more tokens than its parts.
     while (token_count := counter.count(text)) > budget_tokens:
@@ -54,7 +70,7 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
         text = _assembled(project, notice, chapters)
     if not _has_block(chapters) and (info is None or not (info.tech_stack or info.path)):
         text, token_count = "", 0
-    memories = tuple(memory for chapter in chapters for memory in chapter.memories())
+    memories = tuple([memory for chapter in chapters for memory in chapter.memories()])
     return Section(text=text, token_count=token_count, memories=memories)
 
 
@@ -83,24 +99,23 @@ class _Chapter:
     left_out: tuple[RenderedMemory, ...]
     costs: list[int] = field(default_factory=list)
 
-    def texts(self) -> Iterator[str]:
-        """Yield the heading and the blocks in the text; nothing if there are none."""
-        if self.costs:
-            yield self.heading
-            yield from (block.text for block in self.blocks[: len(self.costs)])
+    def text(self) -> str:
+        """The heading and the blocks in the text; empty if there are none."""
+        return "".join([self.heading, *[one.text for one in self.blocks[: len(self.costs)]]]) if self.costs else ""
 
-    def memories(self) -> Iterator[RenderedMemory]:
+    def memories(self) -> list[RenderedMemory]:
         """Result for each memory."""
-        for block, cost in zip(self.blocks, self.costs, strict=False):
-            yield block.item.rendered(Tier.FULL, cost, block.reason)
-        yield from (block.item.dropped() for block in self.blocks[len(self.costs) :])
-        yield from self.left_out
+        shown = zip(self.blocks, self.costs, strict=False)
+        return [
+            *[block.item.rendered(Tier.FULL, cost, block.reason) for block, cost in shown],
+            *[block.item.dropped() for block in self.blocks[len(self.costs) :]],
+            *self.left_out,
+        ]
 
 
-def _admit(chapters: Sequence[_Chapter], room: int, counter: TokenCounter) -> None:
-    """Takes the blocks that fit into the text."""
-    texts = [text for chapter in chapters for text in (chapter.heading, *(one.text for one in chapter.blocks))]
-    counts = iter(counter.counts(texts))
+def _admit(chapters: Sequence[_Chapter], room: int, costs: Iterable[int]) -> None:
+    """Takes the blocks that fit into the text; `costs` are the tokens of each heading and the blocks below it."""
+    counts = iter(costs)
     for chapter in chapters:
         heading_cost, *block_costs = islice(counts, 1 + len(chapter.blocks))
         for cost in block_costs:
@@ -126,7 +141,7 @@ def _give_way(chapters: Sequence[_Chapter]) -> None:
 
 
 def _assembled(project: str, notice: str, chapters: Sequence[_Chapter]) -> str:
-    said = project + "".join(text for chapter in chapters for text in chapter.texts())
+    said = project + "".join([chapter.text() for chapter in chapters])
     return notice + said if said else ""
 
 
@@ -150,15 +165,15 @@ def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Ch
     of_kind = [item for item in selected if item.memory.kind in layout.kinds]
     items = [item for item in of_kind if not item.drawback]
     quota = layout.quota(frame.quotas)
-    standing = sum(kind in layout.kinds for kind in frame.standing)
+    standing = len([kind for kind in frame.standing if kind in layout.kinds])
     shown = items if quota is None else items[: max(quota - standing, 0)]
     return _Chapter(
         ends_text=layout.ends_text,
         heading=layout.heading(frame.wording) + "\n",
-        blocks=tuple(layout.write(item, number, frame) for number, item in enumerate(shown, start=standing + 1)),
+        blocks=tuple([layout.write(item, number, frame) for number, item in enumerate(shown, start=standing + 1)]),
         left_out=(
-            *(item.dropped(f"this form shows the first {quota} of its kind") for item in items[len(shown) :]),
-            *(item.dropped(item.drawback) for item in of_kind if item.drawback),
+            *[item.dropped(f"this form shows the first {quota} of its kind") for item in items[len(shown) :]],
+            *[item.dropped(item.drawback) for item in of_kind if item.drawback],
         ),
     )
 
@@ -169,10 +184,10 @@ def _domain(item: Selected, _number: int, frame: Frame) -> _Block:
     if not isinstance(detail, DomainKnowledge):
         detail = DomainKnowledge(domain=item.memory.index.title, summary=item.memory.index.summary)
     said = [detail.summary] if frame.quotas.text_characters else domain_texts(item.memory, detail)
-    texts = [prose_excerpt(text, item.memory, frame) for text in said]
+    texts = [_prose_excerpt(text, item.memory, frame) for text in said]
     text = _lines(
         f"### {escape.heading(_name(item, detail, frame))}{_unverified(item)}",
-        *(each.text for each in texts),
+        *[each.text for each in texts],
         _listed(wording.key_files, detail.key_files[:_FILES]),
     )
     return _Block(item=item, text=text, reason=_reason(texts))
@@ -190,7 +205,7 @@ def _record(item: Selected, number: int, frame: Frame) -> _Block:
     if not isinstance(detail, LearningRecord):
         detail = LearningRecord(question=item.memory.index.title, answer=item.memory.index.summary)
     relevance = "" if item.score is None else f" ({wording.relevance} {_per_cent(item.score)}%)"
-    question, answer = (prose_excerpt(text, item.memory, frame) for text in (detail.question, detail.answer))
+    question, answer = [_prose_excerpt(text, item.memory, frame) for text in (detail.question, detail.answer)]
     text = _lines(
         f"{wording.record} {number}{relevance}{_unverified(item)}",
         _labelled(wording.question, question.text),
@@ -209,17 +224,17 @@ def _per_cent(score: float) -> int:
 def _remembered(item: Selected, number: int, frame: Frame) -> _Block:
     wording = frame.wording
     title = escape.heading(item.memory.index.title)
-    content = item.memory.payload.content if item.memory.payload else item.memory.index.summary
-    shown = prose_excerpt(content, item.memory, frame)
+    content = escape.clean(item.memory.payload.content if item.memory.payload else item.memory.index.summary)
+    shown = _prose_excerpt(content, item.memory, frame)
     # A note's title is often its first line, or all of it.
-    repeats = escape.clean(content).strip() == escape.one_line(item.memory.index.title)
+    repeats = content.strip() == escape.one_line(item.memory.index.title)
     heading = f"### {title}" if title else f"{wording.memory} {number}"
     text = _lines(heading + _unverified(item), "" if repeats else shown.text)
     return _Block(item=item, text=text, reason=shown.reason)
 
 
 def _code(item: Selected, _number: int, frame: Frame) -> _Block:
-    place, code = code_excerpt(item.memory, frame)
+    place, code = _code_excerpt(item.memory, frame)
     text = _lines(f"{frame.wording.code_file} {place}{_unverified(item)}", code.text)
     return _Block(item=item, text=text, reason=code.reason)
 
@@ -237,45 +252,123 @@ def _labelled(label: str, text: str) -> str:
     return f"{label}\n{text}" if escape.opens_block(text) else f"{label} {text}"
 
 
-def _reason(texts: Sequence[Excerpt]) -> str:
-    return next((text.reason for text in texts if text.reason != WHOLE), WHOLE)
+def _reason(texts: Sequence[_Excerpt]) -> str:
+    return [*[text.reason for text in texts if text.reason != _WHOLE], _WHOLE][0]
 
 
 def _listed(label: str, names: Iterable[str]) -> str:
-    listed = ", ".join(line for name in names if (line := escape.inline(name)))
+    listed = ", ".join([line for name in names if (line := escape.inline(name))])
     return f"{label} {listed}" if listed else ""
 
 
 def _lines(*lines: str) -> str:
-    return "".join(f"{line}\n" for line in lines if line) + "\n"
+    return "".join([f"{line}\n" for line in lines if line]) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Excerpt:
+    """An escaped text for a section, and the reason why it is cut."""
+
+    text: str
+    reason: str
+
+
+def _prose_excerpt(stored: str, memory: Memory, frame: Frame) -> _Excerpt:
+    """The excerpt of prose; a cut one ends with a mark and, unless cut to the letter, the id to read on by."""
+    text = escape.clean(stored).lstrip("\n").rstrip()
+    if frame.quotas.text_characters:
+        return _to_the_letter(text, frame, mark_below=False, write=escape.prose)
+    shown = passage_of(text, frame.words, int(_PROSE_COLUMNS * frame.passage_scale))
+    if shown.is_whole:
+        return _Excerpt(text=escape.prose(text), reason=_WHOLE)
+    fence = escape.open_fence(text.split("\n")[: shown.first_line])
+    body = "\n".join(part for part in (_GAP if shown.is_cut_before else "", fence, shown.text) if part)
+    mark = f"{frame.wording.cut} {escape.bracketed_id(memory.id)}"
+    return _Excerpt(text=f"{escape.prose(body)}\n{mark}", reason=_how_cut(shown))
+
+
+def _code_excerpt(memory: Memory, frame: Frame) -> tuple[str, _Excerpt]:
+    """The location of a code fragment, and its excerpt between fences."""
+    content = escape.clean(memory.payload.content if memory.payload else memory.index.summary).rstrip("\n")
+    code = memory.payload.detail if memory.payload else None
+    path = escape.inline(code.path if isinstance(code, CodeFragment) else memory.index.title)
+    write = partial(escape.fenced, keeps_keys=escape.keeps_keys(memory))
+    if frame.quotas.text_characters:
+        return path, _to_the_letter(content.strip("\n"), frame, mark_below=True, write=write)
+    shown = passage_of(content, frame.words, int(_CODE_COLUMNS * frame.passage_scale))
+    opening = content.strip("\n").partition("\n")[0]
+    has_opening = shown.is_cut_before and columns(opening) <= _OPENING_COLUMNS
+    parts = (
+        opening if has_opening else "",
+        _GAP if shown.is_cut_before else "",
+        shown.text.strip("\n"),
+        frame.wording.cut if shown.is_cut_behind else "",
+    )
+    text = write("\n".join(part for part in parts if part))
+    place = f"{path}{_place(code, content, shown)}" if isinstance(code, CodeFragment) else path
+    return f"{place} {escape.bracketed_id(memory.id)}", _Excerpt(text=text, reason=_how_cut(shown))
+
+
+def domain_texts(memory: Memory, detail: DomainKnowledge) -> list[str]:
+    """Return the summary, and the content if it adds to it; indexed content begins with its summary."""
+    content = memory.payload.content.strip() if memory.payload else ""
+    if not content:
+        return [detail.summary]
+    is_part = memory.origin is Origin.INDEXER or escape.one_line(detail.summary) in escape.one_line(content)
+    return [content] if is_part else [detail.summary, content]
+
+
+def _place(code: CodeFragment, content: str, shown: Passage) -> str:
+    """Lines and symbol: the lines that are shown, or the fragment's where its content leaves some of them out."""
+    symbol = f" · {escape.inline(code.symbol)}" if code.symbol else ""
+    if not code.start_line:
+        return symbol
+    first, last = code.start_line, code.end_line or code.start_line
+    if last - first == content.count("\n"):
+        first, last = first + shown.first_line, first + shown.last_line
+    return f":{first}-{last}{symbol}"
+
+
+def _to_the_letter(text: str, frame: Frame, *, mark_below: bool, write: Callable[[str], str]) -> _Excerpt:
+    limit = frame.quotas.text_characters
+    if len(text) <= limit:
+        return _Excerpt(text=write(text), reason=_WHOLE)
+    mark = ("\n" if mark_below else "") + frame.wording.cut
+    return _Excerpt(text=write(text[:limit] + mark), reason=f"cut at {limit} characters")
+
+
+def _how_cut(shown: Passage) -> str:
+    if shown.is_whole:
+        return _WHOLE
+    return _BEARING if shown.is_found else _BEGINNING
 
 
 _LAYOUTS: Final = (
     _Layout(
         kinds=frozenset({MemoryKind.DOMAIN_KNOWLEDGE}),
-        heading=lambda wording: wording.domains,
-        quota=lambda quotas: quotas.domains,
+        heading=attrgetter("domains"),
+        quota=attrgetter("domains"),
         ends_text=False,
         write=_domain,
     ),
     _Layout(
         kinds=frozenset({MemoryKind.LEARNING_RECORD}),
-        heading=lambda wording: wording.records,
-        quota=lambda quotas: quotas.learning_records,
+        heading=attrgetter("records"),
+        quota=attrgetter("learning_records"),
         ends_text=True,
         write=_record,
     ),
     _Layout(
         kinds=frozenset({MemoryKind.NOTE, MemoryKind.ENTRY}),
-        heading=lambda wording: wording.memories,
+        heading=attrgetter("memories"),
         quota=lambda _: None,
         ends_text=True,
         write=_remembered,
     ),
     _Layout(
         kinds=frozenset({MemoryKind.CODE_FRAGMENT}),
-        heading=lambda wording: wording.code,
-        quota=lambda quotas: quotas.code_fragments,
+        heading=attrgetter("code"),
+        quota=attrgetter("code_fragments"),
         ends_text=True,
         write=_code,
     ),

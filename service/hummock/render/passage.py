@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -60,9 +61,10 @@ class Passage:
         return not (self.is_cut_before or self.is_cut_behind)
 
 
-def told_terms(query: str) -> list[str]:
-    """Return the terms of a query's content words, in its order, repeats included."""
-    return query_terms(" ".join(keywords(query, _KEYWORDS)))
+@lru_cache(64)
+def told_terms(query: str) -> frozenset[str]:
+    """Return the terms of a query's content words."""
+    return frozenset(query_terms(" ".join(keywords(query, _KEYWORDS))))
 
 
 def words_of(query: str) -> tuple[str, ...]:
@@ -71,8 +73,8 @@ def words_of(query: str) -> tuple[str, ...]:
     Pairs come both in simplified characters and as written in the query.
     """
     told = query_words(" ".join(keywords(query, _KEYWORDS)))
-    forms = (form for term, word in told for form in ((term, word) if _CJK.match(term) else (_held_stem(term),)))
-    return tuple(dict.fromkeys(form for form in forms if len(form) > 1 or _CJK.match(form)))
+    forms = [form for term, word in told for form in ((term, word) if _CJK.match(term) else (_held_stem(term),))]
+    return tuple(dict.fromkeys([form for form in forms if len(form) > 1 or _CJK.match(form)]))
 
 
 def _held_stem(term: str) -> str:
@@ -243,26 +245,27 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     query's script answers. Hits that the query names are shown, and so are hits without a vector, which can only be
     judged by their words.
     """
-    told = frozenset(told_terms(query))
-    is_other = [_is_chinese(hit) != is_han(query) for hit in hits]
+    is_chinese = is_han(query)
+    is_other = [_is_chinese(hit) != is_chinese for hit in hits]
     is_answered = any(hit.similarity >= ANSWERS for hit, other in zip(hits, is_other, strict=True) if not other)
     against = [""] * len(hits)
     for side in (False, True):
-        places = [place for place, other in enumerate(is_other) if other is side and not _is_named(hits[place])]
-        best = max((_bare(hits[place]) for place in places), default=0.0)
-        closest = max((hits[place].similarity for place in places), default=0.0)
+        places = [place for place, other in enumerate(is_other) if other is side and not hits[place].found_by & _NAMED]
+        best = max([_bare(hits[place]) for place in places], default=0.0)
+        closest = max([hits[place].similarity for place in places], default=0.0)
         for place in places:
             is_closest_across = side and LEAST_ACROSS <= hits[place].similarity == closest
             is_answer_across = is_closest_across and not is_answered
-            against[place] = "" if is_answer_across else _drawback(hits[place], told, best)
+            against[place] = "" if is_answer_across else _drawback(hits[place], query, best)
     return against
 
 
-def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
+def _drawback(hit: Hit, query: str, best: float) -> str:
     if (score := _bare(hit)) < LEAST_OF_BEST * best:
         return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
     if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
         return ""
+    told = told_terms(query)
     said = (*hit.matched_terms, *(correction.asked for correction in hit.corrections))
     words = len(told.intersection(query_terms(" ".join(said))))
     if told and words >= max(LEAST_SHARE * len(told), min(LEAST_WORDS, len(told))):
@@ -273,10 +276,6 @@ def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
 
 def _is_chinese(hit: Hit) -> bool:
     return is_han(f"{hit.memory.index.title}\n{hit.memory.index.summary}")
-
-
-def _is_named(hit: Hit) -> bool:
-    return bool(hit.found_by & _NAMED)
 
 
 def _bare(hit: Hit) -> float:

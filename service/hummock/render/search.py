@@ -24,8 +24,8 @@ from hummock.core.recall import (
     StageTime,
 )
 from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
+from hummock.render.context import domain_texts
 from hummock.render.escape import bracketed_id, clean, disarmed, inline
-from hummock.render.excerpt import domain_texts
 from hummock.render.passage import passage_of, words_of
 from hummock.render.section import Wording, locale_of, wording_of
 from hummock.text.keywords import keywords
