@@ -15,7 +15,6 @@ from hummock.core.render import (
     PartialQuotas,
     RenderCommit,
     Rendered,
-    RenderedMemory,
     RenderForm,
     RenderQuery,
     StablePrefix,
@@ -24,7 +23,7 @@ from hummock.core.render import (
 from hummock.core.session import HistoryQuery, PromptMessage, PromptRole, PromptTarget, PromptTemplate
 from hummock.core.tools import ToolDefinition
 from hummock.rpc import values
-from hummock.rpc.learning_messages import turn_decision
+from hummock.rpc.learning_messages import fill_decision
 from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
 from hummock.rpc.tokens import prefix_state, prefix_token
 from hummock.rpc.validation import check, placed
@@ -93,12 +92,11 @@ def render_query(
 
 def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
     """A prompt section of this project."""
-    return pb.RenderResponse(
+    reply = pb.RenderResponse(
         text=rendered.text,
         token_count=rendered.token_count,
         budget_tokens=rendered.budget_tokens,
         over_budget=rendered.over_budget,
-        memories=map(_memory, rendered.memories),
         tools=map(_tool, rendered.tools),
         missing_ids=rendered.missing_ids,
         intent=None if rendered.intent is None else intent(rendered.intent),
@@ -111,14 +109,27 @@ def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
         prefix=None if rendered.prefix is None else _prefix(project, rendered.prefix),
         counter=rendered.counter,
     )
+    for one in rendered.memories:
+        reply.memories.add(
+            memory_id=one.memory_id,
+            kind=memory_pb2.MemoryKind.ValueType(one.kind),
+            tier=pb.Tier.ValueType(one.tier),
+            token_count=one.token_count,
+            reason=one.reason,
+            score=one.score,
+            trust=one.trust,
+            origin=memory_pb2.Origin.ValueType(one.origin),
+            marks=[pb.MemoryMark.ValueType(mark) for mark in one.marks],
+        )
+    return reply
 
 
 def turn_response(project: str, rendered: Rendered) -> pb.RenderTurnResponse:
     """A turn's prompt of this project, counted."""
-    return pb.RenderTurnResponse(
-        rendering=render_response(project, rendered),
-        decision=None if rendered.decision is None else turn_decision(rendered.decision),
-    )
+    reply = pb.RenderTurnResponse(rendering=render_response(project, rendered))
+    if rendered.decision is not None:
+        fill_decision(reply.decision, rendered.decision)
+    return reply
 
 
 def _parse_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQuery:
@@ -178,20 +189,6 @@ def _parse_tail(project: str, request: pb.RenderRequest) -> TailPlacement | None
     if request.prefix_token or request.rebase:
         raise InvalidRequest("prefix_token" if request.prefix_token else "rebase", "is for placement TAIL")
     return None
-
-
-def _memory(rendered: RenderedMemory) -> pb.RenderedMemory:
-    return pb.RenderedMemory(
-        memory_id=rendered.memory_id,
-        kind=memory_pb2.MemoryKind.ValueType(rendered.kind),
-        tier=pb.Tier.ValueType(rendered.tier),
-        token_count=rendered.token_count,
-        reason=rendered.reason,
-        score=rendered.score,
-        trust=rendered.trust,
-        origin=memory_pb2.Origin.ValueType(rendered.origin),
-        marks=[pb.MemoryMark.ValueType(mark) for mark in rendered.marks],
-    )
 
 
 def _tool(tool: ToolDefinition) -> pb.ToolDefinition:
