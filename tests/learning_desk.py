@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from hummock.core.learning import Entry, KeywordsLearned, KeywordsSet, KeywordUpdate, Learner, LearningEvent, Profile
@@ -122,7 +123,7 @@ class LearningDesk:
 
     def entries_now(self) -> tuple[Entry, ...]:
         """The entries as a turn looks for them."""
-        return tuple(Entries(self.place.store).of(PROJECT))
+        return tuple(self.place.store.read(PROJECT, partial(Entries().of, PROJECT)))
 
     def referred(self, text: str) -> list[str]:
         """Ids of the entries that the words refer to."""
@@ -160,7 +161,7 @@ def learning_desk(directory: Path, *, has_learner: bool = True, offline: bool = 
 def desk_at(place: Workplace, *, has_learner: bool = True, offline: bool = False) -> LearningDesk:
     """A learning desk over an open workplace; otherwise like `learning_desk`."""
     learner = FixedLearner()
-    entries = Entries(place.store)
+    entries = Entries()
     recall = Recall(place.embedder, place.clock)
     chosen = LearnOffline(place.store) if offline else learner
     learn = LearnKeywords(place.store, entries, recall, ProjectReferences(), chosen if has_learner else None)

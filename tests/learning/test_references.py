@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rapidfuzz.distance import OSA
 
 from hummock.core.learning import Entry, Reference
 from hummock.learning.references import Entries, NameIndex, ProjectReferences, references
+from hummock.store.snapshot import Snapshot
 from tests.learning.said import World, worlds
 from tests.learning_desk import PROJECT, LearningDesk, learning_desk
 from tests.strategies import delete_request, learned_request
@@ -253,46 +255,50 @@ def set_keywords(desk: LearningDesk, memory_id: str, *keywords: str) -> None:
     desk.place.store.write(PROJECT, learned_request(memory_id, *keywords)).result()
 
 
+def listed(desk: LearningDesk, entries: Entries) -> tuple[Entry, ...]:
+    return desk.place.store.read(PROJECT, partial(entries.of, PROJECT))
+
+
 def test_what_is_learnt_is_seen_without_reading_memories_again(
     desk: LearningDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries = Entries(desk.place.store)
-    before = entries.of(PROJECT)
+    entries = Entries()
+    before = listed(desk, entries)
     reads = 0
-    page = desk.place.store.page
+    page = Snapshot.page
 
     def counting(*arguments: object, **named: object) -> object:
         nonlocal reads
         reads += 1
         return page(*arguments, **named)  # type: ignore[arg-type] # as they came
 
-    monkeypatch.setattr(desk.place.store, "page", counting)
+    monkeypatch.setattr(Snapshot, "page", counting)
     set_keywords(desk, "wood", "timber")
-    after = entries.of(PROJECT)
+    after = listed(desk, entries)
     assert after == (Entry(memory_id="wood", title="wood", keywords=("timber",)), before[1])
     assert after[1] is before[1]
-    assert entries.of(PROJECT) is after
+    assert listed(desk, entries) is after
     assert reads == 0
 
 
 def test_an_entry_that_is_new_changed_or_gone_is_seen(desk: LearningDesk) -> None:
-    entries = Entries(desk.place.store)
-    entries.of(PROJECT)
+    entries = Entries()
+    listed(desk, entries)
     set_keywords(desk, "star", "chart")
-    entries.of(PROJECT)
+    listed(desk, entries)
     desk.entries("port")
-    assert {entry.memory_id: entry.keywords for entry in entries.of(PROJECT)} == {
+    assert {entry.memory_id: entry.keywords for entry in listed(desk, entries)} == {
         "wood": (),
         "star": ("chart",),
         "port": (),
     }
     desk.place.store.write(PROJECT, delete_request(["star"])).result()
-    assert [entry.memory_id for entry in entries.of(PROJECT)] == ["wood", "port"]
+    assert [entry.memory_id for entry in listed(desk, entries)] == ["wood", "port"]
 
 
 def test_of_more_projects_than_are_cached_each_has_its_own(desk: LearningDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hummock.learning.references.MAX_PROJECTS", 1)
-    entries = Entries(desk.place.store)
+    entries = Entries()
     for _ in range(2):
-        assert [entry.memory_id for entry in entries.of(PROJECT)] == ["wood", "star"]
-        assert entries.of("another") == ()
+        assert [entry.memory_id for entry in listed(desk, entries)] == ["wood", "star"]
+        assert desk.place.store.read("another", partial(entries.of, "another")) == ()

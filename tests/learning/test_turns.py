@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from hummock.core.errors import RequestIdReused
-from hummock.core.learning import NEVER, Usage
+from hummock.core.learning import NEVER, Entry, Injected, Usage
 from hummock.core.learning_requests import ObserveCommand, SettingsChanges
 from hummock.core.memory import MemoryKind
 from hummock.core.session import ObservedTurn
+from hummock.learning.log import KeptUsage
 from hummock.learning.observe import Observe
 from hummock.learning.references import Entries, ProjectReferences
 from hummock.render.turn import RenderTurn
+from hummock.store.tables.learning_log import StoredLearning
 from tests.learning.workbench import Workbench, entry_id, titles, uuid
 from tests.store.opening import opened
 
@@ -35,7 +38,7 @@ def bench(tmp_path: Path) -> Iterator[Workbench]:
 @pytest.mark.long
 def test_five_hundred_turns_at_once_are_each_counted_once(bench: Workbench) -> None:
     """1.1-8: the counter is the writer's, so that nothing is lost between a read and a write."""
-    turns = RenderTurn(bench.store, Entries(bench.store), ProjectReferences())
+    turns = RenderTurn(bench.store, Entries(), ProjectReferences())
 
     def one(number: int) -> list[str]:
         text = "alder and birch" if number % 2 else "alder"
@@ -53,7 +56,7 @@ def test_five_hundred_turns_at_once_are_each_counted_once(bench: Workbench) -> N
 @pytest.mark.long
 def test_five_hundred_repeats_of_one_turn_count_once(bench: Workbench) -> None:
     """S3-19."""
-    turns = RenderTurn(bench.store, Entries(bench.store), ProjectReferences())
+    turns = RenderTurn(bench.store, Entries(), ProjectReferences())
     with ThreadPoolExecutor(16) as workers:
         shown = list(
             workers.map(lambda _: bench.prepare("alder", 1, request_id=uuid(7), turns=turns)(), range(COMMITS))
@@ -138,16 +141,54 @@ def test_an_id_of_another_turn_is_refused_and_counts_nothing(bench: Workbench) -
 
 
 def test_entries_are_read_again_when_one_of_them_changes(bench: Workbench) -> None:
-    entries = Entries(bench.store)
-    first = entries.of("p")
-    assert entries.of("p") is first
+    entries = Entries()
+
+    def now() -> tuple[Entry, ...]:
+        return bench.store.read("p", partial(entries.of, "p"))
+
+    first = now()
+    assert now() is first
     bench.say("alder", 1)
     bench.put("a note", kind=MemoryKind.NOTE)
-    assert entries.of("p") is first
+    assert now() is first
     bench.learn("alder", "harbour wood")
-    assert [one.keywords for one in entries.of("p") if one.title == "alder"] == [("harbour wood",)]
+    assert [one.keywords for one in now() if one.title == "alder"] == [("harbour wood",)]
     bench.remove("birch")
-    assert {one.title for one in entries.of("p")} == {"alder", "cedar"}
+    assert {one.title for one in now()} == {"alder", "cedar"}
+
+
+def found(bench: Workbench, scope: str) -> Mapping[str, Usage]:
+    return bench.store.read_learning("p", lambda learning: learning.usage(scope))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kept_usage_is_that_of_the_log(bench: Workbench, seed: int) -> None:
+    """Whatever is logged between two turns of a scope."""
+    made, kept = Random(seed), KeptUsage()  # noqa: S311 - made-up turns, no secrets
+    for turn in range(1, 40):
+        scope = made.choice(("", "other"))
+        texts = made.sample(("alder", "birch", "cedar"), 2)
+        match made.randrange(6):
+            case 0:
+                bench.remove(texts[0])
+            case 1:
+                bench.learn(texts[0], f"word {turn}", analyzed=texts[1:])
+            case 2:
+                bench.observe(range(turn, turn + made.choice((1, 40))), texts[0], scope)
+            case _:
+                bench.say(" and ".join(texts), turn, scope=scope, room=1)
+        for asked in made.choices(("", "other"), k=2):
+            assert bench.store.read_learning("p", partial(kept.of, scope=asked)) == found(bench, asked)
+
+
+def test_a_later_turn_reads_only_the_events_since(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = KeptUsage()
+    bench.say("alder", 1)
+    assert bench.store.read_learning("p", lambda learning: set(kept.of(learning, ""))) == {entry_id("alder")}
+    bench.note(Injected(scope="", turn=2, referenced_ids=(entry_id("birch"),)), Injected(scope="other", turn=2))
+    monkeypatch.delattr(StoredLearning, "usage")
+    usage = bench.store.read_learning("p", lambda learning: kept.of(learning, ""))
+    assert usage[entry_id("birch")] == Usage(frequency=1, counted_turn=2)
 
 
 def test_a_restart_changes_nothing(tmp_path: Path) -> None:

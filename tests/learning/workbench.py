@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from hummock.core.learning import (
@@ -55,7 +56,7 @@ class Workbench:
 
     @property
     def learning(self) -> Learning:
-        return Learning(self.store, Entries(self.store), lambda project: "")
+        return Learning(self.store, Entries(), lambda project: "")
 
     def put(self, *titles: str, kind: MemoryKind = MemoryKind.ENTRY) -> None:
         self.store.write(self.project, put_request([entry(title, kind) for title in titles])).result(30)
@@ -74,15 +75,14 @@ class Workbench:
         turns: RenderTurn | None = None,
     ) -> Callable[[], Rendered]:
         """Renders a turn that has room for so many entries; what is returned counts it."""
-        turns = turns or RenderTurn(self.store, Entries(self.store), ProjectReferences())
+        turns = turns or RenderTurn(self.store, Entries(), ProjectReferences())
         fingerprint = f"{text}/{turn}/{scope}".encode()
         commit = RenderCommit(scope=scope, turn=turn, request_id=request_id, fingerprint=fingerprint)
-        return turns.prepare(
-            Turn(
-                project=self.project, commit=commit, text=text, source=Source(selected=(), seq=0), hits=(),
-                budget_tokens=4000, write=Listing(room),
-            )
+        asked = Turn(
+            project=self.project, commit=commit, text=text, source=Source(selected=(), seq=0), hits=(),
+            budget_tokens=4000, write=Listing(room),
         )  # fmt: skip
+        return self.store.read(self.project, partial(turns.prepare, asked))
 
     def say(self, text: str, turn: int, *, scope: str = "", request_id: str = "", room: int = 100) -> list[str]:
         """A turn that is counted; the titles in its prompt."""

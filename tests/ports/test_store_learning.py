@@ -170,8 +170,19 @@ def test_a_repeated_request_is_noted_once(store: Store) -> None:
     assert usage(store, "") == {"a": core.Usage(frequency=1, last_sent_turn=1, counted_turn=1)}
 
 
+def test_a_snapshot_has_what_its_project_has_learnt(store: Store) -> None:
+    assert store.read("p", lambda snapshot: snapshot.learning().state()) == core.LearningState()
+    assert store.read("p", lambda snapshot: snapshot.entries_version) == (0, 0)
+    put(store, "p", Entry(id=CORE, kind=MemoryKind.ENTRY))
+    note(store, *EVENTS)
+    assert store.read("p", lambda snapshot: digest(snapshot.learning())) == store.read_learning("p", digest)
+    assert store.read("p", lambda snapshot: snapshot.learning().version()[1]) == len(EVENTS)
+    assert store.read("p", lambda snapshot: snapshot.entries_version) == (1, 7)
+    assert store.read("q", lambda snapshot: snapshot.learning().usage("")) == {}
+
+
 def entries_seq(store: Store) -> int:
-    return store.read_learning("p", lambda learning: learning.entries_seq())
+    return store.read("p", lambda snapshot: snapshot.entries_version[0])
 
 
 def test_entries_seq_moves_with_entries_and_with_nothing_else(store: Store) -> None:

@@ -46,7 +46,7 @@ class Side:
         self._learn = Learn(store, embedder, preparation, self.clock, lambda _: None)
         recall = Recall(embedder, self.clock)
         self._recall = over(store, recall)
-        turn = RenderTurn(store, Entries(store), ProjectReferences())
+        turn = RenderTurn(store, Entries(), ProjectReferences())
         self._render = Render(recall, store, EstimatedTokens(), self.clock, turn)
 
     def teach(self, project: str, drafts: list[Draft]) -> None:

@@ -72,7 +72,7 @@ class Shelf:
 
 def rendering(recall: Callable[[RecallQuery], Recalled], shelf: Shelf, clock: FakeClock) -> Render:
     store = cast(Store, shelf)
-    turn = RenderTurn(store, Entries(store), ProjectReferences())
+    turn = RenderTurn(store, Entries(), ProjectReferences())
     return Render(lambda query, project: recall(query), store, EstimatedTokens(), clock, turn)
 
 

@@ -333,7 +333,7 @@ def test_replay_refuses_a_log_that_lacks_an_event(tmp_path: Path) -> None:
     filled(tmp_path)
     changed(tmp_path, "event", keys.event_key(1, 3), flipped)
     with opened(tmp_path) as store, pytest.raises(HummockError, match="event 3"):
-        Learning(store, Entries(store), lambda project: "").replay("p", None)
+        Learning(store, Entries(), lambda project: "").replay("p", None)
 
 
 def test_pages_that_are_none_are_trouble_also_for_who_asks_for_sessions(

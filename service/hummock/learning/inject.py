@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -82,32 +83,20 @@ def _parted(
     for memory_id, used in usage.items():
         if memory_id in forced:
             continue
-        cooldown = _awaited(used, turn, settings)
-        if cooldown is None:
+        since, cooldown = turn - used.last_sent_turn, _cooldown(used, settings)
+        if used.frequency > settings.high_above or used.last_sent_turn == NEVER or not 0 < since <= cooldown:
             coming.append((-used.frequency, memory_id))
         else:
-            waiting.append((-_probability(used, turn, cooldown), memory_id))
+            waiting.append((-since / (cooldown + 1), memory_id))
     return [memory_id for _, memory_id in sorted(coming)], [memory_id for _, memory_id in sorted(waiting)]
-
-
-def _awaited(usage: Usage, turn: int, settings: LearningSettings) -> int | None:
-    """Return the cooldown that an entry waits for; None if it is injected."""
-    if usage.frequency > settings.high_above or usage.last_sent_turn == NEVER or usage.last_sent_turn >= turn:
-        return None
-    cooldown = _cooldown(usage, settings)
-    return cooldown if turn - usage.last_sent_turn <= cooldown else None
 
 
 def _cooldown(usage: Usage, settings: LearningSettings) -> int:
     return settings.mid_cooldown_turns if usage.frequency > settings.mid_above else settings.low_cooldown_turns
 
 
-def _probability(usage: Usage, turn: int, cooldown: int) -> float:
-    return (turn - usage.last_sent_turn) / (cooldown + 1)
-
-
 def _why(usage: Usage, turn: int, settings: LearningSettings) -> str:
-    often = _often(usage)
+    often = _often(usage.frequency)
     if usage.frequency > settings.high_above:
         return f"{often}: more than {settings.high_above}, always"
     if usage.last_sent_turn == NEVER:
@@ -118,23 +107,27 @@ def _why(usage: Usage, turn: int, settings: LearningSettings) -> str:
 
 
 def _waiting(memory_id: str, usage: Usage, turn: int, settings: LearningSettings) -> Injection:
-    cooldown = _cooldown(usage, settings)
-    sent = f"{_often(usage)}; last sent {_turns(turn - usage.last_sent_turn)} ago"
+    since, cooldown = turn - usage.last_sent_turn, _cooldown(usage, settings)
     return Injection(
         memory_id=memory_id,
         usage=usage,
-        probability=_probability(usage, turn, cooldown),
+        probability=since / (cooldown + 1),
         status=InjectionStatus.COOLING_DOWN,
-        reason=f"{sent}, again after more than {cooldown}",
+        reason=_why_not(usage.frequency, since, cooldown),
     )
+
+
+@lru_cache(1024)
+def _why_not(frequency: int, since: int, cooldown: int) -> str:
+    return f"{_often(frequency)}; last sent {_turns(since)} ago, again after more than {cooldown}"
 
 
 def _injecting(memory_id: str, usage: Usage, reason: str) -> Injection:
     return Injection(memory_id=memory_id, usage=usage, probability=1.0, status=InjectionStatus.INJECTING, reason=reason)
 
 
-def _often(usage: Usage) -> str:
-    return f"referenced {'once' if usage.frequency == 1 else f'{usage.frequency} times'}"
+def _often(frequency: int) -> str:
+    return f"referenced {'once' if frequency == 1 else f'{frequency} times'}"
 
 
 def _turns(count: int) -> str:

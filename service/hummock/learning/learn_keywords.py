@@ -9,6 +9,7 @@ from functools import partial
 from hummock.core.errors import ProjectNotFound
 from hummock.core.learning import (
     LEARNER_RULE,
+    Entry,
     KeywordsLearned,
     KeywordUpdate,
     Learner,
@@ -73,11 +74,14 @@ class LearnKeywords:
 
     def all_ids(self, project: str) -> tuple[str, ...]:
         """All entries, in the order of their writes."""
-        return tuple(entry.memory_id for entry in self._entries.of(project))
+        return tuple(entry.memory_id for entry in self._entries_of(project))
 
     def unlearned_ids(self, project: str) -> tuple[str, ...]:
         """The entries without a keyword, in the order of their writes."""
-        return tuple(entry.memory_id for entry in self._entries.of(project) if not entry.keywords)
+        return tuple(entry.memory_id for entry in self._entries_of(project) if not entry.keywords)
+
+    def _entries_of(self, project: str) -> tuple[Entry, ...]:
+        return self._store.read(project, partial(self._entries.of, project))
 
     def from_turn(self, project: str, user_text: str, claim: Claim | None = None) -> tuple[KeywordUpdate, ...]:
         """Learn about the entries that the learner chooses, or those that the user's text of a turn may be about.
@@ -120,7 +124,7 @@ class LearnKeywords:
 
     def _near(self, project: str, user_text: str, state: LearningState) -> tuple[list[str], list[str]]:
         """Return entries that the text names, and those similar in meaning or words."""
-        entries = self._entries.of(project)
+        entries = self._entries_of(project)
         if not entries:
             return [], []
         text = user_text[:MAX_QUERY_CHARACTERS]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
+from threading import Lock
 from typing import Final
 
 from msgspec import Struct
@@ -38,19 +40,25 @@ from hummock.core.learning import (
 )
 from hummock.core.learning_requests import Fork, ForkedTurn
 from hummock.learning.inject import injected_ids
-from hummock.ports.learning import LearningRows, LearningUnit, LearningView
+from hummock.ports.learning import LearningReader, LearningRows, LearningUnit, LearningView
+
+MAX_SCOPES: Final = 64
+"""Scopes whose usage is kept; that of a thousand entries is some 200 KB."""
+_MOST_FOLLOWED: Final = 32
+"""Events that are followed; for more the usage is read again."""
 
 
 def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
     """Return the changes that an event makes to the state before it."""
-    state = replace(before.state(), events=before.state().events + 1)
+    was = before.state()
+    state = replace(was, events=was.events + 1)
     match event:
         case TurnObserved():
             return _moved(before, state, event.scope, event.turn)
         case Injected():
             return replace(
                 _moved(before, state, event.scope, event.turn),
-                usage={(event.scope, memory_id): used for memory_id, used in _used(before, event)},
+                usage={(event.scope, one): usage for one, usage in _used(partial(before.used, event.scope), event)},
             )
         case KeywordsLearned():
             profiles = dict(_learned(before, event))
@@ -66,7 +74,7 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
         case SettingsChanged():
             return LearningChanges(state=replace(state, settings=event.settings))
         case Forgotten():
-            return forgetting(before.state(), event.memory_ids, event.scopes)
+            return forgetting(was, event.memory_ids, event.scopes)
         case FeedbackGiven():
             return LearningChanges(
                 state=replace(state, feedback=_counted(state.feedback, event)), profiles=dict(_said(before, event))
@@ -109,11 +117,11 @@ def _moved(before: LearningView, state: LearningState, scope: str, turn: int) ->
     return LearningChanges(state=moved, turns={scope: turn})
 
 
-def _used(before: LearningView, event: Injected) -> Iterable[tuple[str, Usage]]:
+def _used(before: Callable[[str], Usage | None], event: Injected) -> Iterable[tuple[str, Usage]]:
     referenced = set(event.referenced_ids)
     sent = set(event.injected_ids).difference(event.dropped_ids)
     for memory_id in dict.fromkeys((*event.referenced_ids, *event.injected_ids)):
-        usage = before.used(event.scope, memory_id) or Usage()
+        usage = before(memory_id) or Usage()
         if memory_id in referenced:
             counts = memory_id not in event.counted_ids
             usage = replace(usage, frequency=usage.frequency + counts, counted_turn=event.turn)
@@ -143,6 +151,47 @@ def _noting_keywords(before: LearningView, state: LearningState, profiles: dict[
 def record(learning: LearningUnit, event: LearningEvent, time: float | None = None) -> None:
     """Log an event and store its changes; `time` is when it happened, in Unix seconds, None for now."""
     learning.append(event, fold(learning, event), time)
+
+
+class KeptUsage:
+    """How scopes used memories, kept from turn to turn: a later turn reads the events since.
+
+    Safe to call from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, str], tuple[int, Mapping[str, Usage]]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, learning: LearningReader, scope: str) -> Mapping[str, Usage]:
+        """All that the scope has used, by memory id, in no particular order."""
+        number, events = learning.version()
+        with self._lock:
+            known = self._kept.pop((number, scope), None)
+        usage = None if known is None else _followed(*known, learning, events, scope)
+        if usage is None:
+            usage = learning.usage(scope)
+        with self._lock:
+            self._kept[number, scope] = events, usage
+            if len(self._kept) > MAX_SCOPES:
+                self._kept.popitem(last=False)
+        return usage
+
+
+def _followed(
+    after: int, before: Mapping[str, Usage], learning: LearningReader, last: int, scope: str
+) -> Mapping[str, Usage] | None:
+    """The usage after the events up to number `last`; None if they do not tell, or if they are many."""
+    if after == last:
+        return before
+    logged = learning.events(after, last - after) if after < last <= after + _MOST_FOLLOWED else []
+    if len(logged) != last - after or any(isinstance(one.event, Forgotten) for one in logged):
+        return None
+    usage = dict(before)
+    for event in (one.event for one in logged):
+        if isinstance(event, Injected) and event.scope == scope:
+            usage.update(_used(usage.get, event))
+    return usage
 
 
 class Rebuilt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
@@ -16,8 +16,7 @@ from rapidfuzz.distance import OSA
 from hummock.core.learning import Entry, Profile, Reference
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.learning.phrases import Phrase, Spoken, may_stand_for, phrases_of, short_forms, spoken, stands
-from hummock.ports.learning import LearningReader
-from hummock.ports.store import Store
+from hummock.ports.store import Snapshot
 
 MAX_PROJECTS = 64
 """Projects whose entries and names are cached. A thousand entries are about half a megabyte, their names one."""
@@ -35,38 +34,35 @@ _FULL_PAGE = 100
 class _Key:
     entries_seq: int
     keywords_event: int
-    expired_at: float = 0.0
+    expired_at: float
 
 
 class Entries:
     """Reads entries with their keywords. Safe to call from several threads."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._cache: OrderedDict[str, tuple[_Key, tuple[Entry, ...]]] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, project: str) -> tuple[Entry, ...]:
+    def of(self, project: str, snapshot: Snapshot) -> tuple[Entry, ...]:
         """Return all entries in write order; the same tuple object until one of them changes.
 
         Unchanged entries stay the same objects; one with a new profile keeps its place.
         """
-        generation = self._store.generation(project)
-        key = replace(self._store.read_learning(project, _key), expired_at=generation.expired_at)
+        key = _Key(*snapshot.entries_version, snapshot.expired_at)
         with self._lock:
             cached = self._cache.get(project)
             if cached is not None and cached[0] == key:
                 self._cache.move_to_end(project)
                 return cached[1]
-        # Reads see a durable write only a moment later; results read in between are not cached.
-        is_current = generation.seq >= key.entries_seq
-        profiles = self._store.read_learning(project, lambda learning: dict(learning.profiles()))
+        profiles = dict(snapshot.learning().profiles())
         if cached is not None and replace(cached[0], keywords_event=key.keywords_event) == key:
             # Only keywords are other ones, as after nearly every turn: there is no need to read the memories again.
             entries = tuple(_with_keywords(entry, profiles.get(entry.memory_id, NO_PROFILE)) for entry in cached[1])
         else:
-            entries = self._read(project, profiles)
-        if is_current:
+            entries = tuple(_entry(one, profiles.get(one.id, NO_PROFILE)) for one in memories(snapshot, full=False))
+        # A snapshot is without what was written since; it is not cached as if it were with it.
+        if snapshot.seq >= key.entries_seq:
             with self._lock:
                 self._cache[project] = (key, entries)
                 self._cache.move_to_end(project)
@@ -79,27 +75,22 @@ class Entries:
         with self._lock:
             self._cache.pop(project, None)
 
-    def memories(self, project: str, *, full: bool) -> Iterator[Memory]:
-        """All entries, in the order of their writes."""
-        after: int | None = 0
-        while after is not None:
-            page = self._store.page(project, ENTRIES, after, _FULL_PAGE if full else _PAGE, full=full)
-            yield from page.memories
-            after = page.next_after
 
-    def _read(self, project: str, profiles: Mapping[str, Profile]) -> tuple[Entry, ...]:
-        return tuple(
-            Entry(memory_id=one.id, title=one.index.title, keywords=profiles.get(one.id, NO_PROFILE).keywords)
-            for one in self.memories(project, full=False)
-        )
+def memories(snapshot: Snapshot, *, full: bool) -> Iterator[Memory]:
+    """Yield all entries, in the order of their writes."""
+    after: int | None = 0
+    while after is not None:
+        page = snapshot.page(ENTRIES, after, _FULL_PAGE if full else _PAGE, full=full)
+        yield from page.memories
+        after = page.next_after
+
+
+def _entry(memory: Memory, profile: Profile) -> Entry:
+    return Entry(memory_id=memory.id, title=memory.index.title, keywords=profile.keywords)
 
 
 def _with_keywords(entry: Entry, profile: Profile) -> Entry:
     return entry if entry.keywords == profile.keywords else structs.replace(entry, keywords=profile.keywords)
-
-
-def _key(learning: LearningReader) -> _Key:
-    return _Key(learning.entries_seq(), learning.state().keywords_event)
 
 
 _TOLERATED_DISTANCE: Final = 0.4

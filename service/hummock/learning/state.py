@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -31,7 +32,7 @@ from hummock.learning.inject import decide, idle, plain
 from hummock.learning.log import ForkedHistory, Rebuilt, digest, record, without_gaps
 from hummock.learning.references import ENTRIES, Entries
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Store
+from hummock.ports.store import Snapshot, Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 
 _EVENTS_AT_ONCE = 1000
@@ -70,7 +71,8 @@ class Learning:
 
     def whole(self, project: str, scope: str) -> LearningPage:
         """Return all entries, as the turn after the scope's newest would inject them."""
-        titles = {entry.memory_id: entry.title for entry in self._entries.of(project)}
+        entries_now = self._store.read(project, partial(self._entries.of, project))
+        titles = {entry.memory_id: entry.title for entry in entries_now}
         state, turn, entries = self._read(project, scope, None, titles)
         return LearningPage(state=state, turn=turn, entries=entries, next_after=None)
 
@@ -79,8 +81,12 @@ class Learning:
 
         None while a write of entries is durable but not yet visible to all reads.
         """
-        version = self._store.read_learning(project, lambda learning: (learning.entries_seq(), learning.state().events))
-        return version if self._store.generation(project).seq >= version[0] else None
+
+        def read(snapshot: Snapshot) -> tuple[int, int] | None:
+            entries_seq, _ = snapshot.entries_version
+            return (entries_seq, snapshot.learning().state().events) if snapshot.seq >= entries_seq else None
+
+        return self._store.read(project, read)
 
     def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
         """Return the next `limit` events after number `after` (0: the first), without damaged ones."""

@@ -40,8 +40,11 @@ class LearningRows(LearningView, Protocol):
 class LearningReader(LearningRows, Protocol):
     """A project's learning with its log. An unknown project has learnt nothing."""
 
-    def entries_seq(self) -> int:
-        """The project's seq after the newest write that stored or removed an entry; 0 when none did."""
+    def version(self) -> tuple[int, int]:
+        """Number of the project, which no later one of its name has, and of its newest event.
+
+        Usage, profiles and settings are equal in equal versions.
+        """
 
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
         """The events behind the one of number `after` (0: the first), up to `limit` further; oldest first.
@@ -52,6 +55,9 @@ class LearningReader(LearningRows, Protocol):
 
 class LearningUnit(LearningRows, Protocol):
     """Learning within a unit of work: reads see its own writes and the state at its beginning."""
+
+    def version(self) -> tuple[int, int]:
+        """The version, as that of a `LearningReader`."""
 
     def append(self, event: LearningEvent, changes: LearningChanges, time: float | None = None) -> None:
         """Log an event and store its changes; `changes.state.events` is its number, a time of None means now.

@@ -88,6 +88,13 @@ class Snapshot(Protocol):
     def expired_at(self) -> float:
         """When the last memory ended that has expired and is not yet removed, in Unix seconds; 0 without one."""
 
+    @property
+    def entries_version(self) -> tuple[int, int]:
+        """The seq after the newest write that stored or removed an entry, and the newest event that changed a keyword.
+
+        May be later than the snapshot's seq: then an entry was written meanwhile.
+        """
+
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
         """The candidates of each query."""
 
@@ -146,6 +153,14 @@ class Snapshot(Protocol):
 
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
         """The memories with these ids, with their payloads, in order; None where there is none."""
+
+    def page(
+        self, where: Filter, after: int, limit: int, *, full: bool, newest_first: bool = False, contains: str = ""
+    ) -> Page:
+        """Return a page of the memories that pass the filter; see `Store.page`."""
+
+    def learning(self) -> LearningReader:
+        """What the project has learnt; the same object each time."""
 
     def project(self) -> Project | None:
         """The project; None where there is none."""

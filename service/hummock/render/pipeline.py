@@ -100,7 +100,7 @@ class Render:
             budget_tokens=frame.budget_tokens,
             write=writer,
         )
-        count = self._turn.prepare(turn)
+        count = self._turn.prepare(turn, snapshot)
         return lambda: with_messages(query, count(), frame.wording)
 
     def _recalled(self, query: RecallQuery, form: RenderForm, project: Snapshot) -> Recalled | Degradation:
@@ -210,7 +210,7 @@ def _of_hits(recalled: Recalled, *, by_kind: bool) -> tuple[Selected, ...]:
     first: dict[str, Hit] = {}
     for hit in hits:
         first.setdefault(hit.memory.id, hit)
-    return tuple(Selected(memory=hit.memory, score=hit.score) for hit in first.values())
+    return tuple([Selected(memory=hit.memory, score=hit.score) for hit in first.values()])
 
 
 def _weighed(
@@ -222,8 +222,12 @@ def _weighed(
         for hit, drawback in zip(group, drawbacks(group, query_text), strict=True):
             against.setdefault(hit.memory.id, drawback)
     return tuple(
-        item if is_turn and item.memory.kind is MemoryKind.ENTRY else replace(item, drawback=against[item.memory.id])
-        for item in selected
+        [
+            item
+            if not against[item.memory.id] or (is_turn and item.memory.kind is MemoryKind.ENTRY)
+            else replace(item, drawback=against[item.memory.id])
+            for item in selected
+        ]
     )
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
 from hummock.core.errors import Unavailable
-from hummock.core.learning import Injected, Injection, LearningSettings, TurnDecision, Usage
+from hummock.core.learning import Entry, Injected, LearningSettings, TurnDecision, Usage
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import Degradation, Hit, Intent, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
 from hummock.learning.inject import decide, injected_ids
-from hummock.learning.log import record
-from hummock.learning.references import Entries, ProjectReferences
-from hummock.ports.store import Store
+from hummock.learning.log import KeptUsage, record
+from hummock.learning.references import Entries, ProjectReferences, memories
+from hummock.ports.learning import LearningUnit
+from hummock.ports.store import Snapshot, Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.render.section import Selected
 
@@ -86,12 +87,14 @@ class _Draft:
     Attributes:
         scores: Scores of the entries that the text refers to, the most similar first.
         injected_ids: Ids that `decision` injects; those that `rendered` does not show were dropped.
+        version: Of the learning that `decision` is a function of.
     """
 
     scores: dict[str, float]
     decision: TurnDecision
     injected_ids: tuple[str, ...]
     rendered: Rendered
+    version: tuple[int, int] = (0, 0)
 
 
 class RenderTurn:
@@ -101,14 +104,15 @@ class RenderTurn:
         self._store = store
         self._entries = entries
         self._find_references = find_references
+        self._usage = KeptUsage()
 
-    def prepare(self, turn: Turn) -> Callable[[], Rendered]:
+    def prepare(self, turn: Turn, snapshot: Snapshot) -> Callable[[], Rendered]:
         """Decide and render the turn. The returned function counts it and waits for the disk.
 
         Raises: from the returned function RequestIdReused and StorageFull; Unavailable if learning is switched on and
             off continually.
         """
-        draft = self._draft(turn)
+        draft = self._draft(turn, snapshot)
         return lambda: self._counted(turn, draft)
 
     def _counted(self, turn: Turn, draft: _Draft) -> Rendered:
@@ -116,21 +120,22 @@ class RenderTurn:
             try:
                 return self._count(turn, draft)
             except _Switched:
-                draft = self._draft(turn)
+                draft = self._store.read(turn.project, partial(self._draft, turn))
         raise Unavailable("learning is being switched on and off all the time; try again")
 
-    def _draft(self, turn: Turn) -> _Draft:
-        state, usage = self._store.read_learning(
-            turn.project, lambda learning: (learning.state(), learning.usage(turn.commit.scope))
-        )
-        load = partial(self._store.get, turn.project, min_seq=0, full=True)
-        if state.enabled:
-            return _decided(turn, self._scores(turn, state.settings), usage, state.settings, load)
-        return self._with_all(turn, load)
+    def _draft(self, turn: Turn, snapshot: Snapshot) -> _Draft:
+        learning = snapshot.learning()
+        state = learning.state()
+        entries = self._entries.of(turn.project, snapshot)
+        if not state.enabled:
+            return _with_all(turn, entries, snapshot)
+        usage = self._usage.of(learning, turn.commit.scope)
+        scores = self._scores(turn, entries, state.settings)
+        decided = _decided(turn, scores, usage, state.settings, snapshot.get)
+        return replace(decided, version=learning.version())
 
-    def _scores(self, turn: Turn, settings: LearningSettings) -> dict[str, float]:
+    def _scores(self, turn: Turn, entries: Sequence[Entry], settings: LearningSettings) -> dict[str, float]:
         """The entries that the text refers to, by its words or by its meaning: the most similar first, then by id."""
-        entries = self._entries.of(turn.project)
         found = self._find_references(turn.project, turn.text, entries, settings.min_similarity)
         scores = {one.memory_id: one.similarity for one in found}
         for hit in turn.hits:
@@ -138,27 +143,14 @@ class RenderTurn:
                 scores[hit.memory.id] = max(scores.get(hit.memory.id, 0.0), hit.similarity)
         return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
 
-    def _with_all(self, turn: Turn, load: Load) -> _Draft:
-        """Draft a turn while learning is off: all entries in write order, whatever the user says.
-
-        At most as many as could fit the budget are read; other recalled memories follow.
-        """
-        scores = {item.memory.id: item.score for item in turn.source.selected}
-        read = islice(self._entries.memories(turn.project, full=True), turn.budget_tokens // _LEAST_TOKENS)
-        entries = [Selected(memory=one, score=scores.get(one.id)) for one in _first(read, _MOST_CHARACTERS)]
-        others = (item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY)
-        rendered = turn.write(replace(turn.source, selected=(*entries, *others)), load)
-        all_ids = [entry.memory_id for entry in self._entries.of(turn.project)]
-        decision = TurnDecision(enabled=False, dropped_count=len(_not_shown(all_ids, rendered)))
-        return _Draft(scores={}, decision=decision, injected_ids=(), rendered=rendered)
-
     def _count(self, turn: Turn, draft: _Draft) -> Rendered:
         def apply(work: UnitOfWork) -> CountedReply:
-            state = work.learning.state()
+            learning = work.learning
+            state = learning.state()
             if state.enabled != draft.decision.enabled:
                 raise _Switched
-            final = _as_of_now(turn, draft, state.settings, work) if state.enabled else draft
-            record(work.learning, _event(turn.commit, final, work))
+            final = _as_of_now(turn, draft, work) if state.enabled else draft
+            record(learning, _event(turn.commit, final, learning))
             return CountedReply(rendered=replace(final.rendered, decision=final.decision))
 
         request = WriteRequest(
@@ -173,46 +165,63 @@ class _Switched(Exception):
 
 
 def _decided(
-    turn: Turn, scores: dict[str, float], usage: dict[str, Usage], settings: LearningSettings, load: Load
+    turn: Turn, scores: dict[str, float], usage: Mapping[str, Usage], settings: LearningSettings, load: Load
 ) -> _Draft:
     """The turn as the scope's usage decides it."""
     rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
-    wanted = [row.memory_id for row in rows if row.injected]
-    found = zip(wanted, load(wanted), strict=True)
+    chosen = [row for row in rows if row.injected]
+    found = zip(chosen, load([row.memory_id for row in chosen]), strict=True)
     # An entry may have been removed, or become something else, a moment ago.
-    present = {memory_id: one for memory_id, one in found if one and one.kind is MemoryKind.ENTRY}
-    table = tuple(row for row in rows if not row.injected or row.memory_id in present)
-    injected = [row for row in table if row.injected]
+    present = {row.memory_id: (row, one) for row, one in found if one and one.kind is MemoryKind.ENTRY}
     selected = (
-        *(_selected(row, present, scores) for row in injected if row.forced),
-        *(item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY),
-        *(_selected(row, present, scores) for row in injected if not row.forced),
+        *[_selected(one, scores) for row, one in present.values() if row.forced],
+        *[item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY],
+        *[_selected(one, scores) for row, one in present.values() if not row.forced],
     )
     rendered = turn.write(replace(turn.source, selected=selected), load)
-    injected_ids = tuple(row.memory_id for row in injected)
+    injected_ids = tuple(present)
     dropped_count = len(_not_shown(injected_ids, rendered))
+    table = (*[row for row, _ in present.values()], *rows[len(chosen) :])
     decision = TurnDecision(enabled=True, injections=table, dropped_count=dropped_count)
     return _Draft(scores=scores, decision=decision, injected_ids=injected_ids, rendered=rendered)
 
 
-def _first(memories: Iterable[Memory], most_characters: int) -> Iterator[Memory]:
+def _with_all(turn: Turn, entries: Sequence[Entry], snapshot: Snapshot) -> _Draft:
+    """Draft a turn while learning is off: all entries in write order, whatever the user says.
+
+    At most as many as could fit the budget are read; other recalled memories follow.
+    """
+    scores = {item.memory.id: item.score for item in turn.source.selected}
+    read = islice(memories(snapshot, full=True) if entries else (), turn.budget_tokens // _LEAST_TOKENS)
+    shown = [Selected(memory=one, score=scores.get(one.id)) for one in _first(read, _MOST_CHARACTERS)]
+    others = [item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY]
+    rendered = turn.write(replace(turn.source, selected=(*shown, *others)), snapshot.get)
+    dropped = _not_shown([entry.memory_id for entry in entries], rendered)
+    decision = TurnDecision(enabled=False, dropped_count=len(dropped))
+    return _Draft(scores={}, decision=decision, injected_ids=(), rendered=rendered)
+
+
+def _first(some: Iterable[Memory], most_characters: int) -> Iterator[Memory]:
     """Yield memories until their contents reach this length together, including the one that reaches it."""
     characters = 0
-    for memory in memories:
+    for memory in some:
         yield memory
         characters += 0 if memory.payload is None else len(memory.payload.content) + len(memory.payload.raw)
         if characters >= most_characters:
             return
 
 
-def _selected(row: Injection, present: dict[str, Memory], scores: dict[str, float]) -> Selected:
-    return Selected(memory=present[row.memory_id], score=scores.get(row.memory_id))
+def _selected(entry: Memory, scores: dict[str, float]) -> Selected:
+    return Selected(memory=entry, score=scores.get(entry.id))
 
 
-def _as_of_now(turn: Turn, draft: _Draft, settings: LearningSettings, work: UnitOfWork) -> _Draft:
+def _as_of_now(turn: Turn, draft: _Draft, work: UnitOfWork) -> _Draft:
     """The draft, with the table of this very moment; rendered again where that injects other entries."""
     scores = {memory_id: score for memory_id, score in draft.scores.items() if _is_entry(work, memory_id)}
-    usage = work.learning.usage(turn.commit.scope)
+    learning = work.learning
+    if learning.version() == draft.version and len(scores) == len(draft.scores):
+        return draft
+    usage, settings = learning.usage(turn.commit.scope), learning.state().settings
     if injected_ids(usage, tuple(scores), turn.commit.turn, settings) == draft.injected_ids:
         rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
         return replace(draft, decision=replace(draft.decision, injections=rows))
@@ -224,9 +233,9 @@ def _is_entry(work: UnitOfWork, memory_id: str) -> bool:
     return memory is not None and memory.kind is MemoryKind.ENTRY
 
 
-def _event(commit: RenderCommit, final: _Draft, work: UnitOfWork) -> Injected:
+def _event(commit: RenderCommit, final: _Draft, learning: LearningUnit) -> Injected:
     referenced = tuple(row.memory_id for row in final.decision.injections if row.forced)
-    used = {memory_id: work.learning.used(commit.scope, memory_id) for memory_id in referenced}
+    used = {memory_id: learning.used(commit.scope, memory_id) for memory_id in referenced}
     return Injected(
         scope=commit.scope,
         turn=commit.turn,
@@ -241,4 +250,4 @@ def _event(commit: RenderCommit, final: _Draft, work: UnitOfWork) -> Injected:
 def _not_shown(memory_ids: Sequence[str], rendered: Rendered) -> tuple[str, ...]:
     """Return the ids that the rendering does not show."""
     shown = {one.memory_id for one in rendered.memories if one.tier is not Tier.DROPPED}
-    return tuple(memory_id for memory_id in memory_ids if memory_id not in shown)
+    return tuple([memory_id for memory_id in memory_ids if memory_id not in shown])

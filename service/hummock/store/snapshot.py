@@ -10,20 +10,23 @@ import numpy as np
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.errors import SeqNotReached
-from hummock.core.memory import Memory, MemoryKind
+from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.project import GivenNames, Project
-from hummock.ports.store import Neighbours, Outdated
+from hummock.ports.learning import LearningReader
+from hummock.ports.store import Neighbours, Outdated, Page
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.crossing import foreign_count
+from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search, holders, rarest, terms_with_prefix
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import Engine
+from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import doc_of
 from hummock.store.tables.reads import TableProject
 from hummock.store.tables.stored_projects import TableProjects
-from hummock.store.views.stored import DamageMet, StoredProject
+from hummock.store.views.stored import DamageMet, StoredProject, all_present
 from hummock.store.views.view import ProjectView
 
 Found = TypeVar("Found")
@@ -47,6 +50,7 @@ class Snapshot:
         self._is_last = is_last
         self._opened = ExitStack()
         self._tables: TableProject | None = None
+        self._learning: StoredLearning | None = None
         self.seq, self.content_seq = view.seq, view.content_seq
         self.settings = view.settings
         self.expired_at = view.expired_at
@@ -137,6 +141,32 @@ class Snapshot:
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
         """The memories with these ids, with payloads; None for an unknown id."""
         return self.stored.named(memory_ids, full=True)
+
+    def page(
+        self, where: Filter, after: int, limit: int, *, full: bool, newest_first: bool = False, contains: str = ""
+    ) -> Page:
+        """Memories after position `after`, a document number; see `ports.Store`."""
+
+        def read(view: ProjectView, stored: TableProject) -> Page:
+            docs = view.columns.doc[np.flatnonzero(passing(view, where, stored))]
+            scan = scan_for([contains], stored) if contains else None
+            found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
+            stored.prefetch(found, full=full)
+            return Page(memories=all_present([stored.memory(doc, full=full) for doc in found]), next_after=next_after)
+
+        return self.of(read)
+
+    def learning(self) -> LearningReader:
+        """The project's learning, of the moment of the first read from disk."""
+        if self._learning is None:
+            engine = self._engine
+            self._learning = StoredLearning(self.stored.txn, engine.tables, engine.damage, self._view.number)
+        return self._learning
+
+    @property
+    def entries_version(self) -> tuple[int, int]:
+        """Seq of the newest write of an entry, and the newest event of a keyword."""
+        return self.stored.record().entries_seq, self.learning().state().keywords_event
 
     def project(self) -> Project | None:
         """The project's record."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -21,7 +22,7 @@ from hummock.ports.learning import LearningReader
 from hummock.ports.store import Generation, Neighbours, Outdated, Page
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
-from hummock.store.search.filters import page_of, passing, scan_for
+from hummock.store.search.filters import passing
 from hummock.store.search.halves import Halves
 from hummock.store.search.star_map import stars_behind, stars_of
 from hummock.store.snapshot import Snapshot
@@ -34,11 +35,13 @@ from hummock.store.tables.reads import TableProject
 from hummock.store.tables.review import ReviewReads
 from hummock.store.tables.sessions import SessionReads
 from hummock.store.tables.stored_projects import TableProjects
-from hummock.store.views.stored import DamageMet, ProjectGone, all_present
+from hummock.store.views.stored import DamageMet, ProjectGone
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import ViewCache
 
 _ALL = Filter()
+_NO_PAGE = Page(memories=(), next_after=None)
+_NO_NUMBER = 0  # Numbers of projects begin at 1: nothing is stored under this one.
 
 Read = TypeVar("Read")
 
@@ -173,20 +176,16 @@ class StoreReads:
         contains: str = "",
     ) -> Page:
         """Memories after position `after`, a document number; see `ports.Store`."""
-
-        def read(view: ProjectView, stored: TableProject) -> Page:
-            docs = view.columns.doc[np.flatnonzero(passing(view, where, stored))]
-            scan = scan_for([contains], stored) if contains else None
-            found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
-            stored.prefetch(found, full=full)
-            return Page(memories=all_present([stored.memory(doc, full=full) for doc in found]), next_after=next_after)
-
-        none = Page(memories=(), next_after=None)
         if limit <= 0:
-            return none
+            return _NO_PAGE
         if where == _ALL and not contains:
             return self._page_of_all(project, after, limit, full=full, newest_first=newest_first)
-        return self._of_view(project, read) or none
+        return self.read(
+            project,
+            lambda snapshot: snapshot.page(
+                where, after, limit, full=full, newest_first=newest_first, contains=contains
+            ),
+        )
 
     def _page_of_all(self, project: str, after: int, limit: int, *, full: bool, newest_first: bool) -> Page:
         """A page read from the tables, so that the first page of a large project need not wait for its view."""
@@ -271,8 +270,7 @@ class StoreReads:
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """Result of `read`, called with a project's learning log at one moment."""
         with self._engine.answering(project) as txn:
-            # Project numbers begin at 1: nothing is stored under 0.
-            number = project_number(txn, self._engine, project) or 0
+            number = project_number(txn, self._engine, project) or _NO_NUMBER
             return read(StoredLearning(txn, self._tables, self._engine.damage, number))
 
     def project(self, name: str) -> Project | None:
@@ -299,9 +297,10 @@ class StoreReads:
         for attempt in range(_ATTEMPTS):
             view = self._views.view(project)
             if view is None:
-                nothing = _NoProject(self._engine.space.dim)
-                nothing.require(min_seq)
-                return work(nothing)
+                with ExitStack() as opened:
+                    nothing = _NoProject(self._engine, opened)
+                    nothing.require(min_seq)
+                    return work(nothing)
             try:
                 with self._snapshot(view, is_last=attempt >= _TOLERANT) as snapshot:
                     snapshot.require(min_seq)
@@ -345,15 +344,18 @@ class _NoProject:
     """A `ports.Snapshot` of a project that does not exist."""
 
     seq = content_seq = 0
+    entries_version = 0, 0
     expired_at = 0.0
     settings = NO_SETTINGS
     stale_s: float | None = None
 
-    def __init__(self, dim: int) -> None:
-        self._dim = dim
+    def __init__(self, engine: Engine, opened: ExitStack) -> None:
+        """`opened` closes the transaction that a read may open."""
+        self._engine = engine
+        self._opened = opened
 
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
-        empty = tuple(Candidates.empty(query.name, self._dim) for query in queries)
+        empty = tuple(Candidates.empty(query.name, self._engine.space.dim) for query in queries)
         return Gathered(seq=0, content_seq=0, groups=empty)
 
     def standing(self, query: GroupQuery, memory_id: str) -> None:
@@ -391,6 +393,15 @@ class _NoProject:
 
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
         return [None] * len(memory_ids)
+
+    def page(
+        self, where: Filter, after: int, limit: int, *, full: bool, newest_first: bool = False, contains: str = ""
+    ) -> Page:
+        return _NO_PAGE
+
+    def learning(self) -> LearningReader:
+        txn = self._opened.enter_context(self._engine.answering())
+        return StoredLearning(txn, self._engine.tables, self._engine.damage, _NO_NUMBER)
 
     def project(self) -> None:
         return None

@@ -275,7 +275,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         stack.enter_context(closing(Retention(opened, forget, sessions, clock))).start()
         recalls = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
         uncached, recall = recalls.uncached, recalls.cached
-        entries, find_references = Entries(opened), ProjectReferences()
+        entries, find_references = Entries(), ProjectReferences()
         render_turn = RenderTurn(opened, entries, find_references)
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
         background, learner_status = stack.enter_context(_background(settings, opened, learn_with, clock, say))

@@ -29,7 +29,7 @@ from hummock.core.learning import (
     forgetting,
 )
 from hummock.store.errors import EntryDamaged
-from hummock.store.tables import integrity, keys, record_codec
+from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Table, Tables, Transaction
 from hummock.store.tables.integrity import Damage
 from hummock.store.tables.record_codec import Fields, decode_array, encode
@@ -105,8 +105,8 @@ def event_of(key: bytes, stored: bytes) -> LoggedEvent:
     )
 
 
-class StoredRows:
-    """One project's learning data as a transaction sees them.
+class StoredLearning:
+    """The store's LearningReader: one project's learning data as a transaction sees them.
 
     Usage and profiles are derived from the log: damaged ones are recorded and treated as missing, so that turns
     continue. Other damage is an error.
@@ -118,15 +118,17 @@ class StoredRows:
         self._tables = tables
         self._damage = damage
         self._number = number
+        self._state: LearningState | None = None
 
     def state(self) -> LearningState:
         """The project's learning state. Raises: EntryDamaged."""
-        key = keys.project_prefix(self._number)
-        value = self._txn.get(key, db=self._tables.learning)
-        if value is None:
-            self._require_absent(self._tables.learning, key, _STATE_OF)
-            return LearningState()
-        return integrity.decoded(_STATE_OF, key, value, decode_state)
+        if self._state is None:
+            self._state = self._stored_state()
+        return self._state
+
+    def version(self) -> tuple[int, int]:
+        """Number of the project and of its newest event. Raises: EntryDamaged."""
+        return self._number, self.state().events
 
     def turn(self, scope: str) -> int | None:
         """The scope's newest turn; None if it has had none. Raises: EntryDamaged."""
@@ -185,6 +187,14 @@ class StoredRows:
                 self._damage.note_entry(f"event {number} of a learning log", key)
         return found
 
+    def _stored_state(self) -> LearningState:
+        key = keys.project_prefix(self._number)
+        value = self._txn.get(key, db=self._tables.learning)
+        if value is None:
+            self._require_absent(self._tables.learning, key, _STATE_OF)
+            return LearningState()
+        return integrity.decoded(_STATE_OF, key, value, decode_state)
+
     def _derived(self, what: str, key: bytes, stored: bytes, decode: Callable[[bytes], Value]) -> Value | None:
         try:
             return integrity.decoded(what, key, stored, decode)
@@ -198,16 +208,7 @@ class StoredRows:
             raise EntryDamaged(what)
 
 
-class StoredLearning(StoredRows):
-    """The store's LearningReader."""
-
-    def entries_seq(self) -> int:
-        """Sequence number of the newest write that stored or removed an entry; 0 if none did."""
-        value = self._txn.get(keys.project_number_key(self._number), db=self._tables.project)
-        return 0 if value is None else record_codec.decode_project(value).entries_seq
-
-
-class LearningWriting(StoredRows):
+class LearningWriting(StoredLearning):
     """The store's LearningUnit. `has_grown`: anything but removals was written, which needs space."""
 
     def __init__(
@@ -220,7 +221,7 @@ class LearningWriting(StoredRows):
         set_learned: Callable[[str, Sequence[str]], None],
         set_verdicts: Callable[[str], None],
     ) -> None:
-        """Arguments as for `StoredRows`; `now` is the time of events in Unix seconds.
+        """Arguments as for `StoredLearning`; `now` is the time of events in Unix seconds.
 
         `set_learned` gets the learned words of a memory when they change; `set_verdicts` its id, after its profile is
         stored with changed verdicts.
@@ -251,6 +252,7 @@ class LearningWriting(StoredRows):
                 self._set_verdicts(memory_id)
         for memory_id in changes.forgotten:
             self._forget(memory_id)
+        self._state = changes.state
 
     def rewrite(self, number: int, event: LearningEvent) -> None:
         """Replace a logged event; its time stays."""

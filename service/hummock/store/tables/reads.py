@@ -18,7 +18,7 @@ from hummock.store.errors import EntryDamaged, MemoryDamaged
 from hummock.store.tables import integrity, keys, op_log, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.integrity import KeptSums
-from hummock.store.tables.learning_log import StoredRows
+from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import doc_of, project_record
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.record_codec import read_settings
@@ -317,7 +317,7 @@ class TableProject(DecodesRecords):
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """Title and keywords of at most `limit` memories with keywords, in the order of their ids."""
-        profiles = StoredRows(self.txn, self._tables, self._engine.damage, self.number).profiles()
+        profiles = StoredLearning(self.txn, self._tables, self._engine.damage, self.number).profiles()
         with_keywords = ((memory_id, profile.keywords) for memory_id, profile in profiles if profile.keywords)
         found: list[tuple[str, ...]] = []
         for memory_id, keywords in islice(with_keywords, limit):

@@ -21,7 +21,7 @@ from hummock.core.memory import Memory
 from hummock.ports.claims import ALL_PROJECTS, Claim, Claims, Work
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
-from hummock.store.tables.learning_log import StoredRows
+from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import DIRECTORY_KEY, project_record
 from hummock.store.views import forward_lists
 from hummock.store.views.forward_lists import TermDictionary, with_learned
@@ -138,7 +138,7 @@ class _Reanalysis:
         record = project_record(txn, self.engine, number)
         made = terms_of([pieces_of(as_draft(memory)) for _, memory in memories])
         batch = WriteBatch(self.engine, txn, number, dictionary)
-        learning = StoredRows(txn, tables, self.engine.damage, number)
+        learning = StoredLearning(txn, tables, self.engine.damage, number)
         lists = batch.forward_lists(made, record)
         for (key, memory), one, stored in zip(memories, made, lists, strict=True):
             profile = learning.profile(memory.id)
