@@ -29,6 +29,10 @@ _GROUPS_A_PAUSE = 16
 BULK_SHARE = 8  # One group in this many takes a bulk write, however many interactive ones wait.
 _WATCH_S = 1.0  # Seconds between two checks of the engine's health while nothing is written.
 
+_QUIET_S = 0.010
+"""Seconds without a write before background work begins: a caller that writes one memory after the other sends the next
+within a few milliseconds, and it should find neither the writer nor the interpreter busy."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -41,6 +45,7 @@ class Writer:
         publish: Callable[[Mapping[str, int], Collection[str]], None],
         idle: Callable[[], bool],
         group_jobs: int,
+        pause: Callable[[], bool] = lambda: False,
         removed: Callable[[str], None] = lambda project: None,
         watch: Callable[[], None] = lambda: None,
     ) -> None:
@@ -49,15 +54,19 @@ class Writer:
         Args:
             group: Commits jobs.
             publish: Shows committed writes to readers, given the operations by project, and the projects with removals.
-            idle: Called while the queue is empty: does some background work and returns True, or returns False, to be
-                called again in about a second. After a store error it is called again after the next write.
+            idle: Called once nothing was written for some milliseconds: does some background work and returns True, or
+                returns False, to be called again in about a second. After a store error it is called again after the
+                next write.
             group_jobs: Upper bound on the jobs of one group.
+            pause: Called between two groups now and then, even if writes never pause: does the background work that
+                must progress nevertheless.
             removed: Called with the name of a removed project, before later writes are published.
             watch: Called about every second.
         """
         self._group = group
         self._publish = publish
         self._idle = idle
+        self._pause = pause
         self._group_jobs = group_jobs
         self._removed = removed
         self._watch = watch
@@ -110,9 +119,8 @@ class Writer:
                 self._commit(pending)
                 self._rest_has_failed = False
                 groups += 1
-                # Background work must progress even if writes never pause.
                 if groups % _GROUPS_A_PAUSE == 0:
-                    self._rest()
+                    self._rest(self._pause)
                     self._watch()
         except BaseException as error:
             self._fail(pending, error)
@@ -120,8 +128,6 @@ class Writer:
     def _fill(self, pending: list[Job]) -> bool:
         """Take jobs up to a group's size, waiting for the first; False if there are none and none will come."""
         while not pending:
-            while not self._waits() and self._queue.empty() and self._rest():
-                pass
             is_over = self._sort()
             places = self._places_for_bulk()
             pending += self._group_of(self._interactive, self._group_jobs - min(places, 1))
@@ -131,12 +137,12 @@ class Writer:
                 return False
         return True
 
-    def _rest(self) -> bool:
+    def _rest(self, work: Callable[[], bool]) -> bool:
         """Do some background work; returns whether there is more. Its errors do not fail writes."""
         if self._rest_has_failed:
             return False
         try:
-            return self._idle()
+            return work()
         except HummockError as error:
             # The next write and the health checks report the fault.
             _log.error("what is done beside writes has failed, and is tried again behind the next one: %s", error)
@@ -144,14 +150,21 @@ class Writer:
             return False
 
     def _sort(self) -> bool:
-        """Empty the queue into the two deques, blocking only if both are empty; True once the writer is closing."""
+        """Empty the queue into the two deques; True once the writer is closing.
+
+        It blocks only if both are empty, and does the background work as long as nothing comes.
+        """
+        wait_s = _QUIET_S
         while True:
             try:
-                job = self._queue.get(block=not self._waits(), timeout=_WATCH_S)
+                job = self._queue.get(block=not self._waits(), timeout=wait_s)
             except Empty:
-                if not self._waits():
+                if self._waits():
+                    return False
+                if wait_s == _WATCH_S:
                     self._watch()
-                return False
+                wait_s = 0.0 if self._rest(self._idle) else _WATCH_S
+                continue
             if job is None:
                 # Requeued for the next call, after the waiting jobs have been written.
                 self._queue.put(None)
@@ -228,7 +241,10 @@ def start_writer(
     limits: StoreLimits,
     look: Callable[[], None],
 ) -> Writer:
-    """Start the writer, which also catches up views, clears removed projects, and calls `look` each second."""
+    """Start the writer, which also catches up views, clears removed projects, and calls `look` each second.
+
+    A view catches up once no write has come for a moment, or when it is read; or once it is many operations behind.
+    """
     remains = Remains(engine, claims)
     claims.follow(remains.come)
 
@@ -240,4 +256,4 @@ def start_writer(
         remains.come()
 
     group = GroupCommit(engine, room, clock, limits)
-    return Writer(group, views.publish, idle, limits.group_jobs, removed, look)
+    return Writer(group, views.publish, idle, limits.group_jobs, remains.clear_some, removed, look)
