@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import from_regex
 
 from hummock.core.memory import Origin
 from hummock.core.project import ProjectInfo
@@ -16,7 +20,9 @@ from hummock.render.escape import clean
 from hummock.render.listing import render_memories
 from hummock.render.section import Frame, Selected, wording_of
 from hummock.render.waterfall import render_waterfall
-from hummock.text.attacks import ENCODED, FAMILIES, families_in
+from hummock.text import attacks
+from hummock.text.attacks import ENCODED, FAMILIES, PHRASINGS, Phrasing, families_in
+from hummock.text.normalise import holds_any
 from hummock.text.tokens import EstimatedTokens
 from tests.poisoning.corpus import ATTACKS, BENIGN, Sample
 from tests.render import reader
@@ -58,6 +64,32 @@ def test_every_attack_is_found(disguise: str) -> None:
 
 def test_nothing_that_only_looks_like_one_is_found() -> None:
     assert [(sample, found) for sample in BENIGN if (found := families_in([sample.text]))] == []
+
+
+@pytest.mark.parametrize("phrasing", PHRASINGS, ids=lambda one: one.words[0])
+def test_whatever_matches_a_phrasing_has_one_of_its_words(phrasing: Phrasing) -> None:
+    # Without edges of words and lines the pattern matches more, and hypothesis need not throw most texts away.
+    looser = re.compile(re.sub(r"\\b|(?<=\(\?m\))\^", "", phrasing.pattern.pattern), re.DOTALL)
+
+    @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(said=from_regex(looser, fullmatch=True))
+    def has_one(said: str) -> None:
+        assert holds_any(phrasing.words, said)
+
+    has_one()
+
+
+def test_the_look_for_words_passes_over_no_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several texts at a time, broken and disguised, as if every word were there."""
+    random = Random(3)  # noqa: S311 # repeatable
+    several, disguises = list[list[str]](), tuple(DISGUISES.values())
+    for _ in range(150):
+        chosen = random.choices((*ATTACKS, *BENIGN), k=random.randint(1, 3))
+        several.append([random.choice(disguises)(sample.text[random.randint(0, 9) :]) for sample in chosen])
+    found = [families_in(texts) for texts in several]
+    monkeypatch.setattr(attacks, "holds_any", lambda words, text: True)
+    assert found == [families_in(texts) for texts in several]
+    assert len(set(found)) > len(FAMILIES)
 
 
 @pytest.mark.parametrize(

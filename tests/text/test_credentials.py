@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from hummock.core.memory import Draft, MemoryKind, Payload, SecretPolicy
+from hummock.memories.preparation import screened
 from hummock.text import credentials
 from hummock.text.credentials import KEYS, redacted
 from tests.text.secret_samples import KEYS as FORMS
@@ -92,6 +95,25 @@ def test_a_token_is_found_behind_what_only_begins_like_one(before: str) -> None:
     found = redacted(f"{before}{JWT}是新的")
     assert found.text.endswith("[redacted: jwt]是新的")
     assert found.kinds == {"jwt": 1}
+
+
+PIECES = (
+    *(one.text for one in SAMPLES[::9]), *(hint for one in KEYS for hint in one.triggers), JWT, "Bearer ab12" * 3,
+    "PASSWORD：", "pwd=a1b2c3d4e5f6", "://u:p4ss@h", "--token 9f8e7d6c5b4a", "密码是 hunter22", "eyJ", "tide",
+    " ", "\n", "'", "[redacted: jwt]",
+)  # fmt: skip
+
+
+def test_the_look_for_hints_passes_over_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts put together of secrets, their parts and what stands between them, as if every hint were there."""
+    random = Random(7)  # noqa: S311 # repeatable
+    texts = ["".join(random.choices(PIECES, k=random.randint(1, 6))) for _ in range(400)]
+    notes = [
+        Draft(kind=MemoryKind.NOTE, payload=Payload(content=f"x{text}"), metadata=(("key", text),)) for text in texts
+    ]
+    said = [redacted(text) for text in texts], [screened(note, SecretPolicy.REDACT) for note in notes]
+    monkeypatch.setattr(credentials, "holds_any", lambda words, text: True)
+    assert said == ([redacted(text) for text in texts], [screened(note, SecretPolicy.REDACT) for note in notes])
 
 
 def test_taking_out_twice_changes_nothing() -> None:

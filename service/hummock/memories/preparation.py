@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from hummock.core.memory import (
 from hummock.ports.models import Embedder
 from hummock.ports.writes import Lookups, TextKey
 from hummock.text import template
-from hummock.text.credentials import redacted
+from hummock.text.credentials import may_hold_secret, redacted
 from hummock.text.likeness import identity
 from hummock.text.normalise import text_hash
 from hummock.text.template import pieces_of
@@ -43,9 +43,9 @@ def screened(draft: Draft, policy: SecretPolicy) -> tuple[Draft, tuple[SecretsFo
     """Screen a draft for secrets. Returns the draft to store and the secrets found in the given one.
 
     If secrets are redacted, each is replaced by a mark in every text that reaches the disk or the model. Ids, paths and
-    file names are kept, since they are looked up as they are.
+    file names are kept, since they are looked up as they are. One look over all texts, joined, passes most drafts.
     """
-    if policy is SecretPolicy.OFF:
+    if policy is SecretPolicy.OFF or not may_hold_secret("\n".join(_searched(draft))):
         return draft, ()
     search = _Search()
     without = search.draft(draft)
@@ -59,6 +59,20 @@ def screened_texts(texts: Sequence[str], policy: SecretPolicy) -> tuple[list[str
     search = _Search()
     without = [search.text(text) for text in texts]
     return (without if policy is SecretPolicy.REDACT else list(texts)), _said(search.found, policy)
+
+
+def _searched(draft: Draft) -> Iterator[str]:
+    """All texts in which `_Search` looks for secrets."""
+    index, payload, detail = draft.index, draft.payload, draft.payload.detail
+    yield from (index.title, index.summary, *index.tags, payload.content, payload.raw)
+    yield from (f"{name}={value}" for name, value in draft.metadata)
+    match detail:
+        case LearningRecord():
+            yield from (detail.question, detail.answer)
+        case DomainKnowledge():
+            yield detail.summary
+        case CodeFragment():
+            yield detail.symbol
 
 
 class _Search:

@@ -12,13 +12,13 @@ import unicodedata
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from hummock.text.markers import has_marker, may_hold_marker, speaks
-from hummock.text.normalise import clean, matches, simplified
+from hummock.text.normalise import clean, holds_any, matches, simplified
 
 ENCODED: Final = "encoded"
 """Reported with the family of an instruction found in Base64."""
@@ -29,7 +29,7 @@ class Family(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(pattern="^[a-z]+(-[a-z]+)*$")]
     source: str
-    patterns: tuple[str, ...]
+    patterns: tuple[tuple[str, str], ...]
     joined: tuple[str, ...] = ()
     may_be_wish: bool = False
 
@@ -39,45 +39,61 @@ class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     families: tuple[Family, ...]
 
 
-def _families() -> Iterator[Family]:
-    table = msgspec.toml.decode(resources.files("hummock.text").joinpath("attacks.toml").read_bytes(), type=_Table)
+class Phrasing(NamedTuple):
+    """One way to word the instructions of a family: a text with none of the words does not match the pattern."""
+
+    family: str
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _phrasings(table: _Table) -> Iterator[Phrasing]:
     for family in table.families:
-        whole = [_FRAGMENT.sub(lambda name: table.fragments[name[1]], pattern) for pattern in family.patterns]
-        yield msgspec.structs.replace(family, patterns=tuple(whole))
+        for words, pattern in family.patterns:
+            whole = _FRAGMENT.sub(lambda name: table.fragments[name[1]], pattern)
+            yield Phrasing(family.name, tuple(words.split(", ")), re.compile(whole, re.DOTALL))
 
 
 _FRAGMENT: Final = re.compile("%([a-z_]+)%")
-FAMILIES: Final = tuple(_families())
-_PATTERNS: Final = tuple(
-    (family.name, tuple(re.compile(pattern, re.DOTALL) for pattern in family.patterns)) for family in FAMILIES
-)
+_TABLE: Final = msgspec.toml.decode(resources.files("hummock.text").joinpath("attacks.toml").read_bytes(), type=_Table)
+FAMILIES: Final = _TABLE.families
+PHRASINGS: Final = tuple(_phrasings(_TABLE))
 
 
 def families_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names of the families that any of the texts holds, in the order of their table."""
+    """The names of the families that any of the texts holds, in the order of their table.
+
+    One look over all texts, joined, says which phrasings can be there: of most texts none.
+    """
+    several = list(texts)
+    joined = "\n".join(several)
+    seen = as_seen(joined)
+    likely = [phrasing for phrasing in PHRASINGS if holds_any(phrasing.words, seen)]
+    if not likely and next(spaced_out(seen), None) is None and next(encoded(joined), None) is None:
+        return ()
     found: set[str] = set()
-    for text in texts:
-        found |= _in_text(text)
+    for text in several:
+        found |= _in_text(text, likely)
         for said in encoded(text):
-            inner = _in_text(said)
+            inner = _in_text(said, PHRASINGS)
             if inner:
                 found |= inner | {ENCODED}
     return tuple(name for name in (*(family.name for family in FAMILIES), ENCODED) if name in found)
 
 
-def _in_text(text: str) -> set[str]:
+def _in_text(text: str, likely: Sequence[Phrasing]) -> set[str]:
     seen = as_seen(text)
-    found = _said_in(seen)
+    found = _said_in(seen, likely)
     for words in spaced_out(seen):
         letters = words.replace(" ", "")
-        found |= _said_in(words) | {
+        found |= _said_in(words, PHRASINGS) | {
             family.name for family in FAMILIES if any(phrase in letters for phrase in family.joined)
         }
     return found
 
 
-def _said_in(seen: str) -> set[str]:
-    return {name for name, patterns in _PATTERNS if any(next(matches(pattern, seen), None) for pattern in patterns)}
+def _said_in(seen: str, likely: Sequence[Phrasing]) -> set[str]:
+    return {one.family for one in likely if next(matches(one.pattern, seen), None) is not None}
 
 
 _HAN: Final = "\u3400-\u9fff"
@@ -91,8 +107,8 @@ _BROKEN_LINE = re.compile(r"(?<=[a-z,])\n[ \t]{0,16}(?=[a-z])")
 _SPACED_OUT = re.compile(r"(?<![a-z0-9])[a-z](?:[ ._*|·~/-]{1,3}[a-z]){7,400}(?![a-z0-9])")
 _WIDE_GAP = re.compile(r"[ ._*|·~/-]{2,3}")
 _GAP = re.compile(r"[ ._*|·~/-]")
-_PUNCTUATION: Final = str.maketrans("，：；！？（）。", ",:;!?()。")
-_QUOTES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+# Before NFKC, which takes long where it changes a character, and every Chinese text has these.
+_PUNCTUATION: Final = str.maketrans("，：；！？（）\u2018\u2019\u201c\u201d", ",:;!?()''\"\"")
 
 _ENCODED = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,4096}={0,2}(?![\w+/=-])")
 _MOST_ENCODED = 16
@@ -104,7 +120,7 @@ def as_seen(text: str) -> str:
 
     A sentence that a line's end breaks in two is whole again; other lines stay lines.
     """
-    folded = unicodedata.normalize("NFKC", clean(text).translate(_PUNCTUATION)).translate(_QUOTES).lower()
+    folded = unicodedata.normalize("NFKC", clean(text).translate(_PUNCTUATION)).lower()
     lines = _COMMENT_SIGNS.sub("", folded)
     if lines.isascii():
         return _BROKEN_LINE.sub(" ", lines)
@@ -173,7 +189,7 @@ def reading_as_orders(texts: Sequence[str], are_code: Sequence[bool]) -> list[bo
         texts = [clean(text) for text in texts]
     # Searching a trigger is fast, and most texts have none.
     lowered = cleaned.lower()
-    orders = [order for order in _ORDERS if _has_trigger(lowered, order[0])]
+    orders = [order for order in _ORDERS if holds_any(order[0], lowered)]
     may_be_marked = may_hold_marker(cleaned)
     return [
         _gives(text, orders) or (not is_code and speaks(text)) or (may_be_marked and has_marker(text))
@@ -182,9 +198,4 @@ def reading_as_orders(texts: Sequence[str], are_code: Sequence[bool]) -> list[bo
 
 
 def _gives(text: str, orders: Sequence[_Order]) -> bool:
-    return any(_has_trigger(text.lower(), triggers) and pattern.search(text) for triggers, pattern in orders)
-
-
-def _has_trigger(lowered: str, triggers: Sequence[str]) -> bool:
-    # One character is found five to fifty times as fast as two.
-    return any(one[0] in lowered and one in lowered for one in triggers)
+    return any(holds_any(triggers, text.lower()) and pattern.search(text) for triggers, pattern in orders)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hummock.core.memory import SecretPolicy
-from hummock.text.normalise import REACH, matches, matches_from, replaced, substituted
+from hummock.text.normalise import REACH, holds_any, matches_from, replaced, substituted
 
 
 class Detector(NamedTuple):
@@ -83,8 +83,7 @@ KEYS: Final = (
 )
 """Keys that are recognised by their form in any place."""
 
-# Most texts have none of the triggers, which one search says.
-_MAY_BE_KEY: Final = re.compile("|".join(re.escape(trigger) for detector in KEYS for trigger in detector.triggers))
+_KEY_HINTS: Final = ("://", *(trigger for detector in KEYS for trigger in detector.triggers))
 
 _URL_KIND: Final = "password in an address"
 _SAID_KIND: Final = "password"
@@ -95,7 +94,8 @@ _NAME: Final = (
     r"|private[_-]?key|account[_-]?key|credential|密码|口令|密钥|令牌)"
     r"(?:[_.-]?(?:access|secret|key|base|token|value|string|plain|prod|dev|test|\d{1,2})){0,3}"
 )
-_MAY_BE_SAID: Final = re.compile("pass|pwd|secret|token|key|credential|密|口令|令牌|bearer|basic")
+_SAID_HINTS: Final = ("pass", "pwd", "secret", "token", "key", "credential", "密", "口令", "令牌", "bearer", "basic")
+"""Words in lower case, one of which stands before every value that is secret by what is said of it."""
 _SETS: Final = r"[\"'`\]]{0,2}(?:[ \t]{0,8}(?::=|=>|[:=：＝]|是|为|\bis\b:?)[ \t]{0,8}|(?<=[码令钥牌])[ \t]{1,4})"
 _QUOTED = re.compile(
     rf"(?i)({_NAME}){_SETS}[rbuf]{{0,2}}(?:\"([^\"\s]{{4,256}}+)\"|'([^'\s]{{4,256}}+)'|`([^`\s]{{4,256}}+)`)"
@@ -127,23 +127,22 @@ class Redacted(NamedTuple):
     kinds: Mapping[str, int]
 
 
+def may_hold_secret(text: str) -> bool:
+    """Whether the text has any of the words without which `redacted` finds nothing. Most texts have none."""
+    return holds_any(_KEY_HINTS, text) or holds_any(_SAID_HINTS, text.lower())
+
+
 def redacted(text: str) -> Redacted:
     """The text with `[redacted: kind]` for each secret. Doing so twice changes nothing."""
     found: Counter[str] = Counter()
-    if _has(_MAY_BE_KEY, text):
+    if holds_any(_KEY_HINTS, text):
         for detector in KEYS:
-            if any(trigger in text for trigger in detector.triggers):
+            if holds_any(detector.triggers, text):
                 text = _without(text, detector, found)
-    if "://" in text:
         text = _ADDRESS.sub(lambda match: _in_place(match, 1, _URL_KIND, found), text)
-    if _has(_MAY_BE_SAID, text.lower()):
+    if holds_any(_SAID_HINTS, text.lower()):
         text = "\n".join(_without_passwords(line, found) for line in text.split("\n"))
     return Redacted(text, dict(found))
-
-
-def _has(pattern: re.Pattern[str], text: str) -> bool:
-    # In pieces: one search of 256 KiB would hold the interpreter for tens of milliseconds.
-    return next(matches(pattern, text), None) is not None
 
 
 def as_stored(text: str, policy: SecretPolicy) -> str:
@@ -173,7 +172,7 @@ def _taken_out(match: re.Match[str], group: int, kind: str, found: Counter[str])
 
 
 def _without_passwords(line: str, found: Counter[str]) -> str:
-    if not _has(_MAY_BE_SAID, line.lower()):
+    if not holds_any(_SAID_HINTS, line.lower()):
         return line
     line = substituted(_BEARER, lambda match: _if_key(match, 1, found), line)
     line = substituted(_QUOTED, lambda match: _if_value(match, match.lastindex or 2, found, is_quoted=True), line)

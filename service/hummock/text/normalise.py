@@ -63,6 +63,15 @@ def clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", STRAY.sub("", seen))
 
 
+def holds_any(words: Iterable[str], text: str) -> bool:
+    """Whether one of the words is in the text."""
+    # A pattern of all words would try each at each character.
+    for word in words:  # noqa: SIM110 - a generator takes as long as the searches
+        if word in text:
+            return True
+    return False
+
+
 def one_line(text: str) -> str:
     """The cleaned text with each run of white space one space."""
     return " ".join(clean(text).split())
