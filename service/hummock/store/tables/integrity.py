@@ -202,24 +202,12 @@ def _go_before(cursor: Cursor, first: bytes) -> bool:
     return bool(cursor.next())
 
 
-def sums_of(
-    txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
-) -> bytes:
-    """The checksums of all parts of a document as stored now, including those of all chunks.
-
-    `written` tells of each chunk just written whether it has token vectors; None reads them.
-    """
+def sums_of(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> bytes:
+    """The checksums of all parts of a document as stored now, including those of all chunks."""
     key = keys.doc_key(number, doc)
     parts = [(key, txn.get(key, b"", db=getattr(tables, part))) for part in PARTS]
-    chunks: Iterable[tuple[bytes, bytes]]
-    if written is None:
-        chunks = keys.entries(txn, tables.vector, keys.chunks_prefix(number, space, doc))
-    else:
-        chunk_keys = (keys.chunk_key(number, space, doc, chunk) for chunk in range(len(written)))
-        chunks = ((chunk_key, txn.get(chunk_key, b"", db=tables.vector)) for chunk_key in chunk_keys)
-    for chunk, (chunk_key, vector) in enumerate(chunks):
-        tokens = txn.get(chunk_key, b"", db=tables.token) if written is None or written[chunk] else b""
-        parts += ((chunk_key, vector), (chunk_key, tokens))
+    for chunk_key, vector in keys.entries(txn, tables.vector, keys.chunks_prefix(number, space, doc)):
+        parts += ((chunk_key, vector), (chunk_key, txn.get(chunk_key, b"", db=tables.token)))
     return row_of(parts)
 
 
@@ -234,11 +222,9 @@ def is_sound(txn: Transaction, tables: Tables, number: int, space: int, doc: int
     return kept is None or kept == sums_of(txn, tables, number, space, doc)
 
 
-def keep_sums(
-    txn: Transaction, tables: Tables, number: int, space: int, doc: int, written: Sequence[bool] | None = None
-) -> None:
-    """Store the checksums of a document after writing it; `written` as in `sums_of`."""
-    txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc, written), db=tables.checksum)
+def keep_sums(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> None:
+    """Store the checksums of a document after writing it."""
+    txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc), db=tables.checksum)
 
 
 def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -158,16 +159,17 @@ class WriteBatch:
             )
             for put in puts
         ]
+        payloads = [put.payload for put in puts]
         own = self.forward_lists([put.terms for put in puts], record)
         lists = [with_learned(one, put.learned) if put.learned else one for one, put in zip(own, puts, strict=True)]
         self.put(tables.memory, zip(doc_keys, records, strict=True))
-        self.put(tables.payload, zip(doc_keys, [put.payload for put in puts], strict=True))
+        self.put(tables.payload, zip(doc_keys, payloads, strict=True))
         self.put(tables.column, zip(doc_keys, rows, strict=True))
         self.put(tables.terms, zip(doc_keys, lists, strict=True))
-        self.put_embeddings([(put.doc, put.embeddings) for put in puts], record.active_space)
-        for put in puts:
-            with_tokens = [bool(one.tokens.size) for one in put.embeddings]
-            integrity.keep_sums(self._txn, tables, number, record.active_space, put.doc, with_tokens)
+        of_chunks = self.put_embeddings([(put.doc, put.embeddings) for put in puts], record.active_space)
+        parts = zip(doc_keys, zip(records, payloads, rows, lists, strict=True), of_chunks, strict=True)
+        sums = [(key, integrity.row_of([*((key, one) for one in of_doc), *of])) for key, of_doc, of in parts]
+        self.put(tables.checksum, sums)
         pending = [key for key, put in zip(doc_keys, puts, strict=True) if not put.embeddings]
         self.put(tables.pending, [(key, b"") for key in pending])
         record.pending += len(pending)
@@ -203,36 +205,34 @@ class WriteBatch:
         if is_sound:
             integrity.keep_sums(self._txn, self._tables, self._number, record.active_space, doc)
 
-    def put_embeddings(self, docs: Iterable[tuple[int, Sequence[Embedding]]], space: int) -> None:
-        """Store the vectors of these documents, which ascend."""
+    def put_embeddings(self, docs: Sequence[tuple[int, Sequence[Embedding]]], space: int) -> list[list[Entry]]:
+        """Store the vectors of these documents, which ascend.
+
+        Returns the vector and the token vectors of each document's chunks in turn, as `integrity.row_of` takes them.
+        """
         dim = self._engine.space.dim
-        chunks = [
-            (keys.chunk_key(self._number, space, doc, chunk), embedding)
-            for doc, embeddings in docs
-            for chunk, embedding in enumerate(embeddings)
-        ]
-        for _, embedding in chunks:
-            if embedding.vector.shape != (dim,):
-                raise ValueError(f"a vector of shape {embedding.vector.shape} is not {dim} finite numbers")
-        if not chunks:
-            return
-        vectors = np.concatenate([embedding.vector for _, embedding in chunks])
-        if not np.isfinite(vectors).all():
+        vectors = [embedding.vector for _, embeddings in docs for embedding in embeddings]
+        for vector in vectors:
+            if vector.shape != (dim,):
+                raise ValueError(f"a vector of shape {vector.shape} is not {dim} finite numbers")
+        joined = np.concatenate(vectors) if vectors else np.empty(0, np.float32)
+        if not np.isfinite(joined).all():
             raise ValueError(f"a vector is not {dim} finite numbers")
-        halves = vectors.astype("<f2").tobytes()
-        size = 2 * dim
-        self.put(
-            self._tables.vector, [(key, halves[at * size : (at + 1) * size]) for at, (key, _) in enumerate(chunks)]
-        )
-        for key, embedding in chunks:
-            if embedding.digest:
-                text_vectors.note(self._txn, self._tables, key, embedding.digest)
-        tokens = [
-            (key, embedding.tokens.astype(np.int8, copy=False).tobytes())
-            for key, embedding in chunks
-            if embedding.tokens.size
-        ]
-        self.put(self._tables.token, tokens)
+        halves, size = joined.astype("<f2").tobytes(), 2 * dim
+        starts = itertools.count(0, size)
+        of_chunks: list[list[Entry]] = []
+        for doc, embeddings in docs:
+            of_chunks.append([])
+            for chunk, embedding in enumerate(embeddings):
+                key, start = keys.chunk_key(self._number, space, doc, chunk), next(starts)
+                tokens = embedding.tokens.astype(np.int8, copy=False).tobytes()
+                of_chunks[-1] += ((key, halves[start : start + size]), (key, tokens))
+                if embedding.digest:
+                    text_vectors.note(self._txn, self._tables, key, embedding.digest)
+        parts = list(itertools.chain.from_iterable(of_chunks))
+        self.put(self._tables.vector, parts[::2])
+        self.put(self._tables.token, [entry for entry in parts[1::2] if entry[1]])
+        return of_chunks
 
     def _term_numbers(self, spelt: Sequence[str], record: record_codec.ProjectRecord) -> list[int]:
         """The numbers of these terms; new terms get numbers in their order."""
