@@ -45,7 +45,7 @@ from hummock.models.encoder import open_session
 from hummock.models.pair import BEGINNING_TOKENS, weights, whole_readers
 from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
-from hummock.text.normalise import known_share
+from hummock.text.normalise import known_share, words_by_script
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_tools.indexing.chunker import fragments
@@ -128,7 +128,7 @@ def _text_requests(corpus: Corpus, alone: ModelAlone, calls: int) -> dict[str, l
     for number in count():
         (request,) = recall_requests(corpus, [number], TAG)
         text = alone.cut(request.query_text, _TOKENS)
-        wanted = None if text is None else found.get(known_share(text, _HAN))
+        wanted = None if text is None else found.get(known_share(words_by_script(text), _HAN))
         if text is None or wanted is None or len(wanted) == calls:
             continue
         request.query_text = text

@@ -16,6 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.eval.sets import Corpus, Question, Record, Slice, records, relevant_of
 from bench.eval.ways import CHAT, PATHS_COMPARED
+from hummock.text import question
 from hummock.text.time_words import time_intervals
 from hummock_client.v1 import memory_pb2 as pb
 
@@ -94,7 +95,7 @@ class _Told:
         return tuple(
             self.question(each["_id"], each["text"], evidence[each["_id"]], each["user"], sides)
             for each in records(self._folder / f"queries.{self._language}.jsonl")
-            if not time_intervals(each["text"], self._first.timestamp())
+            if not time_intervals(question.Question(each["text"]), self._first.timestamp())
         )
 
     def question(self, id_: str, text: str, evidence: Iterable[str], user: str, sides: str) -> Question:

@@ -20,7 +20,7 @@ from hummock.models.pair import BRIDGES_SHA256, MAPPED, Cores, PairModel, load_b
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
 from hummock.ports.models import Embedder, QueryGloss
-from hummock.text.normalise import is_han, known_share
+from hummock.text.normalise import is_han, known_share, words_by_script
 from tests.models.embedding import embedded, same_bytes
 
 MIXED = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
@@ -55,7 +55,7 @@ def parts(pair: PairDescription, tiny_files: Path) -> Parts:
 def test_one_product_is_the_weighted_sum_of_both_cosines(
     both: OnnxEmbedder, parts: Parts, query: str, text: str
 ) -> None:
-    share = known_share(query, frozenset({"han"})) if is_han(query) else 0
+    share = known_share(words_by_script(query), frozenset({"han"})) if is_han(query) else 0
     weight = 0.2 * (1 - share) + 0.9 * share
     cosines = [float(part.embed_query(query).vector @ part.embed_document(text).vector) for part in parts]
     product = float(both.embed_query(query).vector @ embedded(both, [text])[0].vector)

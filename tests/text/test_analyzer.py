@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, first_terms, query_terms
 from hummock.text.keywords import COMMON_WEIGHT, content_weights
+from hummock.text.question import Question
 
 MIXED = st.text(st.sampled_from("还款方式aZ09_-'’s éÉ。，ﬁ가かﾊﾞ\n.𠀀"), max_size=30)
 
@@ -158,7 +159,9 @@ def test_words_of_a_real_corpus_are_found(shared: Callable[[str], Path], corpus:
 
 def weights(text: str) -> dict[str, float]:
     terms = tuple(dict.fromkeys(query_terms(text)))
-    return dict(zip(terms, (round(weight, 2) for weight in content_weights(terms, [text]).tolist()), strict=True))
+    return dict(
+        zip(terms, (round(weight, 2) for weight in content_weights(terms, [Question(text)]).tolist()), strict=True)
+    )
 
 
 @pytest.mark.parametrize("text", ["What is it?", "how do I", "这是什么", "为什么", "你们在哪里", "the the THE"])

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from hummock.text.event_reference import parse_event_reference
+from hummock.text.question import Question
 
 DAY = date(2025, 2, 26)
 HAPPENED_S = datetime(2025, 2, 26, 13, tzinfo=UTC).timestamp()
@@ -35,7 +36,7 @@ TOLD = [
 @pytest.mark.parametrize(("text", "event", "first", "last"), TOLD, ids=[row[0] for row in TOLD])
 def test_an_event_and_the_days_beside_it(text: str, event: str, first: str, last: str) -> None:
     """S4-31: times of questions."""
-    told = parse_event_reference(text)
+    told = parse_event_reference(Question(text))
     assert told is not None
     assert told.event == event
     interval = told.interval(HAPPENED_S)
@@ -57,12 +58,12 @@ NOT_TOLD = [
 
 @pytest.mark.parametrize("text", NOT_TOLD)
 def test_of_others_no_event_is_told(text: str) -> None:
-    assert parse_event_reference(text) is None
+    assert parse_event_reference(Question(text)) is None
 
 
 @pytest.mark.parametrize("text", ["搬家前0天做了什么", "搬家前00个月", "搬家后99年", "the 99 years following the move"])
 def test_no_days_at_all_and_what_lies_beyond_the_calendar_are_no_time(text: str) -> None:
-    told = parse_event_reference(text)
+    told = parse_event_reference(Question(text))
     assert told is not None
     moments = [HAPPENED_S] if "0" in text else [datetime(9990, 1, 1, tzinfo=UTC).timestamp(), 1e300]
     assert [told.interval(moment) for moment in moments] == [None] * len(moments)

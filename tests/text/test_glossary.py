@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hummock.text import glossary
 from hummock.text.glossary import Gloss, GlossaryDamaged, gloss, read_glossary
 from hummock.text.inverse_glossary import inverse_gloss, inverse_of
+from hummock.text.question import Question
 
 SMALL = read_glossary(
     "# small.v1\n缓存\t900\tcache:0.9\n失效\t300\texpire:0.6\tinvalidate:0.15\n穿透\t20\tpenetration:0.8\n"
@@ -17,7 +18,7 @@ SMALL = read_glossary(
 
 
 def words(text: str) -> str:
-    found = gloss(text, SMALL)
+    found = gloss(Question(text), SMALL)
     return "" if found is None else found.text
 
 
@@ -44,14 +45,14 @@ def test_the_longest_terms_count_and_compounds_fall_into_their_parts(text: str, 
 
 
 def test_coverage_is_the_share_of_what_says_something() -> None:
-    whole, half = gloss("缓存的测试", SMALL), gloss("缓存的潮汐", SMALL)
+    whole, half = gloss(Question("缓存的测试"), SMALL), gloss(Question("缓存的潮汐"), SMALL)
     assert whole
     assert half
     assert (whole.coverage, half.coverage) == (1.0, 0.5)
 
 
 def test_a_term_is_looked_for_by_all_its_words_the_likeliest_first() -> None:
-    found = gloss("失效", SMALL)
+    found = gloss(Question("失效"), SMALL)
     assert found is not None
     (concept,) = found.concepts
     assert (concept.source, concept.words) == ("失效", ("expire", "invalidate"))
@@ -61,13 +62,15 @@ def test_a_term_is_looked_for_by_all_its_words_the_likeliest_first() -> None:
 
 @given(st.text(st.sampled_from("缓存失效穿透单元测试读的了吗 abz_.9"), max_size=60))
 def test_equal_texts_give_equal_glosses(text: str) -> None:
-    found = gloss(text, SMALL)
-    assert found == gloss(text, SMALL)
+    found = gloss(Question(text), SMALL)
+    assert found == gloss(Question(text), SMALL)
     assert found is None or (0 < found.coverage <= 1 and found.text.split())
 
 
 def test_the_packages_glossary_knows_the_words_of_software_and_business() -> None:
-    found: list[Gloss | None] = [gloss(text) for text in ("逾期还款的罚息怎么算", "线程池满了会怎样", "怎么求逆矩阵")]
+    found: list[Gloss | None] = [
+        gloss(Question(text)) for text in ("逾期还款的罚息怎么算", "线程池满了会怎样", "怎么求逆矩阵")
+    ]
     assert [each.text for each in found if each] == [
         "overdue repayment penalty interest compute",
         "thread pool full",
@@ -102,13 +105,13 @@ INVERSE = inverse_of(
 
 def test_words_are_found_in_every_form_and_phrases_before_words() -> None:
     for text, expected in (("Where are caches?", "缓存"), ("the circuit breaker of a circuit", "熔断器 电路")):
-        found = inverse_gloss(text, INVERSE)
+        found = inverse_gloss(Question(text), INVERSE)
         assert found is not None
         assert found.text == expected
 
 
 def test_of_several_terms_the_likeliest_comes_first_and_all_are_looked_for() -> None:
-    found = inverse_gloss("expired", INVERSE)
+    found = inverse_gloss(Question("expired"), INVERSE)
     assert found is not None
     (concept,) = found.concepts
     assert (concept.source, concept.words) == ("expired", ("失效", "过期"))
@@ -116,16 +119,16 @@ def test_of_several_terms_the_likeliest_comes_first_and_all_are_looked_for() -> 
 
 
 def test_the_pairs_of_a_long_term_share_its_weight() -> None:
-    found = inverse_gloss("circuit breaker", INVERSE)
+    found = inverse_gloss(Question("circuit breaker"), INVERSE)
     assert found is not None
     assert (found.concepts[0].stems, found.concepts[0].weights) == (("熔断", "断器"), (0.5, 0.5))
 
 
 def test_question_words_and_terms_of_one_character_say_nothing() -> None:
-    assert [inverse_gloss(text, INVERSE) for text in ("where is the read", "", "缓存")] == [None] * 3
+    assert [inverse_gloss(Question(text), INVERSE) for text in ("where is the read", "", "缓存")] == [None] * 3
 
 
 def test_coverage_is_the_share_of_the_words_that_say_something() -> None:
-    found = inverse_gloss("the cache of harbours", INVERSE)
+    found = inverse_gloss(Question("the cache of harbours"), INVERSE)
     assert found is not None
     assert (found.coverage, found.is_chinese) == (0.5, True)

@@ -28,6 +28,7 @@ from hummock.text.glossary import gloss
 from hummock.text.inverse_glossary import inverse_gloss
 from hummock.text.keywords import keywords, phrases, stretches
 from hummock.text.normalise import simplified
+from hummock.text.question import Question
 from hummock.text.questions import names_nothing, wanted_by
 from hummock.text.spelling import may_be_misspelt
 from hummock.text.terms import terms_of
@@ -97,7 +98,7 @@ OF_MEMORIES: dict[str, Work] = {
     "prose": normalise.prose,
     "code": normalise.code,
     "simplified": simplified,
-    "known share": lambda text: normalise.known_share(text, frozenset({"han"})),
+    "known share": lambda text: normalise.words_by_script(text),
     "written": likeness.written,
     "likeness": lambda text: likeness.likeness(text, (), is_code=False),
     "inert": markers.inert,
@@ -137,12 +138,12 @@ OF_MEMORIES: dict[str, Work] = {
 
 OF_QUERIES: dict[str, Work] = {
     "query terms": analyzer.query_terms,
-    "keywords": lambda text: keywords(text, 32),
-    "times": lambda text: time_intervals(text, 1_700_000_000.0),
-    "told by an event": parse_event_reference,
-    "gloss": gloss,
-    "inverse gloss": inverse_gloss,
-    "wanted": wanted_by,
+    "keywords": lambda text: keywords(Question(text), 32),
+    "times": lambda text: time_intervals(Question(text), 1_700_000_000.0),
+    "told by an event": lambda text: parse_event_reference(Question(text)),
+    "gloss": lambda text: gloss(Question(text)),
+    "inverse gloss": lambda text: inverse_gloss(Question(text)),
+    "wanted": lambda text: wanted_by(Question(text)),
     "names nothing": names_nothing,
     "echoes": echo_hashes,
     "exact name": exact_name,

@@ -11,6 +11,7 @@ from hummock.store.views.domain_names import MAX_CHARACTERS, names_within
 from hummock.text.analyzer import query_terms
 from hummock.text.keywords import is_word_at, keywords, phrases
 from hummock.text.normalise import prose
+from hummock.text.question import Question
 from hummock.text.word_lists import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
 
 MIXED = st.text(st.sampled_from("还款的目和平在线先本后息aB1 ,。-_.+'/#’\n"), max_size=40)
@@ -40,13 +41,13 @@ def domain_windows(text: str) -> frozenset[str]:
 )
 def test_keywords_are_what_the_sentence_is_about(sentence: str, expected: tuple[str, ...]) -> None:
     """S0-36, S0-04 as far as the sentence goes (1.1-15)."""
-    assert keywords(sentence) == expected
+    assert keywords(Question(sentence)) == expected
 
 
 @given(st.text() | MIXED, st.integers(0, 6))
 def test_keywords_are_few_distinct_long_enough_and_no_stop_words(text: str, limit: int) -> None:
     """S0-36."""
-    found = keywords(text, limit)
+    found = keywords(Question(text), limit)
     assert len(found) <= limit
     assert len({word.casefold() for word in found}) == len(found)
     assert all(len(word) >= 2 for word in found)
@@ -54,7 +55,7 @@ def test_keywords_are_few_distinct_long_enough_and_no_stop_words(text: str, limi
 
 
 def test_words_that_differ_in_case_alone_are_one_keyword() -> None:
-    assert keywords("Redis REDIS 缓存") == ("Redis", "缓存")
+    assert keywords(Question("Redis REDIS 缓存")) == ("Redis", "缓存")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hummock.text.analyzer import document_terms, query_terms, query_words
 from hummock.text.glossary import gloss
 from hummock.text.keywords import content_weights, keywords
 from hummock.text.normalise import simplified, simplified_forms, text_hash
+from hummock.text.question import Question
 from hummock.text.questions import wanted_by
 from hummock.text.time_words import time_intervals
 
@@ -108,12 +109,15 @@ def test_traditional_texts_are_texts_of_their_own() -> None:
 
 
 def test_questions_times_stop_words_and_the_glossary_know_traditional_characters() -> None:
-    assert wanted_by("我們什麼時候還款") == wanted_by("我们什么时候还款")
-    (asked,) = time_intervals("上個月的帳單", 1.8e9)
-    (same,) = time_intervals("上个月的帐单", 1.8e9)
+    assert wanted_by(Question("我們什麼時候還款")) == wanted_by(Question("我们什么时候还款"))
+    (asked,) = time_intervals(Question("上個月的帳單"), 1.8e9)
+    (same,) = time_intervals(Question("上个月的帐单"), 1.8e9)
     assert (asked.start, asked.end, asked.phrase) == (same.start, same.end, "上個月")
-    assert keywords("為什麼還款失敗") == ("還款失敗",)
-    traditional, plain = gloss("緩存怎麼過期"), gloss("缓存怎么过期")
+    assert keywords(Question("為什麼還款失敗")) == ("還款失敗",)
+    traditional, plain = gloss(Question("緩存怎麼過期")), gloss(Question("缓存怎么过期"))
     assert traditional == plain
     terms = tuple(query_terms("為什麼還款"))
-    assert content_weights(terms, ["為什麼還款"]).tolist() == content_weights(terms, ["为什么还款"]).tolist()
+    assert (
+        content_weights(terms, [Question("為什麼還款")]).tolist()
+        == content_weights(terms, [Question("为什么还款")]).tolist()
+    )

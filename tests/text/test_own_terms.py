@@ -6,6 +6,7 @@ import pytest
 
 from hummock.text.glossary import gloss, glossary
 from hummock.text.inverse_glossary import MAX_TERMS, NO_OWN_TERMS, inverse_gloss, own_terms
+from hummock.text.question import Question
 
 LEDGER = ("Ledgerline", "账脉", "ledger line")
 
@@ -18,7 +19,7 @@ def test_a_term_is_glossed_by_the_names_beside_it_and_what_it_consists_of_is_not
     assert (first.source, first.words) == ("账脉", ("Ledgerline", "ledger line"))
     assert second.source == "校验"
     assert said.text.split()[0] == "Ledgerline"
-    assert gloss("账脉") is None
+    assert gloss(Question("账脉")) is None
 
 
 def test_the_projects_words_come_before_those_of_the_glossary() -> None:
@@ -40,7 +41,7 @@ def test_the_reverse_is_glossed_too_and_longest_first() -> None:
         ("repayment plan", "分期簿"),
     ]
     assert said.is_chinese
-    assert inverse_gloss("Ledgerline") is None
+    assert inverse_gloss(Question("Ledgerline")) is None
 
 
 @pytest.mark.parametrize(
@@ -61,8 +62,8 @@ def test_what_is_no_pair_of_a_term_and_a_word_says_nothing(names: tuple[str, ...
 
 
 def test_without_terms_it_is_the_packages_glossary() -> None:
-    assert NO_OWN_TERMS.gloss("逾期还款") == gloss("逾期还款")
-    assert NO_OWN_TERMS.inverse_gloss("overdue repayment") == inverse_gloss("overdue repayment")
+    assert NO_OWN_TERMS.gloss("逾期还款") == gloss(Question("逾期还款"))
+    assert NO_OWN_TERMS.inverse_gloss("overdue repayment") == inverse_gloss(Question("overdue repayment"))
 
 
 def test_the_version_tells_which_terms_they_are() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hummock.text.analyzer import document_terms, query_terms
 from hummock.text.keywords import keywords
+from hummock.text.question import Question
 from hummock.text.signs import has_sign
 from hummock.text.terms import terms_of
 from hummock_kernels.analyzer import BODY
@@ -85,7 +86,7 @@ def test_every_mark_stays_within_the_word_whose_letter_it_follows() -> None:
 
 
 def test_keywords_keep_their_marks() -> None:
-    assert keywords("मुंबई कार्यालय, ঢাকা ṛ̥gveda") == ("मुंबई", "कार्यालय", "ঢাকা", "ṛ̥gveda")
+    assert keywords(Question("मुंबई कार्यालय, ঢাকা ṛ̥gveda")) == ("मुंबई", "कार्यालय", "ঢাকা", "ṛ̥gveda")
 
 
 @given(st.lists(LETTERS | MARKS, min_size=1, max_size=6).map("".join))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.text.question import Question
 from hummock.text.time_holidays import CHINESE_HOLIDAYS, ENGLISH_HOLIDAYS
 from hummock.text.time_words import time_intervals
 
@@ -21,7 +22,7 @@ def days(text: str, as_of: datetime = WEDNESDAY) -> list[tuple[str, str]]:
             datetime.fromtimestamp(each.start, UTC).date().isoformat(),
             (datetime.fromtimestamp(each.end, UTC) - timedelta(seconds=1)).date().isoformat(),
         )
-        for each in time_intervals(text, as_of.timestamp())
+        for each in time_intervals(Question(text), as_of.timestamp())
     ]
 
 
@@ -111,7 +112,7 @@ def test_feasts_parts_and_seasons_are_spans_of_the_last_year_that_had_them(text:
     ],
 )
 def test_a_count_and_a_bit_leaves_open_how_long_ago(text: str, inside: date, outside: date) -> None:
-    (found,) = time_intervals(text, WEDNESDAY.timestamp())
+    (found,) = time_intervals(Question(text), WEDNESDAY.timestamp())
     ((first, last),) = days(text)
     assert found.is_vague
     assert first <= inside.isoformat() <= last
@@ -134,7 +135,7 @@ def test_what_only_looks_like_it_is_no_time(text: str) -> None:
     as_of=st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1), timezones=st.just(UTC)),
 )
 def test_a_holiday_without_a_year_has_begun_or_is_in_no_table(holiday: str, as_of: datetime) -> None:
-    for each in time_intervals(holiday, as_of.timestamp()):
+    for each in time_intervals(Question(holiday), as_of.timestamp()):
         assert each.start <= as_of.timestamp()
         assert as_of.timestamp() - each.start <= 400 * 86_400
 

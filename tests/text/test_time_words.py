@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.time_zone import zone_of
-from hummock.text.time_words import MAX_CHARACTERS, time_intervals
+from hummock.text.question import MAX_OPENING, Question
+from hummock.text.time_words import time_intervals
 from hummock.text.time_words_en import ENGLISH
 from hummock.text.time_words_zh import CHINESE
 
@@ -31,7 +32,7 @@ PAST = (
 def spans(text: str, as_of: datetime = WEDNESDAY) -> list[tuple[datetime, datetime]]:
     return [
         (datetime.fromtimestamp(found.start, UTC), datetime.fromtimestamp(found.end, UTC))
-        for found in time_intervals(text, as_of.timestamp())
+        for found in time_intervals(Question(text), as_of.timestamp())
     ]
 
 
@@ -108,7 +109,7 @@ def test_a_part_of_a_day_is_some_of_its_hours(text: str, first_hour: int, end_ho
 
 @pytest.mark.parametrize("text", ["recently", "a few days ago", "the other day", "最近", "前几天", "几个月前"])
 def test_words_that_leave_open_how_long_ago_are_vague(text: str) -> None:
-    (found,) = time_intervals(text, WEDNESDAY.timestamp())
+    (found,) = time_intervals(Question(text), WEDNESDAY.timestamp())
     assert found.is_vague
     assert found.phrase == text
 
@@ -123,7 +124,7 @@ def test_words_that_leave_open_how_long_ago_are_vague(text: str) -> None:
     ],
 )  # fmt: skip
 def test_numerals_side_by_side_are_the_least_and_the_most(text: str, first: str, end: str) -> None:
-    (found,) = time_intervals(text, WEDNESDAY.timestamp())
+    (found,) = time_intervals(Question(text), WEDNESDAY.timestamp())
     assert only(text) == (day(first), day(end))
     assert found.is_vague
 
@@ -138,7 +139,7 @@ def test_numerals_side_by_side_are_the_least_and_the_most(text: str, first: str,
     ],
 )
 def test_numerals_side_by_side_reach_back_as_far_as_they_may(text: str, first: datetime) -> None:
-    (found,) = time_intervals(text, WEDNESDAY.timestamp())
+    (found,) = time_intervals(Question(text), WEDNESDAY.timestamp())
     assert only(text) == (first, WEDNESDAY)
     assert found.is_vague
 
@@ -150,7 +151,7 @@ def test_what_is_no_count_is_no_time(text: str) -> None:
 
 def test_a_mixed_sentence_names_all_its_times_once() -> None:
     text = "昨天 we met about the 2023-05-02 release, yesterday 也说过, 不是 last week"
-    found = time_intervals(text, WEDNESDAY.timestamp())
+    found = time_intervals(Question(text), WEDNESDAY.timestamp())
     assert {interval.phrase for interval in found} == {"2023-05-02", "yesterday", "last week"}
 
 
@@ -197,7 +198,7 @@ def test_forms_that_are_seldom_are_found_too(text: str) -> None:
 def test_words_mean_the_days_of_the_askers_zone(as_of: datetime, text: str, hours: int) -> None:
     """S4-31: whatever the words, they mean what they mean to a clock that is so many hours ahead."""
     ahead = timedelta(hours=hours)
-    told = time_intervals(text, as_of.timestamp(), zone_of(f"{hours:+03d}:00"))
+    told = time_intervals(Question(text), as_of.timestamp(), zone_of(f"{hours:+03d}:00"))
     there = [(moment - ahead).timestamp() for span in spans(text, as_of + ahead) for moment in span]
     assert [moment for each in told for moment in (each.start, each.end)] == pytest.approx(there, abs=1e-4)
 
@@ -216,7 +217,7 @@ def test_words_mean_the_days_of_the_askers_zone(as_of: datetime, text: str, hour
     ],
 )
 def test_a_day_begins_at_midnight_of_the_zone(as_of: str, zone: str, text: str, starts: str, ends: str) -> None:
-    (told,) = time_intervals(text, datetime.fromisoformat(f"{as_of}Z").timestamp(), zone_of(zone))
+    (told,) = time_intervals(Question(text), datetime.fromisoformat(f"{as_of}Z").timestamp(), zone_of(zone))
     assert [f"{datetime.fromtimestamp(each, UTC):%Y-%m-%dT%H:%M}" for each in (told.start, told.end)] == [starts, ends]
 
 
@@ -259,13 +260,13 @@ def test_a_date_without_a_year_is_the_last_one_that_has_come(as_of: datetime, da
 
 @given(text=st.text(max_size=60), as_of=st.floats(-1e300, 1e300))
 def test_no_text_and_no_moment_is_an_error(text: str, as_of: float) -> None:
-    for found in time_intervals(text, as_of):
+    for found in time_intervals(Question(text), as_of):
         assert found.start < found.end
 
 
 @given(as_of=st.floats(-62135596800, 253402300799), text=st.sampled_from(PAST))
 def test_the_ends_of_the_calendar_are_no_error(as_of: float, text: str) -> None:
-    time_intervals(text, as_of)
+    time_intervals(Question(text), as_of)
 
 
 ALIKE = {
@@ -310,8 +311,8 @@ def test_no_count_is_an_error_at_any_moment(text: str, as_of: datetime) -> None:
 
 
 def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
-    assert spans("x" * MAX_CHARACTERS + " yesterday") == []
-    assert len(spans("yesterday " + "x" * MAX_CHARACTERS)) == 1
+    assert spans("x" * MAX_OPENING + " yesterday") == []
+    assert len(spans("yesterday " + "x" * MAX_OPENING)) == 1
 
 
 TIME_CHARACTERS = (
@@ -328,5 +329,5 @@ def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["国庆节前0天做了什么", "国庆节前00周"])
 def test_none_of_a_unit_leans_on_nothing(text: str) -> None:
-    (feast,) = time_intervals(text, 1_700_000_000.0)
+    (feast,) = time_intervals(Question(text), 1_700_000_000.0)
     assert feast.phrase == "国庆节"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hummock.core.recall import Wanted
+from hummock.text.question import Question
 from hummock.text.questions import Trait, asks, is_only_of_times, is_small_talk, traits_of, wanted_by
 from hummock.text.time_words import time_intervals
 
@@ -36,7 +37,7 @@ NOON = 1_684_319_400.0
     ],
 )  # fmt: skip
 def test_the_words_of_a_question_say_what_it_wants(text: str, wanted: Wanted) -> None:
-    assert wanted_by(text) == wanted
+    assert wanted_by(Question(text)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_the_words_of_a_question_say_what_it_wants(text: str, wanted: Wanted) ->
     ],
 )  # fmt: skip
 def test_a_question_may_be_of_a_time_and_of_nothing_else(text: str, is_only: bool) -> None:
-    assert is_only_of_times(text, [each.phrase for each in time_intervals(text, NOON)]) == is_only
+    assert is_only_of_times(Question(text), [each.phrase for each in time_intervals(Question(text), NOON)]) == is_only
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ NO_SMALL_TALK = [
     ("text", "is_small"), [*((text, True) for text in SMALL_TALK), *((text, False) for text in NO_SMALL_TALK)]
 )
 def test_small_talk_names_nothing_and_what_names_something_is_none(text: str, is_small: bool) -> None:
-    assert is_small_talk(text) is is_small
+    assert is_small_talk(Question(text)) is is_small
 
 
 ASKING = [

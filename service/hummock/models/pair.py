@@ -34,7 +34,7 @@ from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, pair_space
 from hummock.ports.models import QueryGloss
-from hummock.text.normalise import is_han, known_share
+from hummock.text.normalise import is_han, known_share, words_by_script
 
 BRIDGES_SHA256: Final[Mapping[str, str]] = {
     "bge-small-zh-v1.5+all-MiniLM-L6-v2.v1": "9ea35349371c3598548a730b0e1d56c776ab16665f53036a5894397ecacb047b"
@@ -246,7 +246,7 @@ class Cores:
 
 def _han_share(text: str) -> float:
     """Share of Chinese in a text, in [0, 1]; 0 in one of other scripts or none, as calibration takes it for Latin."""
-    return known_share(text, _HAN) if is_han(text) else 0.0
+    return known_share(words_by_script(text), _HAN) if is_han(text) else 0.0
 
 
 def _nothing(space: EmbeddingSpace) -> Embedding:

@@ -28,7 +28,8 @@ from hummock.recall.rerank import late_scores
 from hummock.text.analyzer import query_terms
 from hummock.text.glossary import Gloss
 from hummock.text.inverse_glossary import NO_OWN_TERMS, OwnTerms, own_terms
-from hummock.text.normalise import is_han, known_share
+from hummock.text.normalise import known_share
+from hummock.text.question import question_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +81,11 @@ def gloss_of(query: RecallQuery, project: Snapshot, space: EmbeddingSpace) -> Gl
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
-    to_chinese = not is_han(query.text)
+    question = question_of(query.text)
+    to_chinese = not question.is_han
     if to_chinese and (not space.token_mark or is_name(query.text)):
         return None
-    if not to_chinese and known_share(query.text, _HAN) < MOSTLY:
+    if not to_chinese and known_share(question.scripts, _HAN) < MOSTLY:
         return None
     if not project.foreign(kinds_of(query), _foreign_mark(space, to_chinese=to_chinese)):
         return None

@@ -19,6 +19,7 @@ from hummock.ports.store import Reads, Snapshot
 from hummock.recall.hits import age_days
 from hummock.recall.plan import PRESETS, SECONDS_A_DAY, apply_settings, decay_of
 from hummock.recall.stage_budget import DEADLINE
+from hummock.text.question import question_of
 from hummock.text.time_words import time_intervals
 
 Key = TypeVar("Key", bound=Hashable)
@@ -235,7 +236,7 @@ class CachedRecall:
         Times relative to an event do not change until something is written.
         """
         is_given = query.as_of is not None or (query.intent is not None and bool(query.intent.times))
-        times = () if is_given else time_intervals(query.text, self._clock.now(), query.zone)
+        times = () if is_given else time_intervals(question_of(query.text), self._clock.now(), query.zone)
         return bool(times) and times != cached.receipt.times
 
     def _reused(self, question: _Question, cached: Cached) -> Answer:

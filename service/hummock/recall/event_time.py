@@ -13,6 +13,7 @@ from hummock.core.recall import CrossEncoding, DecayMode, Intent, IntentMode, Ke
 from hummock.recall.fuse import Fused, told_time
 from hummock.recall.plan import joins_paths
 from hummock.text.event_reference import EventReference, parse_event_reference
+from hummock.text.question import question_of
 from hummock.text.time_words import time_intervals
 
 _MOST_LOOKED_AT = 3
@@ -25,9 +26,10 @@ def parse_event_time(query: RecallQuery) -> EventReference | None:
         return None
     if query.intent is not None and query.intent.times:
         return None
-    told = parse_event_reference(query.text)
+    question = question_of(query.text)
+    told = parse_event_reference(question)
     # The calendar takes precedence: "two weeks before Christmas" needs no search.
-    return None if told is None or time_intervals(query.text, query.as_of or 0.0, query.zone) else told
+    return None if told is None or time_intervals(question, query.as_of or 0.0, query.zone) else told
 
 
 def event_query(query: RecallQuery, told: EventReference) -> RecallQuery:

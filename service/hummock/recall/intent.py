@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future
 from hummock.core.recall import Degradation, Intent, IntentMode, RecallQuery
 from hummock.ports.models import Clock, Llm, LlmFailed, LlmLate, LlmQuestion
 from hummock.text.keywords import keywords
+from hummock.text.question import question_of
 
 MAX_KEYWORDS = 5
 MAX_NAMES = 8
@@ -47,7 +48,7 @@ def analyse_intent(text: str, given: Intent | None) -> Intent:
     known = given or Intent()
     if known.keywords:
         return known
-    return Intent(domains=known.domains, action=known.action, keywords=keywords(text, MAX_KEYWORDS))
+    return Intent(domains=known.domains, action=known.action, keywords=keywords(question_of(text), MAX_KEYWORDS))
 
 
 class AskIntent:

@@ -26,7 +26,7 @@ from hummock.core.recall import (
     Wanted,
 )
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
-from hummock.text.analyzer import query_terms
+from hummock.text.question import Question, question_of
 from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
 from hummock.text.signs import has_sign
 from hummock.text.time_words import time_intervals
@@ -152,7 +152,8 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     is_to_the_letter = _is_literal_chat(query) or _is_newest_first(query)
     as_of = _or(query.as_of, now)
     times = times_of(query, as_of, joins_paths=joins_paths(query))
-    wanted = wanted_by(query.text) if joins_paths(query) else Wanted.NOTHING
+    question = question_of(query.text)
+    wanted = wanted_by(question) if joins_paths(query) else Wanted.NOTHING
     min_similarity, code_bar, min_of_best = _minima(query, defaults)
     return Plan(
         preset=query.preset,
@@ -170,7 +171,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         neighbours=joins_paths(query),
         substrings=_substrings(query, intent),
         times=times,
-        time_share=_time_share(query.text, times),
+        time_share=_time_share(question, times),
         include_superseded=query.include_superseded,
         wanted=wanted,
         intent=replace(intent, times=times) if times else intent,
@@ -251,7 +252,10 @@ def _is_short(query: RecallQuery) -> bool:
 
 def _is_without_meaning(query: RecallQuery) -> bool:
     """Whether words alone can find anything: a letter or two in an editor, and signs, are like all and nothing."""
-    return joins_paths(query) and (_is_short(query) or all(map(has_sign, query_terms(query.text) or ("",))))
+    if not joins_paths(query):
+        return False
+    words = question_of(query.text).words
+    return _is_short(query) or (bool(words) and all(has_sign(term) for term, _ in words))
 
 
 def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
@@ -265,7 +269,7 @@ def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filte
     Origins that the caller names are kept.
     """
     is_talk = query.preset in (Preset.CHAT, Preset.AGENT) and joins_paths(query) and not wanted
-    if query.filter.origins or not is_talk or not is_small_talk(query.text):
+    if query.filter.origins or not is_talk or not is_small_talk(question_of(query.text)):
         return where
     return replace(where, origins=(where.origins or ALL_ORIGINS) - {Origin.AI_OUTPUT})
 
@@ -275,8 +279,9 @@ def _answering(query: RecallQuery, origins: frozenset[Origin], wanted: Wanted) -
     return origins | {Origin.AI_OUTPUT} if Wanted.FROM_ASSISTANT in wanted else origins
 
 
-def _time_share(text: str, times: tuple[TimeInterval, ...]) -> float:
-    return ONLY_TIME_SHARE if times and is_only_of_times(text, (each.phrase for each in times)) else TIME_SHARE
+def _time_share(question: Question, times: tuple[TimeInterval, ...]) -> float:
+    is_only = bool(times) and is_only_of_times(question, [each.phrase for each in times])
+    return ONLY_TIME_SHARE if is_only else TIME_SHARE
 
 
 def _window(query: RecallQuery, defaults: Defaults) -> SessionWindow | None:
@@ -314,7 +319,7 @@ def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[Ti
     if query.intent is not None and query.intent.times:
         return query.intent.times
     counts = joins_paths if query.time_words is None else query.time_words
-    return time_intervals(query.text, as_of, query.zone) if counts else ()
+    return time_intervals(question_of(query.text), as_of, query.zone) if counts else ()
 
 
 def joins_paths(query: RecallQuery) -> bool:

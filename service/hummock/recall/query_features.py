@@ -14,11 +14,12 @@ from hummock.core.candidates import Bridge, GroupQuery, Spelling
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import CAPPED, GroupPlan, Intent, Plan, RecallPath, RecallQuery
 from hummock.recall.plan import ALL_KINDS, DOMAINS, KEEPS_ALL
-from hummock.text.analyzer import query_terms, query_words
+from hummock.text.analyzer import query_terms
 from hummock.text.glossary import Gloss
 from hummock.text.keywords import content_weights
 from hummock.text.likeness import forms, without_tail
-from hummock.text.normalise import CJK, code, is_han, known_share, normal_hash, prose, short_hash
+from hummock.text.normalise import CJK, code, known_share, normal_hash, prose, short_hash
+from hummock.text.question import Question, question_of
 from hummock.text.signs import NAMED, has_sign
 
 MAX_TERMS = 32
@@ -123,9 +124,10 @@ def query_features(
     """
     named = intent or Intent()
     names_all = query.intent is not None and bool(query.intent.domains)
-    words = {} if plan.substrings else _words(*named.keywords, query.text)
-    terms = plan.substrings or _looked_for(tuple(_words(*named.keywords))[:MAX_TERMS], tuple(words), rarest)
-    told_by_words, sign = _words_and_sign(terms, words, query.text)
+    question, keywords = question_of(query.text), [*map(question_of, named.keywords)]
+    words = {} if plan.substrings else _words(*keywords, question)
+    terms = plan.substrings or _looked_for(tuple(_words(*keywords))[:MAX_TERMS], tuple(words), rarest)
+    told_by_words, sign = _words_and_sign(terms, words, question)
     name = exact_name(query.text) or sign
     is_bounded = plan.min_similarity > KEEPS_ALL and not plan.substrings
     return QueryFeatures(
@@ -133,26 +135,26 @@ def query_features(
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
         terms=terms,
         words=tuple([words.get(term, term) for term in terms]),
-        term_weights=content_weights(terms, (*named.keywords, query.text)) if is_bounded else _NO_WEIGHTS,
+        term_weights=content_weights(terms, [*keywords, question]) if is_bounded else _NO_WEIGHTS,
         domain_names=frozenset(map(prose, named.domains)),
         domain_text="" if names_all else query.text,
         text_hashes=echo_hashes(query.text),
         exact_name=name,
-        name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS],
+        name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS] if name else (),
         is_name=is_name(query.text),
-        known_share=known_share(query.text, space.scripts) * told_by_words,
-        is_han=is_han(query.text),
+        known_share=known_share(question.scripts, space.scripts) * told_by_words,
+        is_han=question.is_han,
     )
 
 
-def _words_and_sign(terms: tuple[str, ...], words: dict[str, str], text: str) -> tuple[float, str]:
+def _words_and_sign(terms: tuple[str, ...], words: dict[str, str], question: Question) -> tuple[float, str]:
     """Return the share of a query's weight outside signs such as emoji, which models confuse, and its sign.
 
     The sign is returned if all other words are common ones ("what does 🦄 mean?"); empty for any other query.
     """
-    if not has_sign(text):
+    if not has_sign(question.text):
         return 1.0, ""
-    weights = dict(zip(terms, content_weights(terms, (text,)).tolist(), strict=True))
+    weights = dict(zip(terms, content_weights(terms, (question,)).tolist(), strict=True))
     signs = {words.get(term, term) for term in terms if has_sign(term)}
     of_words = [weight for term, weight in weights.items() if not has_sign(term)]
     share = sum(of_words) / (sum(weights.values()) or 1.0) if signs else 1.0
@@ -226,9 +228,10 @@ def exact_name(text: str) -> str:
     emoji is a name as well.
     """
     word = text.strip()
+    if not _NAME_CHARACTERS.fullmatch(word):
+        return ""
     runs = _CJK_RUN.findall(word)
-    is_one = _NAME_CHARACTERS.fullmatch(word) and all(len(run) in _CJK_NAME_CHARACTERS for run in runs)
-    return word if is_one else ""
+    return word if all(len(run) in _CJK_NAME_CHARACTERS for run in runs) else ""
 
 
 def _looked_for(
@@ -241,10 +244,10 @@ def _looked_for(
     return named + rarest(both[len(named) : MOST_WEIGHED], MAX_TERMS - len(named))
 
 
-def _words(*texts: str) -> dict[str, str]:
+def _words(*questions: Question) -> dict[str, str]:
     """The terms of texts, each once, with the word of its first occurrence."""
     words: dict[str, str] = {}
-    for text in texts:
-        for term, word in query_words(text):
+    for question in questions:
+        for term, word in question.words:
             words.setdefault(term, word)
     return words

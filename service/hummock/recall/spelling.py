@@ -20,6 +20,7 @@ from hummock.recall.query_features import MAX_TERMS, CorrectedWord, QueryFeature
 from hummock.text.analyzer import TOKEN, first_terms, query_terms
 from hummock.text.keywords import content_weights, pieces
 from hummock.text.normalise import is_han, nfkc, simplified
+from hummock.text.question import question_of
 from hummock.text.spelling import (
     LEAST_FOR_ALL,
     MOST_SYLLABLES,
@@ -133,7 +134,7 @@ class _Lookup:
 
     def _unheld_words(self, text: str) -> Iterator[str]:
         """Yield Chinese words of the text of which no memory holds a pair of characters."""
-        for token in TOKEN.finditer(simplified(nfkc(text))):
+        for token in TOKEN.finditer(question_of(text).simplified):
             for word in pieces(token["cjk"] or ""):
                 if len(word) > 1 and self._unheld.keys() >= set(query_terms(word)):
                     yield word
@@ -197,7 +198,7 @@ def with_corrections(found: Candidates, features: QueryFeatures, text: str) -> C
     said, spelling = found.spelt, features.spelling
     if said is None or spelling is None:
         return found
-    tells = content_weights(features.terms, (text,)) > 0
+    tells = content_weights(features.terms, [question_of(text)]) > 0
     telling = np.uint32(sum(1 << place for place, is_telling in enumerate(tells.tolist()) if is_telling))
     holds, is_meant = found.matched & telling != 0, said.keyword > 0
     keyword = found.keyword + said.keyword

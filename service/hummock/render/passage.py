@@ -21,6 +21,7 @@ from hummock.core.recall import Hit
 from hummock.text.analyzer import query_terms, query_words
 from hummock.text.keywords import keywords
 from hummock.text.normalise import CJK, is_han
+from hummock.text.question import question_of
 
 Measure = Callable[[str], int]
 
@@ -64,7 +65,7 @@ class Passage:
 @lru_cache(64)
 def told_terms(query: str) -> frozenset[str]:
     """Return the terms of a query's content words."""
-    return frozenset(query_terms(" ".join(keywords(query, _KEYWORDS))))
+    return frozenset(query_terms(" ".join(keywords(question_of(query), _KEYWORDS))))
 
 
 def words_of(query: str) -> tuple[str, ...]:
@@ -72,7 +73,7 @@ def words_of(query: str) -> tuple[str, ...]:
 
     Pairs come both in simplified characters and as written in the query.
     """
-    told = query_words(" ".join(keywords(query, _KEYWORDS)))
+    told = query_words(" ".join(keywords(question_of(query), _KEYWORDS)))
     forms = [form for term, word in told for form in ((term, word) if _CJK.match(term) else (_held_stem(term),))]
     return tuple(dict.fromkeys([form for form in forms if len(form) > 1 or _CJK.match(form)]))
 

@@ -30,6 +30,7 @@ from hummock.render.passage import passage_of, words_of
 from hummock.render.section import Wording, locale_of, wording_of
 from hummock.text.keywords import keywords
 from hummock.text.normalise import CJK
+from hummock.text.question import question_of
 
 _CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
 _KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
@@ -343,7 +344,7 @@ def leans_back(text: str) -> bool:
     It has no content word ("why?", 为什么?), or refers to something ("and its tests?", 它在哪里被调用?) and has few
     other words. Two Chinese characters count as a word.
     """
-    words = sum(map(_weight, keywords(text, _LOOKED_AT)))
+    words = sum(map(_weight, keywords(question_of(text), _LOOKED_AT)))
     return words == 0 or (words <= _MOST_WORDS and _REFERS.search(text) is not None)
 
 

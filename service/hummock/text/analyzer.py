@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import Stemmer
@@ -42,8 +42,9 @@ _TELLING = re.compile(r"[A-Z_]")
 _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
 # An acronym's plural (IDs) is one part.
 _ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_PLAIN_WORDS = re.compile(rf"(?:[A-Z]?[a-z]{{{MIN_STEM_CHARACTERS},{MAX_STEM_CHARACTERS - 1}}}\n)*")
-"""Lines of one ASCII word each that has a single part and is stemmed."""
+_PLAIN_WORD = re.compile(rf"[A-Z]?[a-z]{{{MIN_STEM_CHARACTERS},{MAX_STEM_CHARACTERS - 1}}}")
+"""An ASCII word that has a single part and is stemmed."""
+_PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_WORD.pattern}\n)*")
 
 # Over the shape of a word: u upper case, l lower case, d digit, x other letters, m a mark of the letter before it.
 _SHAPE_PART = re.compile(r"(?:um*+)+(?!l)|(?:um*)?(?:lm*)+|(?:dm*)+|(?:xm*)+")
@@ -51,17 +52,24 @@ _SHAPE_PART = re.compile(r"(?:um*+)+(?!l)|(?:um*)?(?:lm*)+|(?:dm*)+|(?:xm*)+")
 
 def document_terms(text: str) -> list[str]:
     """The terms of a stored text, in its order, repeats included: every CJK character and every pair of neighbours."""
-    return [term for term, _ in _terms(text, _characters_and_pairs)]
+    normal = plain(text)
+    return [term for term, _ in _terms(normal, simplified(normal), _characters_and_pairs)]
 
 
 def query_terms(text: str) -> list[str]:
     """Return the terms to search, in order, with repeats: CJK pairs, a character only if it has no neighbour."""
-    return [term for term, _ in _terms(text, _pairs)]
+    return [term for term, _ in query_words(text)]
 
 
-def query_words(text: str) -> Iterator[tuple[str, str]]:
+def query_words(text: str) -> list[tuple[str, str]]:
     """The terms of `query_terms`, each with the word it was made of, in NFKC: "pars" with "parsing"."""
-    return _terms(text, _pairs)
+    normal = plain(text)
+    return words_of(normal, simplified(normal))
+
+
+def words_of(normal: str, simple: str) -> list[tuple[str, str]]:
+    """The `query_words` of a text from `signs.plain`, given as it is and in simplified characters."""
+    return _terms(normal, simple, pairs)
 
 
 def first_terms(words: Sequence[str]) -> list[str]:
@@ -69,18 +77,13 @@ def first_terms(words: Sequence[str]) -> list[str]:
 
     Raises: IndexError: A word has no term.
     """
-    lines = "".join([f"{word}\n" for word in words])
-    if not _PLAIN_WORDS.fullmatch(lines):
-        return [_first_term(word) for word in words]
-    stems: list[str] = _local.stemmer.stemWords(lines.lower().split())
-    return stems
-
-
-def _first_term(word: str) -> str:
-    """What else the word consists of is not looked at. Raises: IndexError."""
-    for term, _ in query_words(word):
-        return term
-    raise IndexError("the word has no term")
+    stems: list[str] = _local.stemmer.stemWords([word.lower() for word in words])
+    if _PLAIN_WORDS.fullmatch("".join([f"{word}\n" for word in words])):
+        return stems
+    are_plain = map(_PLAIN_WORD.fullmatch, words)
+    return [
+        stem if is_plain else query_terms(word)[0] for word, stem, is_plain in zip(words, stems, are_plain, strict=True)
+    ]
 
 
 def exact_names(text: str) -> list[str]:
@@ -97,48 +100,45 @@ def _is_name(word: str) -> bool:
     return is_long_enough and _TELLING.search(word) is not None and _LETTER_OR_DIGIT.search(word) is not None
 
 
-def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[tuple[str, str]]:
+def _terms(normal: str, simple: str, split_cjk: Callable[[str], list[str]]) -> list[tuple[str, str]]:
     stems = _Stems()
-    for token in TOKEN.finditer(plain(text)):
+    terms: list[tuple[str, str]] = []
+    for token in TOKEN.finditer(normal):
         cjk, sign, word, tail = token.groups()
         if cjk:
-            yield from zip(split_cjk(simplified(cjk)), split_cjk(cjk), strict=True)
+            written = split_cjk(cjk)
+            run = simple[token.start() : token.end()]
+            terms += zip(written if run == cjk else split_cjk(run), written, strict=True)
         elif sign:
-            yield from _sign_terms(sign)
+            terms += _sign_terms(sign)
         else:
-            yield from _word_terms(word, tail, stems)
+            terms += _word_terms(word, tail, stems)
+    return terms
 
 
-def _characters_and_pairs(run: str) -> Iterator[str]:
-    for i, character in enumerate(run):
-        yield character
-        if i + 1 < len(run):
-            yield run[i : i + 2]
+def _characters_and_pairs(run: str) -> list[str]:
+    return [run[at : at + size] for at in range(len(run)) for size in (1, 2) if at + size <= len(run)]
 
 
-def _pairs(run: str) -> Iterator[str]:
-    if len(run) == 1:
-        yield run
-    for i in range(len(run) - 1):
-        yield run[i : i + 2]
+def pairs(run: str) -> list[str]:
+    """The `query_terms` of a run of simplified CJK characters: pairs of neighbours, or a lone character."""
+    return [run[at : at + 2] for at in range(len(run) - 1)] if len(run) > 1 else [run] * len(run)
 
 
-def _sign_terms(sign: str) -> Iterator[tuple[str, str]]:
-    """Yield the sign, and without its skin tone if it has one."""
-    yield bounded(_fold(sign)), sign
+def _sign_terms(sign: str) -> list[tuple[str, str]]:
+    """The sign, and without its skin tone if it has one."""
     toneless = without_skin_tones(sign)
-    if toneless not in ("", sign):
-        yield bounded(toneless), sign
+    forms = [_fold(sign)] if toneless in ("", sign) else [_fold(sign), toneless]
+    return [(bounded(form), sign) for form in forms]
 
 
-def _word_terms(word: str, tail: str | None, stems: _Stems) -> Iterator[tuple[str, str]]:
+def _word_terms(word: str, tail: str | None, stems: _Stems) -> list[tuple[str, str]]:
     parts = _parts(word)
     if len(parts) > 1:
-        yield bounded(_fold(word)), word
-    elif tail:
+        return [(bounded(_fold(word)), word), *[(stems[part], part) for part in parts]]
+    if tail:
         parts = [f"{word}'{tail}"]
-    for part in parts:
-        yield stems[part], part
+    return [(stems[part], part) for part in parts]
 
 
 def _parts(word: str) -> list[str]:

@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 from hummock.core.recall import TimeInterval
 from hummock.core.time_zone import unix_seconds, wall_clock
 from hummock.text import time_parts, time_rules, time_words_en, time_words_zh
-from hummock.text.normalise import nfkc, simplified
+from hummock.text.question import MAX_OPENING, Question
 from hummock.text.questions import names_nothing
 from hummock.text.time_rules import Span, Unit, any_of
-from hummock.text.time_words import MAX_CHARACTERS
 
 _ZH_UNITS: Final = {word: unit for word, unit in time_words_zh.UNITS.items() if unit is not Unit.HOUR}
 _EN_UNITS: Final = {"day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
@@ -48,18 +47,17 @@ class EventReference(NamedTuple):
         return TimeInterval(start=start, end=end, phrase=self.phrase, is_counted=True)
 
 
-def parse_event_reference(text: str) -> EventReference | None:
-    """Parse the first time relative to an event; None if there is none.
+def parse_event_reference(question: Question) -> EventReference | None:
+    """Parse the first time relative to an event in the opening of a question; None if there is none.
 
     Other times in the text are not considered (`time_words`).
     """
-    if not _HINT.search(text, 0, MAX_CHARACTERS):
+    if not _HINT.search(question.text, 0, MAX_OPENING):
         return None
-    written = nfkc(text[:MAX_CHARACTERS])
-    looked_at = simplified(written)
+    looked_at = question.simple_opening
     for start, end, event, lies in (*_in_chinese(looked_at), *_in_english(looked_at)):
         if not names_nothing(event):
-            return EventReference(event, written[start:end].strip(), lies)
+            return EventReference(event, question.opening[start:end].strip(), lies)
     return None
 
 

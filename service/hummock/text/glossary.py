@@ -20,7 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from hummock.text.analyzer import query_terms
-from hummock.text.normalise import nfkc, simplified
+from hummock.text.question import Question
 from hummock.text.word_lists import GLOSS_STOP_WORDS
 
 _MET: Final = {
@@ -165,7 +165,7 @@ def joined(known: Glossary, own: Mapping[str, tuple[str, ...]]) -> Glossary:
     return Glossary(version=f"{known.version}+own:{digest[:12]}", words=words, pieces=pieces)
 
 
-def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
+def gloss(question: Question, known: Glossary | None = None) -> Gloss | None:
     """Translate a text into English words, by this glossary or the package's; None if it has no known term.
 
     A Chinese run is cut in the likeliest way, by the frequencies of terms and stop words; an unknown compound is thus
@@ -175,7 +175,7 @@ def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
     said: dict[str, None] = {}
     found: dict[str, None] = {}
     glossed = unknown = 0
-    for piece in _PIECE.finditer(bounded_text(simplified(nfkc(text)))):
+    for piece in _PIECE.finditer(bounded_text(question.simplified)):
         if not piece["han"]:
             said[piece.group()] = None
             continue

@@ -21,6 +21,7 @@ from hummock.text.glossary import (
     joined,
 )
 from hummock.text.normalise import nfkc
+from hummock.text.question import Question, question_of
 from hummock.text.word_lists import ENGLISH_STOP_WORDS, GLOSS_STOP_WORDS
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -68,13 +69,13 @@ def _stems(words: str) -> tuple[str, ...]:
     return tuple(stem for part in _WORD.findall(words) for stem in query_terms(part))
 
 
-def inverse_gloss(text: str, inverse: Inverse | None = None, version: str = "") -> Gloss | None:
+def inverse_gloss(question: Question, inverse: Inverse | None = None, version: str = "") -> Gloss | None:
     """An English text in Chinese words, the longest phrases first; None for one without any that is known.
 
     `version` is that of another glossary than the package's.
     """
     known = inverse_glossary() if inverse is None else inverse
-    words = [word for word in _WORD.findall(bounded_text(nfkc(text))) if word.lower() not in ENGLISH_STOP_WORDS]
+    words = [word for word in _WORD.findall(bounded_text(question.nfkc)) if word.lower() not in ENGLISH_STOP_WORDS]
     stems = first_terms(words)
     found: dict[str, tuple[str, ...]] = {}
     place = covered = 0
@@ -132,10 +133,10 @@ class OwnTerms:
         self.inverse_gloss = lru_cache(_KEPT)(self._inversely_made)
 
     def _made(self, text: str) -> Gloss | None:
-        return gloss(text, self._known)
+        return gloss(question_of(text), self._known)
 
     def _inversely_made(self, text: str) -> Gloss | None:
-        return inverse_gloss(text, self._inverse, self._known.version)
+        return inverse_gloss(question_of(text), self._inverse, self._known.version)
 
     # Built with the first text, and never for a project without queries in another language.
     @cached_property

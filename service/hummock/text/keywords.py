@@ -18,8 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.text.analyzer import TOKEN, query_terms
+from hummock.text.analyzer import TOKEN, pairs, query_terms
 from hummock.text.normalise import CJK, nfkc, simplified
+from hummock.text.question import Question
 from hummock.text.signs import MARKS
 from hummock.text.word_lists import (
     CHINESE_COMMON_WORDS,
@@ -62,15 +63,16 @@ _NAME_COST: Final = 1.5
 _SEPARATORS: Final = frozenset(" ")
 
 
-def keywords(text: str, limit: int = 5) -> tuple[str, ...]:
+def keywords(question: Question, limit: int = 5) -> tuple[str, ...]:
     """Return the content words of a sentence, in order of appearance, each once, at most `limit`.
 
     The text is cut at white space and at Chinese and English punctuation, Chinese runs also at stop words. Words have
     at least two characters. The case of letters is kept, but words that differ only in case count once.
     """
     found: dict[str, str] = {}
-    for segment in _SEGMENT.finditer(nfkc(text)):
-        for word in _cut(segment.group(), CHINESE_STOP_WORDS) if segment["cjk"] else (segment.group(),):
+    for segment in _SEGMENT.finditer(question.nfkc):
+        run, simple = segment[0], question.simplified[segment.start() : segment.end()]
+        for word in _cut(run, simple, CHINESE_STOP_WORDS) if segment["cjk"] else (run,):
             folded = word.casefold()
             if len(word) >= _MIN_CHARACTERS and folded not in ENGLISH_STOP_WORDS:
                 found.setdefault(folded, word)
@@ -89,7 +91,7 @@ def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
     """
     for segment in _SEGMENT.finditer(nfkc(text)):
         if segment["cjk"]:
-            for piece in _cut(segment.group(), CHINESE_COMMON_WORDS):
+            for piece in _cut(segment[0], simplified(segment[0]), CHINESE_COMMON_WORDS):
                 yield from _runs(piece, is_distinctive)
         elif _may_name(segment.group()):
             terms = _terms_that_count(segment.group())
@@ -145,7 +147,7 @@ def _word_stretches(words: list[str]) -> Iterator[Stretch]:
 
 def _character_stretches(segment: str, is_wanted: Callable[[str], bool]) -> Iterator[Stretch]:
     behind = 0
-    for piece in _cut(segment, CHINESE_COMMON_WORDS):
+    for piece in _cut(segment, simplified(segment), CHINESE_COMMON_WORDS):
         first = segment.index(piece, behind)
         behind = first + len(piece)
         for start in range(first, behind - 1):
@@ -179,19 +181,22 @@ def _runs(piece: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
         start = second
 
 
-def pieces(run: str) -> Iterator[str]:
-    """The pieces of a run of Chinese characters between stop words, some of them empty."""
-    return _cut(run, CHINESE_STOP_WORDS)
+def pieces(run: str) -> list[str]:
+    """The pieces of a run of simplified Chinese characters between stop words, some of them empty."""
+    return _cut(run, run, CHINESE_STOP_WORDS)
 
 
-def _cut(run: str, words: frozenset[str]) -> Iterator[str]:
-    """The pieces of a Chinese run between these words; the longest word that begins at a place counts."""
-    start = 0
-    for found in _known_words(words).finditer(simplified(run)):
-        if found.group() in words:
-            yield run[start : found.start()]
+def _cut(run: str, simple: str, words: frozenset[str]) -> list[str]:
+    """The pieces of a Chinese run between these words, which are looked for in its simplified form.
+
+    The longest word that begins at a place counts.
+    """
+    start, between = 0, []
+    for found in _known_words(words).finditer(simple):
+        if found[0] in words:
+            between.append(run[start : found.start()])
             start = found.end()
-    yield run[start:]
+    return [*between, run[start:]]
 
 
 @cache
@@ -265,37 +270,23 @@ COMMON_WEIGHT: Final = 0.3
 _SHORT_NUMBER: Final = 2
 
 
-def content_weights(terms: Sequence[str], texts: Iterable[str]) -> NDArray[np.float32]:
+def content_weights(terms: Sequence[str], questions: Iterable[Question]) -> NDArray[np.float32]:
     """Weigh the content of each term, (t,) in [0, 1]: 0 for stop words, question words and pairs that cross them.
 
-    Terms are those of `analyzer.query_terms`, texts the original ones: Chinese pairs count only if no stop word
-    separates them there.
+    Terms are those of `analyzer.query_terms`, questions the texts that they are of: Chinese pairs count only if no stop
+    word separates them there.
     """
-    whole = frozenset(pair for text in texts for pair in _pairs_within_words(text))
+    runs = [token["cjk"] for question in questions for token in TOKEN.finditer(question.simplified) if token["cjk"]]
+    whole = frozenset([pair for run in runs for piece in pieces(run) for pair in pairs(piece)])
     return np.array([_weight(term, whole) for term in terms], np.float32)
 
 
 def _weight(term: str, whole: frozenset[str]) -> float:
-    tells = term in whole if _is_chinese(term) else term not in _stop_terms()
+    token = TOKEN.match(term)
+    tells = term in whole if token is not None and token["cjk"] else term not in _stop_terms()
     if not tells:
         return 0.0
-    return COMMON_WEIGHT if _is_common(term) else 1.0
-
-
-def _is_common(term: str) -> bool:
-    return term in _common_terms() or (term.isdecimal() and len(term) <= _SHORT_NUMBER)
-
-
-def _is_chinese(term: str) -> bool:
-    token = TOKEN.match(term)
-    return token is not None and token["cjk"] is not None
-
-
-def _pairs_within_words(text: str) -> Iterator[str]:
-    for token in TOKEN.finditer(simplified(nfkc(text))):
-        if token["cjk"]:
-            for piece in pieces(token["cjk"]):
-                yield from query_terms(piece)
+    return COMMON_WEIGHT if term in _common_terms() or (term.isdecimal() and len(term) <= _SHORT_NUMBER) else 1.0
 
 
 @cache

@@ -236,14 +236,16 @@ def is_han(text: str) -> bool:
     return _HAN.search(text) is not None
 
 
-def known_share(text: str, scripts: frozenset[str]) -> float:
-    """Return the share of words in these scripts ("han", "latin"), in [0, 1]; 1 for a text without words.
+def words_by_script(text: str) -> dict[str, float]:
+    """Number of words in each script, "han" and "latin": pairs of Chinese characters and runs of Latin letters."""
+    han = 0 if text.isascii() else len(_HAN.findall(text))
+    return {"han": han / 2, "latin": float(len(_LATIN.findall(text)))}
 
-    Two Chinese characters count as a word, as does a run of Latin letters.
-    """
-    weights = {"han": len(_HAN.findall(text)) / 2, "latin": float(len(_LATIN.findall(text)))}
-    total = sum(weights.values())
-    return sum(weight for script, weight in weights.items() if script in scripts) / total if total else 1.0
+
+def known_share(words: Mapping[str, float], scripts: frozenset[str]) -> float:
+    """Return the share of words in these scripts, in [0, 1], by `words_by_script`; 1 without any word."""
+    total = sum(words.values())
+    return sum([count for script, count in words.items() if script in scripts]) / total if total else 1.0
 
 
 def _break_mark_runs(text: str) -> str:

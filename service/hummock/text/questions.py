@@ -13,13 +13,10 @@ from typing import Final
 from hummock.core.recall import Wanted
 from hummock.text.likeness import without_faces
 from hummock.text.normalise import CJK, is_han, nfkc, simplified
+from hummock.text.question import Question
 from hummock.text.signs import has_sign
 from hummock.text.time_words import speaks_of_a_time
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
-
-MAX_CHARACTERS: Final = 512
-"""Only the first ones of a text are looked at."""
-
 
 _AUXILIARY = r"(?:did|do|does|is|are|was|were|will|would|has|have|had|can|could|should|shall|might)(?:n['’]t)?"
 _SAID = (
@@ -57,21 +54,24 @@ _CHINESE: Final = {
 }
 
 
-def _compiled(table: dict[Wanted, str]) -> tuple[tuple[Wanted, re.Pattern[str]], ...]:
-    return tuple((wanted, re.compile(pattern, re.IGNORECASE)) for wanted, pattern in table.items())
+# In small letters. No pattern matches without one of its hints, and most questions have none; no hint has an i, a k or
+# an s, which are more characters to a pattern than to a comparison.
+_HINTS: Final = {Wanted.WHEN: ("wh", "how", *"什何啥几哪多时日"), Wanted.FROM_ASSISTANT: ("you", "你")}
+
+PATTERNS: Final = tuple(
+    (wanted, _HINTS[wanted], re.compile(pattern, re.IGNORECASE))
+    for table in (_ENGLISH, _CHINESE)
+    for wanted, pattern in table.items()
+)
+"""What a question may want, the hints of which one is there if it does, and the words that say so."""
 
 
-_OF_ENGLISH: Final = _compiled(_ENGLISH)
-_OF_CHINESE: Final = _compiled(_CHINESE)
-
-
-def wanted_by(text: str) -> Wanted:
-    """Return the kinds of answers that a question wants, by its words."""
-    looked_at = simplified(nfkc(text[:MAX_CHARACTERS]))
-    tables = (*_OF_ENGLISH, *_OF_CHINESE) if is_han(looked_at) else _OF_ENGLISH
+def wanted_by(question: Question) -> Wanted:
+    """Return the kinds of answers that a question wants, by the words of its opening."""
+    lowered = question.simple_opening.lower()
     found = Wanted.NOTHING
-    for wanted, pattern in tables:
-        if not wanted & found and pattern.search(looked_at):
+    for wanted, hints, pattern in PATTERNS:
+        if not wanted & found and any(map(lowered.__contains__, hints)) and pattern.search(question.simple_opening):
             found |= wanted
     return found
 
@@ -99,11 +99,15 @@ _NAMES: Final = re.compile(
 """A sign, a word of code, a name of a language or a keyword by itself, a word that is asked about."""
 
 
-def is_small_talk(text: str) -> bool:
+def is_small_talk(question: Question) -> bool:
     """Whether a text greets, thanks, agrees or asks to go on, and names nothing: "ok", 继续, "and then?", 谢谢."""
-    if len(text) > _MOST_SMALL_TALK_CHARACTERS:
+    if len(question.text) > _MOST_SMALL_TALK_CHARACTERS:
         return False
-    said = without_faces(text)
+    run = _CJK_RUN.search(question.simplified)
+    if run is not None and not _SMALL_TALK_ZH.fullmatch(run[0]):
+        # Faces and marks are no part of a run: the units below have it as well.
+        return False
+    said = without_faces(question.text)
     if has_sign(said) or _NAMES.search(said):
         return False
     units = _RUN.findall(simplified(nfkc(said)).casefold())
@@ -129,17 +133,18 @@ _SAY_LITTLE_ZH: Final = re.compile(
 )
 _HAN_OR_WORD: Final = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _RUN: Final = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
+_CJK_RUN: Final = re.compile(f"[{CJK}]+")
 _FIRST_CJK: Final = "\u1100"
 _LEAST_CHINESE: Final = 2
 """Characters that make a word."""
 
 
-def is_only_of_times(text: str, phrases: Iterable[str]) -> bool:
+def is_only_of_times(question: Question, phrases: Iterable[str]) -> bool:
     """Whether a question names times and nothing else to look for: "what did I do on May 2nd", 11月19日我做了什么.
 
     `phrases` are the words in it that name the times; none of an interval that the caller gave.
     """
-    left = nfkc(text)
+    left = question.nfkc
     named = False
     for phrase in phrases:
         named |= bool(phrase)

@@ -89,7 +89,12 @@ _LEFT_OUT = re.compile(rf"[{_IGNORED}]|{_JOINER}(?:(?![{SIGNS}])|(?<![{SIGNS}{MA
 
 def plain(text: str) -> str:
     """Return the text in NFKC, without variation selectors and joiners within words, which distinguish no words."""
-    return text if text.isascii() else nfkc(_LEFT_OUT.sub("", text))
+    return nfkc(without_ignored(text))
+
+
+def without_ignored(text: str) -> str:
+    """The text as written, without what `plain` leaves out."""
+    return text if text.isascii() else _LEFT_OUT.sub("", text)
 
 
 def has_sign(text: str) -> bool:

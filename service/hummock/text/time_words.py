@@ -14,6 +14,7 @@ from typing import Final
 from hummock.core.recall import TimeInterval
 from hummock.core.time_zone import unix_seconds, wall_clock
 from hummock.text.normalise import CJK, nfkc, simplified
+from hummock.text.question import MAX_OPENING, Question
 from hummock.text.time_rules import (
     NOT_BEFORE_A_NAME,
     NOT_INSIDE_A_NAME,
@@ -26,9 +27,6 @@ from hummock.text.time_rules import (
 )
 from hummock.text.time_words_en import ENGLISH
 from hummock.text.time_words_zh import CHINESE
-
-MAX_CHARACTERS: Final = 512
-"""Only the first ones of a text are looked at."""
 
 _ANY_DAY: Final = datetime(2024, 6, 15, 12, tzinfo=UTC)
 _HAS_CJK: Final = re.compile(f"[{CJK}]")
@@ -56,32 +54,34 @@ _DIGITS: Final = Rules(
 )
 
 
-def time_intervals(text: str, as_of: float, zone: tzinfo = UTC) -> tuple[TimeInterval, ...]:
-    """Return the times that a text in English, Chinese or both names, each once.
+def time_intervals(question: Question, as_of: float, zone: tzinfo = UTC) -> tuple[TimeInterval, ...]:
+    """Return the times that a question in English, Chinese or both names in its opening, each once.
 
     Words such as "yesterday" are relative to `as_of`, in Unix seconds; days, weeks and months are those of the zone.
     """
+    looked_at = question.simple_opening
+    tables = _tables(looked_at)
+    if not tables:
+        return ()
     try:
         now = wall_clock(as_of, zone)
     except OverflowError:
         return ()
-    looked_at = nfkc(text[:MAX_CHARACTERS])
-    found = [
-        _interval(looked_at, said, zone)
-        for table in _tables(looked_at)
-        for said in table.find(simplified(looked_at), now)
-    ]
+    found = [_interval(question.opening, said, zone) for table in tables for said in table.find(looked_at, now)]
     return tuple({(interval.start, interval.end): interval for interval in reversed(found)}.values())
 
 
 def speaks_of_a_time(text: str) -> bool:
-    """Whether a text has any words for a time, whenever it was written."""
-    looked_at = simplified(nfkc(text[:MAX_CHARACTERS]))
+    """Whether the opening of a text has any words for a time, whenever it was written."""
+    looked_at = simplified(nfkc(text[:MAX_OPENING]))
     return any(True for table in _tables(looked_at) for _ in table.find(looked_at, _ANY_DAY))
 
 
-def _tables(text: str) -> tuple[Rules, ...]:
-    return (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(text) else (_DIGITS, ENGLISH)
+def _tables(text: str) -> list[Rules]:
+    """The tables that may have a rule for words of the text."""
+    lowered = text.lower()
+    tables = (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(text) else (_DIGITS, ENGLISH)
+    return [table for table in tables if table.may_match(lowered)]
 
 
 def _interval(text: str, said: TimeMatch, zone: tzinfo) -> TimeInterval:

@@ -261,7 +261,7 @@ ENGLISH: Final = Rules(
         *(*_SEASONS, "fortnight", "mas", "new year", "easter", "patrick", "july", "autumn", "festival", "halloween"),
         "thanksgiving",
     ),
-    hint=r"[a-z] (?:19|20)\d\d",
+    hint=r"(?<=[a-z] )(?:19|20)\d\d",
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
     lean=_leaning,

@@ -31,6 +31,7 @@ from hummock.rpc.server import Access
 from hummock.rpc.tls import Tls, TlsFiles
 from hummock.store import ReadOnlyStore, WritableStore
 from hummock.text.inverse_glossary import inverse_glossary
+from hummock.text.question import Question
 from hummock.text.terms import characters
 from hummock.text.time_words import time_intervals
 from hummock.text.tokens import EstimatedTokens
@@ -171,7 +172,7 @@ def warm() -> None:
     """Make the tables of analysing, counting, words for times and glosses: a quarter of a second, once a process."""
     characters()
     EstimatedTokens().count("")
-    time_intervals(_WORDS_OF_ALL_TABLES, 0.0)
+    time_intervals(Question(_WORDS_OF_ALL_TABLES), 0.0)
     inverse_glossary()
 
 

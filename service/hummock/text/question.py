@@ -1,0 +1,62 @@
+"""A question, folded once for everything that reads it."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import Final
+
+from hummock.text.analyzer import words_of
+from hummock.text.normalise import nfkc, simplified, words_by_script
+from hummock.text.signs import without_ignored
+
+MAX_OPENING: Final = 512
+"""Characters at the start of a text that are searched for times and for what it asks for."""
+
+_KEPT: Final = 32
+_LONGEST_KEPT: Final = 1024
+
+
+class Question:
+    """The text of a query in the forms that a recall reads. Immutable to its callers.
+
+    Attributes:
+        text: As written.
+        nfkc: In NFKC.
+        simplified: `nfkc` in simplified characters, of the same length.
+        opening: `nfkc` of the first MAX_OPENING characters of the text.
+        simple_opening: `opening` in simplified characters.
+        scripts: Number of words in each script, as `words_by_script` counts.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.nfkc = self.opening = nfkc(text)
+        self.simplified = self.simple_opening = simplified(self.nfkc)
+        if len(text) > MAX_OPENING:
+            self.opening = nfkc(text[:MAX_OPENING])
+            self.simple_opening = simplified(self.opening)
+        self.scripts = words_by_script(text)
+
+    @property
+    def is_han(self) -> bool:
+        """Whether the text has a Chinese character."""
+        return self.scripts["han"] > 0
+
+    @cached_property
+    def words(self) -> tuple[tuple[str, str], ...]:
+        """The terms of the text, each with its word, as `analyzer.query_words` gives them."""
+        bare = without_ignored(self.text)
+        if bare == self.text:
+            return tuple(words_of(self.nfkc, self.simplified))
+        normal = nfkc(bare)
+        return tuple(words_of(normal, simplified(normal)))
+
+
+def question_of(text: str) -> Question:
+    """The question of a text; one of usual length is kept, for the stages and threads that read it next."""
+    return _kept(text) if len(text) <= _LONGEST_KEPT else Question(text)
+
+
+@lru_cache(_KEPT)
+def _kept(text: str) -> Question:
+    return Question(text)
