@@ -32,7 +32,9 @@ from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.recall.hits import age_days
 from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
+from hummock.rpc.shapes import once_a_shape, shape_of
 from hummock.rpc.status import MAX_REPLY_BYTES
+from hummock.rpc.validation import placed
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 
 if TYPE_CHECKING:
@@ -93,20 +95,40 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
     """
     if not request.query_text.strip():
         raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
-    if request.tuning.HasField("window_turns") and not request.session_id:
+    project = values.project_name(f"{prefix}project", request.project)
+    vector = values.vector(f"{prefix}query_vector", request.query_vector) if request.HasField("query_vector") else None
+    try:
+        usual = _query_of_shape(shape_of(request))
+    except InvalidRequest as error:
+        raise placed(error, prefix) from None
+    if usual.window_turns is not None and not request.session_id:
         raise InvalidRequest(f"{prefix}tuning.window_turns", "is of a session; say which by session_id")
+    return structs.replace(
+        usual,
+        project=project,
+        text=request.query_text,
+        vector=vector,
+        session_id=values.identifier(f"{prefix}session_id", request.session_id),
+        as_of=values.time(f"{prefix}as_of", request, "as_of"),
+        min_seq=request.min_seq,
+        until_s=until_s,
+    )
+
+
+@once_a_shape
+def _query_of_shape(request: recall_pb2.RecallRequest) -> RecallQuery:
+    """The query of a shape, with a text and without a project. Raises: InvalidRequest."""
     # One list of the set fields: reading each field by name takes as long as all the rest.
     given = {field.name: value for field, value in request.ListFields()}
     tuning = {field.name: value for field, value in given.get("tuning", _NO_TUNING).ListFields()}
     return RecallQuery(
-        project=values.project_name(f"{prefix}project", request.project),
-        text=request.query_text,
-        vector=values.vector(f"{prefix}query_vector", request.query_vector) if "query_vector" in given else None,
+        project="",
+        text="-",
         preset=_PRESETS[request.preset or Preset.AGENT],
         top_k=tuning.get("top_k"),
         candidates=tuning.get("candidates"),
         min_similarity=tuning.get("min_similarity"),
-        filter=_parse_filter(f"{prefix}filter", request) if "filter" in given or "origins" in tuning else _NO_FILTER,
+        filter=_parse_filter("filter", request) if "filter" in given or "origins" in tuning else _NO_FILTER,
         paths=frozenset(map(RecallPath, request.paths)) if "paths" in given else _EVERY_PATH,
         decay_mode=DecayMode(tuning["decay_mode"]) if "decay_mode" in tuning else None,
         half_life_days=tuning.get("half_life_days"),
@@ -123,18 +145,14 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         keyword_mode=KeywordMode(given.get("keyword_mode", KeywordMode.TERMS)),
         code_top_k=tuning.get("code_top_k"),
         domain_top_k=tuning.get("domain_top_k"),
-        intent=_parse_intent(f"{prefix}intent", request.intent) if "intent" in given else None,
+        intent=_parse_intent("intent", request.intent) if "intent" in given else None,
         intent_mode=IntentMode(request.intent_mode) if request.intent_mode else None,
-        as_of=values.time(f"{prefix}as_of", request, "as_of"),
-        min_seq=request.min_seq,
         allow_stale=request.allow_stale,
         include_superseded=request.include_superseded,
-        until_s=until_s,
         full=values.wants_full(request.view, unset_means_full=True),
-        session_id=values.identifier(f"{prefix}session_id", request.session_id),
         window_turns=tuning.get("window_turns"),
         echo_window_s=values.seconds(given["echo_window"]) if "echo_window" in given else None,
-        time_zone=values.time_zone(f"{prefix}time_zone", request.time_zone),
+        time_zone=values.time_zone("time_zone", request.time_zone),
     )
 
 
