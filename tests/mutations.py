@@ -44,7 +44,12 @@ MUTATIONS = (
     Mutation(
         "the project in the key of cached recalls",
         "recall/cache.py",
-        [("key = (*astuple(asked)[:-1], project", 'key = (*astuple(replace(asked, project=""))[:-1], project')],
+        [
+            (
+                "_encoder.encode(astuple(asked)[:-1]), project",
+                '_encoder.encode(astuple(replace(asked, project=""))[:-1]), project',
+            )
+        ],
     ),
     Mutation(
         "the project in the key of cached views",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from operator import methodcaller
+from sys import getsizeof
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -50,7 +52,11 @@ _INLINE_BYTES = 128 * 1024
 _FORMS = 2
 """Copies of an answer in memory: the objects, and the serialized reply to repeated requests."""
 
-_encoder = Encoder(enc_hook=lambda array: array.tobytes())
+_HIT_BYTES = 1024
+"""Estimate for a hit and its neighbour without their texts: their objects, ids, tags and facts."""
+
+_encoder = Encoder(enc_hook=methodcaller("tobytes"), order="deterministic")
+"""Encodes queries; equal ones have equal bytes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -139,7 +145,7 @@ class CachedRecall:
         self._store = store
         self._emb_space = emb_space
         self._clock = clock
-        self._answers: AnswerCache[tuple[object, ...], Cached] = AnswerCache(
+        self._answers: AnswerCache[tuple[bytes, int, float, str], Cached] = AnswerCache(
             monotonic=clock.monotonic, ttl_s=TTL_S, max_entries=MAX_ENTRIES, max_bytes=MAX_BYTES
         )
 
@@ -185,8 +191,8 @@ class CachedRecall:
         if query.min_seq or query.allow_stale:
             # Both are dealt with; in the key they would separate otherwise equal requests.
             asked = replace(asked, min_seq=0, allow_stale=False)
-        # Without the deadline, the last field.
-        key = (*astuple(asked)[:-1], project.content_seq, project.expired_at, self._emb_space)
+        # Without the deadline, the last field. Bytes keep their hash, which a query would compute at each look-up.
+        key = (_encoder.encode(astuple(asked)[:-1]), project.content_seq, project.expired_at, self._emb_space)
         return _Question(asked, key, project, from_project, started)
 
     def _answer(self, query: RecallQuery, project: Snapshot) -> Answer:
@@ -203,7 +209,7 @@ class CachedRecall:
         def weigh(fresh: Cached) -> int | None:
             if fresh.recalled.degraded:
                 return None
-            fresh.nbytes = _FORMS * len(_encoder.encode((query, fresh.recalled)))
+            fresh.nbytes = len(question.key[0]) + _FORMS * size_of(fresh.recalled)
             return fresh.nbytes
 
         cached, is_shared = self._answers.answer(
@@ -217,7 +223,7 @@ class CachedRecall:
 
     def _is_usable(self, query: RecallQuery, cached: Cached) -> bool:
         recalled = cached.recalled
-        if any(left_out.reason == DEADLINE for left_out in recalled.degraded):
+        if recalled.degraded and any(left_out.reason == DEADLINE for left_out in recalled.degraded):
             # Another caller's deadline is none of this one's.
             return False
         if query.echo_window_s is not None and query.as_of is None and any(one.echo for one in recalled.receipt.groups):
@@ -260,10 +266,24 @@ class _Question(NamedTuple):
     """
 
     query: RecallQuery
-    key: tuple[object, ...]
+    key: tuple[bytes, int, float, str]
     project: Snapshot
     from_project: tuple[str, ...]
     started: float
+
+
+def size_of(recalled: Recalled) -> int:
+    """Estimated bytes of an answer in memory: its texts as they are, all else by the number of memories.
+
+    Encoding an answer to measure it would take as long as finding some of its hits.
+    """
+    hits = (*recalled.hits, *recalled.code_fragments, *recalled.domains)
+    memories = [memory for hit in hits for memory in (hit.memory, *hit.before, *hit.after)]
+    payloads = [memory.payload for memory in memories if memory.payload is not None]
+    texts = [text for payload in payloads for text in (payload.content, payload.raw)]
+    details = [part for payload in payloads if payload.detail is not None for part in astuple(payload.detail)]
+    listed = [text for part in details if isinstance(part, tuple) for text in part]
+    return _HIT_BYTES * len(memories) + sum(map(getsizeof, (*texts, *details, *listed)))
 
 
 def _own(question: _Question, computed: Cached) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -58,7 +59,14 @@ LITERAL_MINIMUM: Final = 0.30
 SHORTEST_ASCII_CHARACTERS = 3
 T = TypeVar("T")
 
-_CODE_PATHS = frozenset({RecallPath.VECTOR, RecallPath.KEYWORD})
+_VECTOR: Final = frozenset({RecallPath.VECTOR})
+_KEYWORD: Final = frozenset({RecallPath.KEYWORD})
+_DOMAIN: Final = frozenset({RecallPath.DOMAIN})
+_BOTH: Final = _VECTOR | _KEYWORD
+_DOMAINS: Final = frozenset({MemoryKind.DOMAIN_KNOWLEDGE})
+_CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
+_NONE: Final[frozenset[MemoryKind]] = frozenset()
+_KEPT: Final = 256
 _ORIGINS: Final = "origins"
 _WINDOW: Final = "window_turns"
 _NUMBERS: Final = tuple(name for name in PresetSettings.__struct_fields__ if name != _ORIGINS)
@@ -149,11 +157,12 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         now: Unix seconds, used when the query names no `as_of`.
     """
     defaults = PRESETS[query.preset]
-    is_to_the_letter = _is_literal_chat(query) or _is_newest_first(query)
-    as_of = _or(query.as_of, now)
-    times = times_of(query, as_of, joins_paths=joins_paths(query))
+    is_newest_first = _is_newest_first(query)
+    is_to_the_letter = is_newest_first or _is_literal_chat(query)
+    as_of, joins = _or(query.as_of, now), joins_paths(query)
+    times = times_of(query, as_of, joins_paths=joins)
     question = question_of(query.text)
-    wanted = wanted_by(question) if joins_paths(query) else Wanted.NOTHING
+    wanted = wanted_by(question) if joins else Wanted.NOTHING
     min_similarity, code_bar, min_of_best = _minima(query, defaults)
     return Plan(
         preset=query.preset,
@@ -163,12 +172,12 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         code_bar=code_bar,
         min_of_best=min_of_best,
         decay=decay_of(query),
-        relevance_weight=_or(query.relevance_weight, 1.0 if _is_newest_first(query) else defaults.relevance_weight),
+        relevance_weight=_or(query.relevance_weight, 1.0 if is_newest_first else defaults.relevance_weight),
         near_twin_bar=_or(query.near_twin_bar, NO_TWINS if is_to_the_letter else near_twin_bar),
         writer_cap=_or(query.writer_cap, CAPPED if is_to_the_letter else defaults.writer_cap),
         mmr_relevance=_or(query.mmr_relevance, MmrRelevance.SCORE),
-        late_interaction=_or(query.late_interaction, joins_paths(query)),
-        neighbours=joins_paths(query),
+        late_interaction=_or(query.late_interaction, joins),
+        neighbours=joins,
         substrings=_substrings(query, intent),
         times=times,
         time_share=_time_share(question, times),
@@ -190,25 +199,45 @@ def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float | None
 
 
 def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[GroupPlan, ...]:
+    """Return the groups, none for a query that says too little."""
+    if says_too_little(query):
+        return ()
+    usual = LITERAL_CANDIDATES if _is_literal_chat(query) else defaults.candidates
+    return _groups_of(
+        defaults.main_kinds,
+        _or(query.top_k, defaults.top_k),
+        _or(query.domain_top_k, defaults.domain_top_k),
+        _or(query.code_top_k, defaults.code_top_k),
+        _or(query.candidates, usual),
+        query.paths - _VECTOR if _is_without_meaning(query) else query.paths,
+        query.filter.kinds,
+        bool(intent.domains),
+    )
+
+
+@lru_cache(_KEPT)
+def _groups_of(
+    main_kinds: frozenset[MemoryKind],
+    top_k: int,
+    domain_top_k: int,
+    code_top_k: int,
+    candidates: int,
+    paths: frozenset[RecallPath],
+    asked_kinds: frozenset[MemoryKind],
+    names_domains: bool,
+) -> tuple[GroupPlan, ...]:
     """Return the groups; the one with domains comes before code, which adds the key files of named domains.
 
     An intent that names domains gets only those, and none if the project does not know them (S0-10).
     """
-    if says_too_little(query):
-        return ()
-    top_k = _or(query.top_k, defaults.top_k)
-    domain_top_k = _or(query.domain_top_k, defaults.domain_top_k)
-    code_top_k = _or(query.code_top_k, defaults.code_top_k)
-    paths = query.paths - {RecallPath.VECTOR} if _is_without_meaning(query) else query.paths
-    usual = LITERAL_CANDIDATES if _is_literal_chat(query) else defaults.candidates
-    pool = max(_or(query.candidates, usual), top_k)
-    domain_kinds = frozenset({MemoryKind.DOMAIN_KNOWLEDGE} if domain_top_k else ())
-    code_kinds = frozenset({MemoryKind.CODE_FRAGMENT} if code_top_k else ())
-    by_name = frozenset({RecallPath.DOMAIN}) & paths if intent.domains else frozenset()
+    pool, has_key_files = max(candidates, top_k), RecallPath.DOMAIN in paths
+    domain_kinds = _DOMAINS if domain_top_k else _NONE
+    code_kinds = _CODE if code_top_k else _NONE
+    by_name = _DOMAIN & paths if names_domains else frozenset()
     groups = (
         (DOMAINS, domain_kinds, domain_top_k, by_name or paths),
-        (MAIN, defaults.main_kinds - domain_kinds - code_kinds, top_k, paths),
-        (CODE, code_kinds, code_top_k, paths & _CODE_PATHS),
+        (MAIN, main_kinds - domain_kinds - code_kinds, top_k, paths),
+        (CODE, code_kinds, code_top_k, paths & _BOTH),
     )
     return tuple(
         GroupPlan(
@@ -217,22 +246,22 @@ def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[Gro
             top_k=top_k,
             paths=paths,
             pool=max(pool, top_k),
-            with_key_files=name == CODE and RecallPath.DOMAIN in query.paths,
+            with_key_files=name == CODE and has_key_files,
         )
         for name, kinds, top_k, paths in groups
-        if (wanted := kinds & query.filter.kinds if query.filter.kinds else kinds)
+        if (wanted := kinds & asked_kinds if asked_kinds else kinds)
     )
 
 
 def kinds_of(query: RecallQuery) -> frozenset[MemoryKind]:
     """The kinds of memories that a query may find."""
     defaults = PRESETS[query.preset]
-    kinds = set(defaults.main_kinds)
+    kinds = defaults.main_kinds
     if _or(query.domain_top_k, defaults.domain_top_k):
-        kinds.add(MemoryKind.DOMAIN_KNOWLEDGE)
+        kinds |= _DOMAINS
     if _or(query.code_top_k, defaults.code_top_k):
-        kinds.add(MemoryKind.CODE_FRAGMENT)
-    return frozenset(kinds & query.filter.kinds if query.filter.kinds else kinds)
+        kinds |= _CODE
+    return kinds & query.filter.kinds if query.filter.kinds else kinds
 
 
 def says_too_little(query: RecallQuery) -> bool:
@@ -324,17 +353,17 @@ def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[Ti
 
 def joins_paths(query: RecallQuery) -> bool:
     """Whether paths are joined; a query for one path gets that path's order, without late interaction (1.1-10)."""
-    return query.paths >= {RecallPath.VECTOR, RecallPath.KEYWORD}
+    return query.paths >= _BOTH
 
 
 def _is_newest_first(query: RecallQuery) -> bool:
     """The first document's keyword path to the letter: any keyword in the text, the newest first (S0-11, 1.1-13)."""
-    return query.keyword_mode is KeywordMode.SUBSTRING and query.paths == {RecallPath.KEYWORD}
+    return query.keyword_mode is KeywordMode.SUBSTRING and query.paths == _KEYWORD
 
 
 def _is_literal_chat(query: RecallQuery) -> bool:
     """The chat document's algorithm to the letter, which orders by similarity and age and by nothing else (1.1-10)."""
-    return query.preset is Preset.CHAT and query.paths == {RecallPath.VECTOR}
+    return query.preset is Preset.CHAT and query.paths == _VECTOR
 
 
 def _or(given: T | None, default: T) -> T:

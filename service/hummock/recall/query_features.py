@@ -17,7 +17,7 @@ from hummock.recall.plan import ALL_KINDS, DOMAINS, KEEPS_ALL
 from hummock.text.analyzer import query_terms
 from hummock.text.glossary import Gloss
 from hummock.text.keywords import content_weights
-from hummock.text.likeness import forms, without_tail
+from hummock.text.likeness import echo_and_stem
 from hummock.text.normalise import CJK, code, known_share, normal_hash, prose, short_hash
 from hummock.text.question import Question, question_of
 from hummock.text.signs import NAMED, has_sign
@@ -199,11 +199,11 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
 
 def echo_hashes(text: str) -> frozenset[int]:
     """Hashes of the texts that repeat the query, also as rows of earlier versions have them."""
-    (_, echo), whole = forms(text), prose(text)
+    (echo, tailless), whole = echo_and_stem(text), prose(text)
     echoes = {echo, code(text)}
     # Rows of text with signs are folded as prose and keep final marks.
     if echo == prose(echo):
-        stem = prose(without_tail(text))
+        stem = prose(tailless)
         echoes |= {whole, *([f"{stem}{mark}" for mark in _MARKS] if stem else ())}
     return frozenset([short_hash(normal_hash(form)) for form in echoes])
 

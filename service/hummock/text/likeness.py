@@ -197,7 +197,7 @@ def forms(text: str) -> tuple[str, str]:
     if len(exact) > MOST_FOLDED:
         return exact, exact
     stem, tail = _parted(exact)
-    is_plain = not _SIGNS.search(stem) and nfkc(stem) == code(stem)
+    is_plain = _is_plain(stem)
     echo = _echo(stem, is_plain=is_plain) or prose(text)
     if not stem or not is_plain or ("  " in stem and _CODES.search(stem)):
         return exact, echo
@@ -213,14 +213,16 @@ def forms(text: str) -> tuple[str, str]:
     return " ".join(words) + ("?" if "?" in tail else "") + (" :(" if _GLUM_FACE.search(tail) else ""), echo
 
 
-def without_tail(text: str) -> str:
-    """The text in plain punctuation, without its final marks and faces."""
-    return _parted(written(text))[0]
+def echo_and_stem(text: str) -> tuple[str, str]:
+    """The second of the `forms` of a text, and the text in plain punctuation without its final marks and faces."""
+    exact = written(text)
+    stem, _ = _parted(exact)
+    return exact if len(exact) > MOST_FOLDED else _echo(stem, is_plain=_is_plain(stem)) or prose(text), stem
 
 
 def without_faces(text: str) -> str:
     """Remove all faces and emoticons, and the final marks."""
-    return _faceless(without_tail(text))
+    return _faceless(_parted(written(text))[0])
 
 
 def likeness(text: str, metadata: object, *, is_code: bool) -> tuple[int, int]:
@@ -232,6 +234,10 @@ def likeness(text: str, metadata: object, *, is_code: bool) -> tuple[int, int]:
     told = "" if is_code or shown == echo else shown
     apart = zlib.crc32(repr((told, metadata)).encode("utf-8", "surrogatepass")) or 1 if told or metadata else 0
     return short_hash(normal_hash(echo)), apart
+
+
+def _is_plain(stem: str) -> bool:
+    return not _SIGNS.search(stem) and nfkc(stem) == code(stem)
 
 
 def _parted(exact: str) -> tuple[str, str]:
