@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hummock.core.errors import InvalidRequest
 from hummock.core.recall import MAX_QUERY_CHARACTERS
 from hummock.rpc.recall_messages import recall_query
-from hummock.rpc.shapes import PER_CALL, shape_of
-from hummock.rpc.validation import RulesBroken, check
+from hummock.rpc.validation import LARGEST_KEPT_BYTES, PER_CALL, RulesBroken, check, shape_of
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1.recall_pb2 import PRESET_CHAT, Intent, RecallRequest, RecallTuning
 
@@ -114,3 +113,10 @@ def test_a_fault_is_told_by_its_path_each_time(fault: dict[str, object], field: 
 def test_times_of_an_intent_are_those_of_its_request() -> None:
     asked = request(intent=Intent(domains=["repay"]))
     assert recall_query(asked).intent == recall_query(asked, 1.0).intent != recall_query(request()).intent
+
+
+def test_a_shape_too_large_to_be_kept_is_read_as_others_are() -> None:
+    ids = [f"memory-{number}" for number in range(LARGEST_KEPT_BYTES // 8)]
+    sent = request(filter=memory_pb2.MemoryFilter(excluded_ids=ids), query_vector=VECTOR)
+    check(sent)
+    assert recall_query(sent).filter.excluded_ids == tuple(ids)

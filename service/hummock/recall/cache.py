@@ -180,7 +180,7 @@ class CachedRecall:
     def _inline(self, query: RecallQuery, project: Snapshot) -> Answer | None:
         question = self._question(query, project)
         cached = self._answers.find(question.key)
-        if cached is not None and cached.nbytes <= _INLINE_BYTES and self._is_usable(question.query, cached):
+        if cached is not None and cached.nbytes <= _INLINE_BYTES and self._is_usable(question, cached):
             return self._reused(question, cached)
         return self._of_all(question, 0.0) if self._is_inline(question.query, project) else None
 
@@ -193,7 +193,9 @@ class CachedRecall:
             asked = replace(asked, min_seq=0, allow_stale=False)
         # Without the deadline, the last field. Bytes keep their hash, which a query would compute at each look-up.
         key = (_encoder.encode(astuple(asked)[:-1]), project.content_seq, project.expired_at, self._emb_space)
-        return _Question(asked, key, project, from_project, started)
+        mode = asked.decay_mode or PRESETS[asked.preset].decay_mode
+        decays = asked.as_of is None and mode is not DecayMode.OFF
+        return _Question(asked, key, project, from_project, started, decays)
 
     def _answer(self, query: RecallQuery, project: Snapshot) -> Answer:
         question = self._question(query, project)
@@ -215,14 +217,14 @@ class CachedRecall:
         cached, is_shared = self._answers.answer(
             question.key,
             lambda: Cached(self._recall(query, question.project)),
-            is_usable=lambda cached: self._is_usable(query, cached),
+            is_usable=partial(self._is_usable, question),
             weigh=weigh,
             patience_s=patience_s,
         )
         return self._reused(question, cached) if is_shared else _own(question, cached)
 
-    def _is_usable(self, query: RecallQuery, cached: Cached) -> bool:
-        recalled = cached.recalled
+    def _is_usable(self, question: _Question, cached: Cached) -> bool:
+        query, recalled = question.query, cached.recalled
         if recalled.degraded and any(left_out.reason == DEADLINE for left_out in recalled.degraded):
             # Another caller's deadline is none of this one's.
             return False
@@ -231,7 +233,7 @@ class CachedRecall:
             return False
         if recalled.receipt.times and self._are_times_others(query, recalled):
             return False
-        if not _decays_by_the_clock(query):
+        if not question.decays:
             return True
         half_life_s = decay_of(query).half_life_days * SECONDS_A_DAY
         return abs(self._clock.now() - recalled.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
@@ -247,7 +249,7 @@ class CachedRecall:
 
     def _reused(self, question: _Question, cached: Cached) -> Answer:
         """Adapt a cached answer to this caller: the time of its ages, and the newest seq at which it is valid."""
-        is_dated = question.query.as_of is None and not _decays_by_the_clock(question.query)
+        is_dated = question.query.as_of is None and not question.decays
         return Answer(
             of=cached,
             is_cached=True,
@@ -270,6 +272,7 @@ class _Question(NamedTuple):
     project: Snapshot
     from_project: tuple[str, ...]
     started: float
+    decays: bool  # With the clock.
 
 
 def size_of(recalled: Recalled) -> int:
@@ -289,11 +292,6 @@ def size_of(recalled: Recalled) -> int:
 def _own(question: _Question, computed: Cached) -> Answer:
     """The answer that was computed for this very caller."""
     return Answer(of=computed, is_cached=False, project_settings=question.from_project, seq=computed.recalled.seq)
-
-
-def _decays_by_the_clock(query: RecallQuery) -> bool:
-    mode = query.decay_mode or PRESETS[query.preset].decay_mode
-    return query.as_of is None and mode is not DecayMode.OFF
 
 
 class AnswerCache(Generic[Key, Value]):

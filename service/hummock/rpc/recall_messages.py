@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,9 +33,8 @@ from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.recall.hits import age_days
 from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
-from hummock.rpc.shapes import once_a_shape, shape_of
 from hummock.rpc.status import MAX_REPLY_BYTES
-from hummock.rpc.validation import placed
+from hummock.rpc.validation import LARGEST_KEPT_BYTES, SHAPES_KEPT, placed, shape_of
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 
 if TYPE_CHECKING:
@@ -97,8 +97,9 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
     project = values.project_name(f"{prefix}project", request.project)
     vector = values.vector(f"{prefix}query_vector", request.query_vector) if request.HasField("query_vector") else None
+    shape = shape_of(request)
     try:
-        usual = _query_of_shape(shape_of(request))
+        usual = _query_of_shape(shape) if len(shape) <= LARGEST_KEPT_BYTES else _query_of_any(request)
     except InvalidRequest as error:
         raise placed(error, prefix) from None
     if usual.window_turns is not None and not request.session_id:
@@ -115,9 +116,13 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
     )
 
 
-@once_a_shape
-def _query_of_shape(request: recall_pb2.RecallRequest) -> RecallQuery:
-    """The query of a shape, with a text and without a project. Raises: InvalidRequest."""
+@lru_cache(SHAPES_KEPT)
+def _query_of_shape(shape: bytes) -> RecallQuery:
+    return _query_of_any(recall_pb2.RecallRequest.FromString(shape))
+
+
+def _query_of_any(request: recall_pb2.RecallRequest) -> RecallQuery:
+    """The query of a request of this shape, with another text and no project. Raises: InvalidRequest."""
     # One list of the set fields: reading each field by name takes as long as all the rest.
     given = {field.name: value for field, value in request.ListFields()}
     tuning = {field.name: value for field, value in given.get("tuning", _NO_TUNING).ListFields()}

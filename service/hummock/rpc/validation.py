@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from functools import lru_cache
+from typing import Any, Final, TypeVar, cast
 
 import protovalidate
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -14,7 +15,6 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.recall import MAX_QUERY_CHARACTERS
-from hummock.rpc.shapes import once_a_shape, shape_of
 from hummock_client.v1.recall_pb2 import RecallRequest
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
@@ -33,6 +33,13 @@ _MOST_DEPTH = 32
 """Greatest nesting depth of messages that is searched for text that is not UTF-8."""
 
 _LENGTH = 2  # kind of a field on the wire
+
+PER_CALL: Final = ("project", "query_text", "query_vector", "session_id", "min_seq", "as_of")
+"""Fields of a recall that differ from call to call; all others are its shape, which is checked and parsed once."""
+
+SHAPES_KEPT: Final = 256
+LARGEST_KEPT_BYTES: Final = 4096
+"""Larger shapes, of long filters, are checked and parsed at each call."""
 
 # Lengths that the contract allows, of a session's name some of them: what is longer or shorter is left to its rules.
 _PROJECT, _TEXT, _VECTOR_BYTES, _SPACE = range(1, 257), range(1, MAX_QUERY_CHARACTERS + 1), range(4, 65537), range(65)
@@ -129,14 +136,25 @@ def _keeps_rules(request: RecallRequest) -> bool:
             not request.HasField("query_vector")
             or (len(vector.values) in _VECTOR_BYTES and len(vector.emb_space) in _SPACE)
         )
-        and _shape_keeps_rules(shape_of(request))
+        and len(shape := shape_of(request)) <= LARGEST_KEPT_BYTES
+        and _shape_keeps_rules(shape)
     )
 
 
-@once_a_shape
-def _shape_keeps_rules(rest: RecallRequest) -> bool:
+@lru_cache(SHAPES_KEPT)
+def _shape_keeps_rules(shape: bytes) -> bool:
+    rest = RecallRequest.FromString(shape)
     rest.project = rest.query_text = "-"
     return not _validator.collect_violations(rest)
+
+
+def shape_of(request: RecallRequest) -> bytes:
+    """The request without its fields `PER_CALL`, as bytes that are equal for equal shapes."""
+    rest = RecallRequest()
+    rest.CopyFrom(request)
+    for name in PER_CALL:
+        rest.ClearField(name)
+    return rest.SerializeToString(deterministic=True)
 
 
 def placed(error: InvalidRequest, prefix: str) -> InvalidRequest:

@@ -111,6 +111,8 @@ def _terms(normal: str, simple: str, split_cjk: Callable[[str], list[str]]) -> l
             terms += zip(written if run == cjk else split_cjk(run), written, strict=True)
         elif sign:
             terms += _sign_terms(sign)
+        elif not tail and _PLAIN_WORD.fullmatch(word):
+            terms.append((stem(word.lower()), word))
         else:
             terms += _word_terms(word, tail, stems)
     return terms

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hummock.text.analyzer import TOKEN, pairs, query_terms
 from hummock.text.normalise import CJK, nfkc, simplified
 from hummock.text.question import Question
-from hummock.text.signs import MARKS
+from hummock.text.signs import MARKS, PAIRED
 from hummock.text.word_lists import (
     CHINESE_COMMON_WORDS,
     CHINESE_STOP_WORDS,
@@ -268,6 +268,7 @@ COMMON_WEIGHT: Final = 0.3
 """Weight of a word that people use of anything, and of a number of one or two digits; any other word has 1."""
 
 _SHORT_NUMBER: Final = 2
+_IS_PAIRED: Final = re.compile(f"[{PAIRED}]").match
 
 
 def content_weights(terms: Sequence[str], questions: Iterable[Question]) -> NDArray[np.float32]:
@@ -282,8 +283,7 @@ def content_weights(terms: Sequence[str], questions: Iterable[Question]) -> NDAr
 
 
 def _weight(term: str, whole: frozenset[str]) -> float:
-    token = TOKEN.match(term)
-    tells = term in whole if token is not None and token["cjk"] else term not in _stop_terms()
+    tells = term in whole if _IS_PAIRED(term) else term not in _stop_terms()
     if not tells:
         return 0.0
     return COMMON_WEIGHT if term in _common_terms() or (term.isdecimal() and len(term) <= _SHORT_NUMBER) else 1.0

@@ -89,7 +89,7 @@ _LEFT_OUT = re.compile(rf"[{_IGNORED}]|{_JOINER}(?:(?![{SIGNS}])|(?<![{SIGNS}{MA
 
 def plain(text: str) -> str:
     """Return the text in NFKC, without variation selectors and joiners within words, which distinguish no words."""
-    return nfkc(without_ignored(text))
+    return text if text.isascii() else nfkc(without_ignored(text))
 
 
 def without_ignored(text: str) -> str:
