@@ -71,7 +71,7 @@ def test_a_file_that_is_cut_short_while_it_is_used_is_not_read_any_more(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Who reads at the very moment of the cut ends with the process: here nobody does, not even the writer at rest.
-    monkeypatch.setattr(Writer, "_rest", lambda writer: False)
+    monkeypatch.setattr(Writer, "_rest", lambda writer, work: False)
     with opened(made) as store:
         assert len(ask(store, seed=1, pool=100)) == 40
         os.truncate(made / DATA_FILE, 3 * PAGE)

@@ -108,6 +108,7 @@ class Recall:
         `want` gets a project and the store's numbers of hits that wait for their vectors.
         """
         self._embedder = embedder
+        self._space = embedder.space
         self._clock = clock
         self._cross_encode = cross_encode or CrossEncode(None, CrossEncoding.OFF, clock)
         self._ask_intent = ask_intent
@@ -140,7 +141,7 @@ class Recall:
             code_fragments=hits.get(CODE, ()),
             domains=hits.get(DOMAINS, ()),
             intent=_with_domains(plan.intent, gathered.groups),
-            receipt=_receipt(ranking, hits, budget, self._embedder.space),
+            receipt=_receipt(ranking, hits, budget, self._space),
             degraded=(
                 *untimed,
                 *degraded,
@@ -212,7 +213,7 @@ class Recall:
         given = query.intent
         plan = self._plan(query, given, budget)
         budget.done("intent")
-        gloss = gloss_of(query, project, self._embedder.space)
+        gloss = gloss_of(query, project, self._space)
         embedding, degraded = self._embedding(query, project, plan, gloss, budget)
         budget.done("embed")
         if asking:
@@ -223,7 +224,7 @@ class Recall:
                 given = answer
             plan = self._plan(query, given, budget)
             budget.done("ask_intent")
-        space = self._embedder.space
+        space = self._space
         features = query_features(query, plan, given, embedding, space, project.rarest)
         features = with_bridge(features, gloss, embedding, plan, space)
         if looks_up_words(plan):
@@ -240,7 +241,7 @@ class Recall:
         gathered = project.search(queries)
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
-        space = self._embedder.space
+        space = self._space
         mark = space.token_mark
         late = [late_scores(found, features, mark, in_own_language(found, space)) for found in gathered.groups]
         if features.bridge is not None:
@@ -265,17 +266,17 @@ class Recall:
         reranked = self._cross_encode(query, project, fused, until_s)
         if reranked.pairs:
             budget.done("cross_encode")
-        picked = tuple(
+        picked = [
             pick(plan, group, ranked, features, space.calibration.alike)
             for group, ranked in zip(plan.groups, reranked.fused, strict=True)
-        )
+        ]
         budget.done("diversify")
         return Ranking(
             plan=plan,
             features=features,
             gathered=gathered,
             fused=reranked.fused,
-            picked=picked,
+            picked=tuple(picked),
             brings_neighbours=brings_neighbours,
             cross_encoded=reranked.pairs,
             degraded=reranked.degraded,
@@ -283,12 +284,12 @@ class Recall:
 
     def _is_known(self, query: RecallQuery, project: Snapshot) -> bool:
         """Whether the vectors of the query and of its gloss, if any, are cached."""
-        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, project, self._embedder.space)))
+        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, project, self._space)))
 
     def _plan(self, query: RecallQuery, given: Intent | None, budget: StageBudget) -> Plan:
         """The plan, with terms in place of substrings where there is no time to look through texts."""
         intent = analyse_intent(query.text, given)
-        plan = make_plan(query, intent, self._embedder.space.calibration.near_twin_bar, self._clock.now())
+        plan = make_plan(query, intent, self._space.calibration.near_twin_bar, self._clock.now())
         if not plan.substrings or budget.fits("keyword", SCAN, *_TO_FINISH):
             return plan
         return replace(plan, substrings=())
@@ -297,7 +298,7 @@ class Recall:
         self, query: RecallQuery, project: Snapshot, plan: Plan, gloss: Gloss | None, budget: StageBudget
     ) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails or is late costs its path, not the recall."""
-        given = None if query.vector is None else given_embedding("query_vector", query.vector, self._embedder.space)
+        given = None if query.vector is None else given_embedding("query_vector", query.vector, self._space)
         if not any(RecallPath.VECTOR in group.paths for group in plan.groups):
             return None, ()
         to_come = (_search_cost(plan, GATHER_BY_VECTOR), *_TO_FINISH)
@@ -339,15 +340,16 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
     """The intent with the domains that the store found by name, unless the caller named them."""
     if intent.domains:
         return intent
-    found = dict.fromkeys(name for group in groups for name in group.domain_names)
-    return replace(intent, domains=tuple(found))
+    found = dict.fromkeys([name for group in groups for name in group.domain_names])
+    return replace(intent, domains=tuple(found)) if found else intent
 
 
 def _vectors_pending(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
     """The degradation for memories that were searched and have no vectors yet."""
-    pending, searched = sum(found.pending for found in groups), sum(found.searched for found in groups)
+    pending = sum([found.pending for found in groups])
     if not pending:
         return ()
+    searched = sum([found.searched for found in groups])
     message = f"{pending} of {searched} memories have no vectors yet ({pending / searched:.1%}); only words find them"
     return (Degradation(path="vector", reason="VECTORS_PENDING", message=message),)
 
@@ -400,7 +402,7 @@ def _receipt(
     return Receipt(
         preset=plan.preset,
         stages=budget.times,
-        groups=tuple(count(found, ranked, hits[found.name]) for found, ranked in groups),
+        groups=tuple([count(found, ranked, hits[found.name]) for found, ranked in groups]),
         emb_space=space.id,
         as_of=plan.as_of,
         vector_weight=main.vector_share if main else 0.0,
