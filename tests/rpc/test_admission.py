@@ -396,3 +396,21 @@ async def test_one_slow_call_does_not_close_the_door_to_others() -> None:
             busy.call(busy.queue.run(lambda: None))
         await turn()
         assert busy.queue.load.waiting == 50
+
+
+async def test_calls_that_end_together_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of a group of writes do, whose futures another thread completes one after the other."""
+    said: list[Future[int]] = [Future() for _ in range(8)]
+    wakes: list[object] = []
+    with ThreadPoolExecutor(1) as executor:
+        queue = AdmissionQueue(executor, workers=1)
+        calls = [asyncio.ensure_future(queue.run(lambda one=one: one)) for one in said]  # type: ignore[misc] # a default
+        while not all(one._done_callbacks for one in said):  # noqa: ASYNC110 - the workers tell nobody
+            await asyncio.sleep(0)
+        loop = asyncio.get_running_loop()
+        wake = loop.call_soon_threadsafe
+        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *told: (wakes.append(told), wake(*told)))
+        for number, one in enumerate(said):
+            one.set_result(number)
+        assert await asyncio.gather(*calls) == list(range(8))
+    assert len(wakes) == 1

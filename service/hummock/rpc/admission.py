@@ -10,10 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from hummock.core.errors import DeadlinePassed, Overloaded
+from hummock.rpc.loop_executor import LoopExecutor
 from hummock.rpc.turns import Turns
 
 Result = TypeVar("Result")
@@ -44,52 +44,27 @@ class Load:
     waiting: int
 
 
-class LoopExecutor(Executor):
-    """Runs jobs on the event loop that submits them, first in, first out, one job per loop iteration.
+class _LoopCalls:
+    """Calls functions on an event loop, from any thread. A writer that ends many calls at once wakes the loop once."""
 
-    Handing a call to a thread and back costs as much as half a recall. Between two jobs the loop handles its other
-    events, so calls are accepted, refused and cancelled while jobs wait. On an idle loop a job runs when it is
-    submitted.
-    """
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._calls: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self._is_woken = False
 
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
-        self._has_run = False
+    def __call__(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call the function soon, after those given before it. Raises: RuntimeError: the loop is closed."""
+        self._calls.append((function, arguments))
+        if not self._is_woken:
+            self._is_woken = True
+            self.loop.call_soon_threadsafe(self._run)
 
-    def submit(self, work: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
-        """Run the job, or queue it if this iteration has already run one. Call on the loop's thread."""
-        submitted: Future[Any] = Future()
-        self._waiting.append((submitted, partial(work, *args, **kwargs)))
-        if not self._has_run:
-            self._run_first()
-        return submitted
-
-    def takes_turn(self) -> bool:
-        """Return True if this iteration has run no job yet; the caller then runs one itself and calls `end_turn`."""
-        if self._has_run:
-            return False
-        self._has_run = True
-        return True
-
-    def end_turn(self) -> None:
-        """End this iteration's job; the next job runs in the next iteration."""
-        # After the callers whose answers have just been set.
-        asyncio.get_running_loop().call_soon(self._begin_turn)
-
-    def _run_first(self) -> None:
-        self._has_run = True
-        submitted, work = self._waiting.popleft()
-        try:
-            if submitted.set_running_or_notify_cancel():
-                submitted.set_result(work())
-        except BaseException as error:
-            submitted.set_exception(error)
-        self.end_turn()
-
-    def _begin_turn(self) -> None:
-        self._has_run = False
-        if self._waiting:
-            self._run_first()
+    def _run(self) -> None:
+        # First: a call that is added from here on wakes the loop again, unless it is made below.
+        self._is_woken = False
+        while self._calls:
+            function, arguments = self._calls.popleft()
+            function(*arguments)
 
 
 class AdmissionQueue:
@@ -131,6 +106,7 @@ class AdmissionQueue:
         self._turns: Turns[_Job[Any]] = Turns()
         self._admitted = self._impatient = 0
         self._mean_s = _FIRST_GUESS_S
+        self._calls: _LoopCalls | None = None
         self._waiting_since_s: float | None = None
 
     @property
@@ -173,7 +149,7 @@ class AdmissionQueue:
             work,
             self,
             answer,
-            _directly if on_loop is not None else loop.call_soon_threadsafe,
+            _directly if on_loop is not None else self.calls_on(loop),
             self._monotonic,
             project=project,
             until_s=until_s,
@@ -195,6 +171,12 @@ class AdmissionQueue:
         finally:
             # A raised error refers to this frame, which would refer back to the error: a cycle.
             del job, answer
+
+    def calls_on(self, loop: asyncio.AbstractEventLoop) -> _LoopCalls:
+        """What calls functions on the loop for all jobs of this queue."""
+        if self._calls is None or self._calls.loop is not loop:
+            self._calls = _LoopCalls(loop)
+        return self._calls
 
     def _run_at_once(
         self, loop: LoopExecutor, work: Callable[[], Result | Future[Result]], project: str, until_s: float | None
@@ -383,7 +365,7 @@ class _Job(Generic[Result]):
             return
         self._awaited = result
         # The future may be completed by a different thread.
-        self._tell = self._loop.call_soon_threadsafe
+        self._tell = self._queue.calls_on(self._loop)
         result.add_done_callback(self._pass_on)
 
     def _run(self) -> Result | Future[Result]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from hummock.rpc.admission import DEFAULT_WAITING_LIMIT, AdmissionQueue, Load, LoopExecutor
+from hummock.rpc.admission import DEFAULT_WAITING_LIMIT, AdmissionQueue, Load
+from hummock.rpc.loop_executor import LoopExecutor
 
 
 class Lane(Enum):
