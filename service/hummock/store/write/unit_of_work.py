@@ -53,6 +53,7 @@ class Unit:
         self._batch = batch
         self._begin = begin
         self._waiting = Waiting()
+        self._missing: set[str] = set()
         self._now = now
         self._sessions: dict[bytes, int] = {}
         self._learning = LearningWriting(txn, tables, self._damage, number, now, self._set_learned, self._set_verdicts)
@@ -117,6 +118,7 @@ class Unit:
         if old_doc is None and profile is not None:
             learned = self._batch.forward_lists([learned_terms(profile.words)], self._record)[0]
             verdicts = profile.verdicts_on(short_hash(memory.content_hash))
+        self._missing.discard(memory.id)
         self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, verdicts, embeddings))
         self._count(memory.kind, 1)
         self._note(op_log.pack(op_log.PUT, doc))
@@ -203,7 +205,13 @@ class Unit:
             self._begin()
             self._batch.waiting.take(self._waiting)
             self._batch.write(self._record)
-        return doc_of(self._txn, self._tables, self._number, memory_id, integrity.is_lost)
+        # A Learn looks for an id before it puts a memory under it.
+        doc = None
+        if memory_id not in self._missing:
+            doc = doc_of(self._txn, self._tables, self._number, memory_id, integrity.is_lost)
+            if doc is None:
+                self._missing.add(memory_id)
+        return doc
 
     def _memory(self, doc: int) -> record_codec.MemoryRecord:
         try:
