@@ -189,8 +189,10 @@ class Unit:
         self._record.path_origin = int(info.path_origin or 0)
 
     def settings(self) -> ProjectSettings:
-        """The project's own settings."""
-        return read_settings(self._txn, self._tables.settings, self._number, self._damage)
+        """The project's own settings, which the requests of a group read once."""
+        if self._batch.settings is None:
+            self._batch.settings = read_settings(self._txn, self._tables.settings, self._number, self._damage)
+        return self._batch.settings
 
     def set_settings(self, settings: ProjectSettings) -> None:
         """Replace the project's own settings."""
@@ -198,6 +200,7 @@ class Unit:
         self.has_put |= settings != NO_SETTINGS
         self._begin()
         write_settings(self._txn, self._tables.settings, self._number, settings)
+        self._batch.settings = None
 
     def _doc(self, memory_id: str) -> int | None:
         """The document with this id in the tables; a pending one is written first."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
+from hummock.core.settings import ProjectSettings
 from hummock.store.tables import integrity, keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
@@ -119,6 +120,7 @@ class WriteBatch:
         self._number = number
         self._dictionary = dictionary
         self.waiting = Waiting()
+        self.settings: ProjectSettings | None = None  # The project's own, once they were read.
 
     def write(self, record: record_codec.ProjectRecord) -> None:
         """Write the pending memories, each table in the order of its keys; new terms are counted in the record."""
