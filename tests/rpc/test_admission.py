@@ -405,11 +405,16 @@ async def test_calls_that_end_together_wake_the_loop_once(monkeypatch: pytest.Mo
     with ThreadPoolExecutor(1) as executor:
         queue = AdmissionQueue(executor, workers=1)
         calls = [asyncio.ensure_future(queue.run(lambda one=one: one)) for one in said]  # type: ignore[misc] # a default
-        while not all(one._done_callbacks for one in said):  # noqa: ASYNC110 - the workers tell nobody
+        while not all(vars(one)["_done_callbacks"] for one in said):  # noqa: ASYNC110 - the workers tell nobody
             await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
         wake = loop.call_soon_threadsafe
-        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *told: (wakes.append(told), wake(*told)))
+
+        def counted(*told: Any) -> None:
+            wakes.append(told)
+            wake(*told)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
         for number, one in enumerate(said):
             one.set_result(number)
         assert await asyncio.gather(*calls) == list(range(8))
