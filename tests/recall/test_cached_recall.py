@@ -16,7 +16,7 @@ from msgspec.structs import fields, replace
 
 from hummock.core.embedding import Embedding
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
-from hummock.core.memory import Filter, MemoryKind, Origin, QueryVector
+from hummock.core.memory import DomainKnowledge, Filter, LearningRecord, MemoryKind, Origin, Payload, QueryVector
 from hummock.core.recall import (
     CrossEncoding,
     DecayMode,
@@ -33,7 +33,7 @@ from hummock.core.recall import (
 )
 from hummock.ports.models import QueryGloss
 from hummock.ports.store import Snapshot
-from hummock.recall.cache import DECAY_TOLERANCE, TTL_S, CachedRecall
+from hummock.recall.cache import DECAY_TOLERANCE, TTL_S, CachedRecall, size_of
 from hummock.recall.pipeline import Recall
 from tests.fakes import CountingLock
 from tests.snapshots import over
@@ -429,3 +429,16 @@ def test_a_cached_recall_answers_as_a_fresh_one_whatever_happens_in_between(
                 work.clock.move(float(what))
             else:
                 counted.is_cached(RecallQuery(project=project, text=what, preset=preset))
+
+
+def test_an_answer_weighs_what_its_texts_take_in_memory() -> None:
+    """Those of details and neighbours as well."""
+    with tempfile.TemporaryDirectory() as directory, workplace(Path(directory)) as work:
+        work.teach(note("a tide", "m"))
+        answer = Counted(work).fresh(replace(QUERY, text="tide"))
+    (hit,) = answer.hits
+    payload = Payload(content="潮" * 500, raw="b" * 600, detail=LearningRecord(question="c" * 700, answer="d"))
+    listed = Payload(detail=DomainKnowledge(domain="e", summary="f", key_files=("g" * 800,)))
+    heavy = replace(hit, memory=replace(hit.memory, payload=payload), after=(replace(hit.memory, payload=listed),))
+    added = size_of(replace(answer, hits=(heavy,))) - size_of(answer)
+    assert 2 * 500 + 600 + 700 + 800 <= added <= 2 * (2 * 500 + 600 + 700 + 800)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import protovalidate
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -19,8 +21,13 @@ VALIDATOR = protovalidate.Validator()
 VECTOR = memory_pb2.Embedding(values=b"\0\0\x80\x3f" * 4)
 
 
-def request(**more: object) -> RecallRequest:
-    fields = {"project": "p", "query_text": "harbour", "preset": PRESET_CHAT, "tuning": RecallTuning(top_k=3)}
+def request(**more: Any) -> RecallRequest:
+    fields: dict[str, Any] = {
+        "project": "p",
+        "query_text": "harbour",
+        "preset": PRESET_CHAT,
+        "tuning": RecallTuning(top_k=3),
+    }
     return RecallRequest(**{**fields, **more})
 
 
@@ -71,8 +78,8 @@ def test_a_known_shape_breaks_the_rules_that_a_new_one_breaks(faults: dict[str, 
     sent = request(**faults)
     first, again = broken(sent), broken(sent)
     assert first == again
-    named = [one.proto.field.elements[0].field_name for one in VALIDATOR.collect_violations(sent)]
-    assert all(name in first for name in named)
+    places = [one.proto.field for one in VALIDATOR.collect_violations(sent)]
+    assert all(place is not None and place.elements[0].field_name in first for place in places)
 
 
 def test_a_shape_is_all_but_what_differs_from_call_to_call() -> None:
