@@ -1,4 +1,4 @@
-"""Replies made of a cached answer's message are those that encoding the whole answer gives, byte for byte."""
+"""Replies made of a cached answer's bytes are those that encoding the whole answer gives."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.projects.projects import Settings
 from hummock.recall.cache import Answer, CachedRecall
 from hummock.recall.pipeline import Recall
-from hummock.rpc.recall_messages import recall_query, recall_reply, recall_response
+from hummock.rpc.recall_messages import recall_query
+from hummock.rpc.recall_reply import recall_reply
+from hummock.rpc.status import to_bytes
 from hummock.rpc.values import wants_raw
 from hummock_client.v1 import memory_pb2
-from hummock_client.v1.recall_pb2 import RecallRequest
+from hummock_client.v1.recall_pb2 import RecallRequest, RecallResponse
+from tests.rpc.plain_replies import recall_response
 from tests.strategies import SPACE
 from tests.workplace import Workplace, note
 
@@ -72,12 +75,12 @@ def recall(work: Workplace) -> CachedRecall:
     return CachedRecall(Recall(work.embedder, work.clock), work.store, SPACE.id, work.clock)
 
 
-def encoded(answer: Answer, request: RecallRequest) -> tuple[bytes, bytes]:
-    """The reply that is sent, and the encoded whole answer."""
+def encoded(answer: Answer, request: RecallRequest) -> tuple[RecallResponse, RecallResponse]:
+    """The reply that is sent, and the whole answer as a message."""
     with_raw = wants_raw(request.view)
     return (
-        recall_reply(answer, with_raw=with_raw).SerializeToString(),
-        recall_response(answer.recalled(), with_raw=with_raw).SerializeToString(),
+        RecallResponse.FromString(to_bytes(recall_reply(answer, with_raw=with_raw))),
+        recall_response(answer.recalled(), with_raw=with_raw),
     )
 
 
@@ -103,6 +106,6 @@ def test_each_view_of_a_cached_answer_has_a_reply_of_its_own(recall: CachedRecal
     raws = []
     for view in (*VIEWS[1:], *VIEWS[1:]):
         request = RecallRequest(project="p", query_text="潮汐 tide", view=view)
-        reply = recall_reply(recall.answer(recall_query(request)), with_raw=wants_raw(view))
+        reply, _ = encoded(recall.answer(recall_query(request)), request)
         raws.append(any(hit.memory.raw for hit in reply.hits))
     assert raws == [False, True, False, True]

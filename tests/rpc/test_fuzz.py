@@ -23,7 +23,7 @@ from hummock.rpc.call import CallContext
 from hummock.rpc.lanes import Lane
 from hummock.rpc.methods import servicers
 from hummock.rpc.policy import SERVICES, MethodPolicy, policy_of
-from hummock.rpc.status import to_proto
+from hummock.rpc.status import Spliced, to_bytes, to_proto
 from hummock.rpc.validation import bad_text_field, decode, parse
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import fuzz
@@ -65,6 +65,8 @@ def _first(reply: Any) -> Message:
         reply = next(reply)
     elif callable(reply):
         reply = reply()
+    if isinstance(reply, Spliced):
+        reply = recall_pb2.RecallResponse.FromString(to_bytes(reply))
     assert isinstance(reply, Message)
     return reply
 

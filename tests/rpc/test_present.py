@@ -15,6 +15,7 @@ from hummock.rpc import admin_service, memory_messages, project_service, recall_
 from hummock.rpc.admission import Load
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import samples
+from tests.rpc.plain_replies import sent
 
 RECALLED = samples.recalled(RecallQuery(project="p", text="q"))
 
@@ -93,11 +94,11 @@ def test_the_index_view_has_no_text() -> None:
 )
 def test_paths_are_named_once_in_the_order_of_the_enum(found_by: FoundBy, paths: list[int]) -> None:
     recalled = replace(RECALLED, hits=(replace(samples.HIT, found_by=found_by),))
-    assert list(recall_messages.recall_response(recalled).hits[0].paths) == paths
+    assert list(sent(recalled).hits[0].paths) == paths
 
 
 def test_a_recall_keeps_its_receipt() -> None:
-    reply = recall_messages.recall_response(RECALLED)
+    reply = sent(RECALLED)
     assert reply.receipt.preset == recall_pb2.PRESET_CODE
     assert reply.receipt.stages[0].elapsed.ToNanoseconds() == 2_500_000
     assert (reply.receipt.groups[0].searched, reply.receipt.groups[0].returned) == (9, 1)

@@ -34,7 +34,7 @@ MAX_ENTRIES = 512
 """More than people repeat within five minutes. Each entry is some hundred objects that the garbage collector visits."""
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Room for all entries at some 60 KB; typical answers take 20 to 50 KB."""
+"""Room for all entries at some 60 KB; typical answers take 30 to 75 KB."""
 
 DECAY_TOLERANCE = 1e-4
 """Greatest relative difference between the decay factors of a cached answer and the current ones: two minutes for a
@@ -49,8 +49,8 @@ _LARGEST_SHARE = 8
 _INLINE_BYTES = 128 * 1024
 """Largest cached answer that is given on the event loop whatever its recall would take."""
 
-_FORMS = 2
-"""Copies of an answer in memory: the objects, and the serialized reply to repeated requests."""
+_FORMS = 3
+"""Copies of an answer in memory: the objects, the bytes of its memories, and those of the reply that they are in."""
 
 _HIT_BYTES = 1024
 """Estimate for a hit and its neighbour without their texts: their objects, ids, tags and facts."""
@@ -61,7 +61,7 @@ _encoder = Encoder(enc_hook=methodcaller("tobytes"), order="deterministic")
 
 @dataclass(slots=True, eq=False)
 class Cached:
-    """An answer in the cache; its `replies`, with and without raw texts, are made at the first repeated request."""
+    """An answer in the cache, and its `replies`, with and without raw texts, each made at the first request for it."""
 
     recalled: Recalled
     nbytes: int = 0

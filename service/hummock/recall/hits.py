@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 
@@ -55,6 +54,8 @@ def make_hits(
     rows = fused.row[places]
     own, spelt = own_words(features), found.spelt
     time_match = fused.time_match[rows] if len(fused.time_match) else np.zeros(len(rows), np.float32)
+    matched = found.matched[rows].tolist()
+    words = {bits: matched_terms(bits & own, features.words) for bits in set(matched)}
     columns = zip(
         memories,
         fused.score[places].tolist(),
@@ -64,7 +65,7 @@ def make_hits(
         fused.late[rows].tolist(),
         [0.0] * len(rows) if fused.cross is None else fused.cross[places].tolist(),
         found.found_by[rows].tolist(),
-        found.matched[rows].tolist(),
+        matched,
         [0] * len(rows) if spelt is None else spelt.held[rows].tolist(),
         np.maximum(0.0, (as_of - found.create_time[rows]) / SECONDS_A_DAY).tolist(),
         np.exp(fused.log_decay[places]).tolist(),
@@ -78,12 +79,13 @@ def make_hits(
                 memory=memory,
                 score=score,
                 similarity=similarity,
-                cosine=_or_zero(cosine),
+                # What was not compared has NaN, which does not equal itself.
+                cosine=cosine if cosine == cosine else 0.0,
                 keyword_score=keyword,
-                late_interaction_score=_or_zero(late),
-                cross_encoder_score=_or_zero(cross),
+                late_interaction_score=late if late == late else 0.0,
+                cross_encoder_score=cross if cross == cross else 0.0,
                 found_by=_FOUND_BY[paths],
-                matched_terms=matched_terms(bits & own, features.words),
+                matched_terms=words[bits],
                 corrections=corrections(held, features, memory) if held else (),
                 age_days=age,
                 decay=decay,
@@ -142,10 +144,6 @@ def matched_terms(bits: int, words: Sequence[str]) -> tuple[str, ...]:
 def age_days(create_time: float, as_of: float) -> float:
     """Age of a memory in days at a moment, not below 0; both in Unix seconds."""
     return max(0.0, (as_of - create_time) / SECONDS_A_DAY)
-
-
-def _or_zero(score: float) -> float:
-    return 0.0 if math.isnan(score) else score
 
 
 def with_neighbours(

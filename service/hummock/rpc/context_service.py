@@ -15,8 +15,10 @@ from hummock.core.memory import LearnCommand
 from hummock.core.recall import RecallQuery
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.call import CallContext, SecondHalf, inside, project_read
-from hummock.rpc.recall_messages import GROUPS, degradations, recall_query, recall_reply, search_query, search_response
+from hummock.rpc.recall_messages import GROUPS, degradations, recall_query, search_query, search_response
+from hummock.rpc.recall_reply import recall_reply
 from hummock.rpc.render_messages import render_query, render_response, turn_query, turn_response
+from hummock.rpc.status import Spliced
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
 
@@ -36,17 +38,17 @@ class RecallServicer:
     def __init__(self, recall: CachedRecall) -> None:
         self._recall = recall
 
-    def Recall(self, request: recall_pb2.RecallRequest, call: CallContext) -> SecondHalf[recall_pb2.RecallResponse]:
+    def Recall(self, request: recall_pb2.RecallRequest, call: CallContext) -> SecondHalf[Spliced]:
         """Finds the memories that bear on a query: at once where that takes a moment, else on a worker."""
         query = recall_query(request, call.deadline.until_s)
         answer = self._recall.inline(query)
         return partial(self._on_worker, request, query) if answer is None else _reply(request, answer)
 
-    def _on_worker(self, request: recall_pb2.RecallRequest, query: RecallQuery) -> recall_pb2.RecallResponse:
+    def _on_worker(self, request: recall_pb2.RecallRequest, query: RecallQuery) -> Spliced:
         return _reply(request, self._recall.answer(query))
 
 
-def _reply(request: recall_pb2.RecallRequest, answer: Answer) -> recall_pb2.RecallResponse:
+def _reply(request: recall_pb2.RecallRequest, answer: Answer) -> Spliced:
     # What there is has been written to.
     if answer.seq == 0 and not request.allow_missing:
         raise ProjectNotFound(request.project)

@@ -25,7 +25,7 @@ from hummock.rpc.interceptor import CallRecord, Interceptor
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learn_stream import LearnStream
 from hummock.rpc.policy import MethodPolicy, peek, policy_of
-from hummock.rpc.status import known, to_bytes, to_grpc
+from hummock.rpc.status import Spliced, known, to_bytes, to_grpc
 from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each, caller_of
 from hummock.rpc.validation import check, check_size, decode
 
@@ -229,17 +229,17 @@ class Unary:
         check(request)
         record.admit(request)
         reply = self._answer(request, CallContext(record.caller, deadline))
-        if not isinstance(reply, Message):
+        if not isinstance(reply, Message | Spliced):
             return reply
         return _seen(reply, record, request.max_reply_bytes if self._has_max_reply else 0)
 
 
-def _finish(make: Callable[[], Message], record: CallRecord) -> bytes:
+def _finish(make: Callable[[], Message | Spliced], record: CallRecord) -> bytes:
     return _seen(make(), record)
 
 
-def _seen(reply: Message, record: CallRecord, most_bytes: int = 0) -> bytes:
-    record.saw(reply)
+def _seen(reply: Message | Spliced, record: CallRecord, most_bytes: int = 0) -> bytes:
+    record.saw(reply.rest if isinstance(reply, Spliced) else reply)
     return to_bytes(reply, most_bytes)
 
 

@@ -52,6 +52,7 @@ _KIND_OF_DETAIL = {
     "code_fragment": MemoryKind.CODE_FRAGMENT,
 }
 _SENT_KIND = {kind: memory_pb2.MemoryKind.ValueType(kind) for kind in MemoryKind}
+_SENT = "sent"
 _SENT_ORIGIN = {origin: memory_pb2.Origin.ValueType(origin) for origin in Origin}
 
 
@@ -186,6 +187,19 @@ def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool 
     message = memory_pb2.Memory(superseded_by=superseded_by)
     fill_memory(message, stored, with_raw=with_raw)
     return message
+
+
+def memory_bytes(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> bytes:
+    """The bytes of the message that `memory` makes, its rarer fields last; kept with the memory for the next reply."""
+    kept = vars(stored)
+    if _SENT not in kept:
+        kept[_SENT] = memory(stored).SerializeToString()
+    sent: bytes = kept[_SENT]
+    if superseded_by:
+        sent += memory_pb2.Memory(superseded_by=superseded_by).SerializeToString()
+    if with_raw and stored.payload is not None:
+        sent += memory_pb2.Memory(raw=stored.payload.raw).SerializeToString()
+    return sent
 
 
 def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = False) -> None:

@@ -5,45 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import structs
 
-from hummock.core.candidates import FoundBy
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import (
     CrossEncoding,
     DecayMode,
     Degradation,
-    Hit,
     Intent,
     IntentMode,
     KeywordMode,
     MmrRelevance,
     Preset,
-    Recalled,
     RecallPath,
     RecallQuery,
     Receipt,
     TimeInterval,
 )
 from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
-from hummock.recall.hits import age_days
 from hummock.rpc import values
-from hummock.rpc.memory_messages import fill_memory
-from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.validation import LARGEST_KEPT_BYTES, SHAPES_KEPT, placed, shape_of
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 
-if TYPE_CHECKING:
-    from hummock.recall.cache import Answer
-
 _NO_TUNING = recall_pb2.RecallTuning()
 _NO_FILTER = Filter()
-_TEXTS: Final = ("content", "raw", "learning_record", "domain_knowledge", "code_fragment", "text")
-_ROOM_TO_SAY_SO_BYTES = 1024
 
 
 def _by_name(numbers: Mapping[str, Any], prefix: str) -> dict[str, Any]:
@@ -74,13 +62,6 @@ _FILES: Final = ("key_files", "source_files")
 _EVERY_PATH = frozenset(RecallPath)
 # A look-up takes a fifth of the time of an enum's call.
 _PRESETS = {int(preset): preset for preset in Preset}
-# A fragment of a key file is found through its domain.
-_PATH_OF = (
-    (FoundBy.VECTOR, recall_pb2.RECALL_PATH_VECTOR),
-    (FoundBy.KEYWORD, recall_pb2.RECALL_PATH_KEYWORD),
-    (FoundBy.DOMAIN | FoundBy.KEY_FILE, recall_pb2.RECALL_PATH_DOMAIN),
-)
-_PATHS_OF = {FoundBy(bits): [path for flag, path in _PATH_OF if bits & flag] for bits in range(128)}
 
 
 def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None, prefix: str = "") -> RecallQuery:
@@ -188,54 +169,6 @@ def search_query(request: context_service_pb2.SearchRequest, until_s: float | No
     )
 
 
-def recall_response(recalled: Recalled, *, with_raw: bool = False) -> recall_pb2.RecallResponse:
-    """Convert the answer to a recall; if not all texts fit, the best hits of each group keep theirs."""
-    reply = recall_pb2.RecallResponse(
-        intent=intent(recalled.intent),
-        degraded=degradations(recalled.degraded),
-        seq=recalled.seq,
-        content_seq=recalled.content_seq,
-    )
-    _fill_receipt(reply.receipt, recalled.receipt)
-    for messages, hits in (
-        (reply.hits, recalled.hits),
-        (reply.code_fragments, recalled.code_fragments),
-        (reply.domains, recalled.domains),
-    ):
-        for hit in hits:
-            _fill_hit(messages.add(), hit, with_raw=with_raw)
-    return _that_fits(reply)
-
-
-def recall_reply(answer: Answer, *, with_raw: bool = False) -> recall_pb2.RecallResponse:
-    """The reply to one caller. That of a cached answer is made once; each caller gets a copy with its own numbers."""
-    if not answer.is_cached:
-        return recall_response(answer.recalled(), with_raw=with_raw)
-    cached = answer.of
-    if with_raw not in cached.replies:
-        cached.replies[with_raw] = recall_response(cached.recalled, with_raw=with_raw)
-    reply = recall_pb2.RecallResponse()
-    # A quarter of the time of parsing its bytes, and the order of facts in its maps stays.
-    reply.CopyFrom(cached.replies[with_raw])
-    reply.seq = answer.seq
-    receipt = reply.receipt
-    receipt.cached = True
-    receipt.project_settings.extend(answer.project_settings)
-    del receipt.stages[:]
-    values.set_duration(receipt.stages.add(stage=recall_pb2.RECALL_STAGE_CACHE).elapsed, answer.elapsed_s)
-    values.set_duration(receipt.elapsed, answer.elapsed_s)
-    if answer.as_of is not None:
-        values.set_timestamp(receipt.as_of, answer.as_of)
-        for messages, hits in (
-            (reply.hits, cached.recalled.hits),
-            (reply.code_fragments, cached.recalled.code_fragments),
-            (reply.domains, cached.recalled.domains),
-        ):
-            for message, hit in zip(messages, hits, strict=True):
-                message.age_days = age_days(hit.memory.create_time, answer.as_of)
-    return _that_fits(reply)
-
-
 def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
     """The results of a search."""
     return context_service_pb2.SearchResponse(
@@ -257,12 +190,6 @@ def intent(known: Intent) -> recall_pb2.Intent:
 def receipt(kept: Receipt) -> recall_pb2.Receipt:
     """The receipt of a recall: the stages that ran, and their times."""
     message = recall_pb2.Receipt()
-    _fill_receipt(message, kept)
-    return message
-
-
-def _fill_receipt(message: recall_pb2.Receipt, kept: Receipt) -> None:
-    """Writes a receipt into an empty message, part by part: none is copied, and nothing that is unset is set."""
     message.preset = recall_pb2.Preset.ValueType(kept.preset)
     for group in kept.groups:
         count = message.groups.add(
@@ -305,6 +232,7 @@ def _fill_receipt(message: recall_pb2.Receipt, kept: Receipt) -> None:
     for stage in kept.stages:
         time = message.stages.add(stage=_STAGES.get(stage.stage, recall_pb2.RECALL_STAGE_UNSPECIFIED))
         values.set_duration(time.elapsed, stage.elapsed_s)
+    return message
 
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
@@ -317,34 +245,6 @@ def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation
         )
         for one in degraded
     ]
-
-
-def _that_fits(reply: recall_pb2.RecallResponse) -> recall_pb2.RecallResponse:
-    """The reply without the texts of as many hits as needed, the worst of each group first; it says so."""
-    excess = reply.ByteSize() - MAX_REPLY_BYTES
-    if excess <= 0:
-        return reply
-    excess += _ROOM_TO_SAY_SO_BYTES
-    groups = [list(reply.hits), list(reply.code_fragments), list(reply.domains)]
-    # Groups give way in turns, so that each keeps its best.
-    worst_first = [hit for row in zip_longest(*(reversed(group) for group in groups)) for hit in row if hit is not None]
-    cut = 0
-    for hit in worst_first:
-        if excess <= 0:
-            break
-        before = hit.ByteSize()
-        for memory in (hit.memory, *hit.before, *hit.after):
-            for field in _TEXTS:
-                memory.ClearField(field)
-        excess -= before - hit.ByteSize()
-        cut += 1
-    reply.degraded.add(
-        part=recall_pb2.DEGRADED_PART_TEXTS,
-        reason=recall_pb2.DEGRADATION_REASON_REPLY_LIMIT,
-        message=f"the texts of {cut} of {len(worst_first)} hits were left out, for the reply would be too large; "
-        "ask for fewer hits or the INDEX view, and read what is missing by BatchGetMemories",
-    )
-    return reply
 
 
 def _parse_intent(field: str, sent: recall_pb2.Intent) -> Intent:
@@ -370,35 +270,6 @@ def _parse_filter(field: str, request: recall_pb2.RecallRequest) -> Filter:
     where = values.memory_filter(field, request.filter)
     origins = frozenset(map(Origin, request.tuning.origins))
     return structs.replace(where, origins=origins) if origins and not where.origins else where
-
-
-def _fill_hit(message: recall_pb2.Hit, hit: Hit, *, with_raw: bool) -> None:
-    fill_memory(message.memory, hit.memory, with_raw=with_raw)
-    message.score = hit.score
-    message.similarity = hit.similarity
-    message.cosine = hit.cosine
-    message.keyword_score = hit.keyword_score
-    message.late_interaction_score = hit.late_interaction_score
-    message.cross_encoder_score = hit.cross_encoder_score
-    message.age_days = hit.age_days
-    message.decay = hit.decay
-    message.near_twin = hit.near_twin
-    message.over_writer_cap = hit.over_writer_cap
-    message.time_match = hit.time_match
-    message.verdict = hit.verdict
-    message.helpful_count = hit.helpful_count
-    message.wrong_count = hit.wrong_count
-    if hit.superseded_by:
-        message.memory.superseded_by.extend(hit.superseded_by)
-    if hit.matched_terms:
-        message.matched_terms.extend(hit.matched_terms)
-    for correction in hit.corrections:
-        message.corrections.add(asked=correction.asked, meant=correction.meant)
-    message.paths.extend(_PATHS_OF[hit.found_by])
-    for beside in hit.before:
-        fill_memory(message.before.add(), beside, with_raw=with_raw)
-    for beside in hit.after:
-        fill_memory(message.after.add(), beside, with_raw=with_raw)
 
 
 def _interval_message(interval: TimeInterval) -> recall_pb2.TimeInterval:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import grpc
 import structlog
@@ -81,9 +82,21 @@ class ReplyTooLarge(Exhausted):
         self.limit_bytes = limit_bytes
 
 
-def to_bytes(reply: Message, max_bytes: int = 0) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Spliced:
+    """A reply in two parts: the bytes of its first fields, and a message with the rest."""
+
+    head: bytes | bytearray
+    rest: Message
+
+
+def to_bytes(reply: Message | Spliced, max_bytes: int = 0) -> bytes:
     """Serialize a reply of at most `max_bytes`; 0 means MAX_REPLY_BYTES. Raises: ReplyTooLarge."""
-    data, limit_bytes = reply.SerializeToString(), max_bytes or MAX_REPLY_BYTES
+    rest = reply.rest if isinstance(reply, Spliced) else reply
+    data = rest.SerializeToString()
+    if isinstance(reply, Spliced):
+        data = b"".join((reply.head, data))
+    limit_bytes = max_bytes or MAX_REPLY_BYTES
     if len(data) > limit_bytes:
         raise ReplyTooLarge(len(data), limit_bytes)
     return data

@@ -84,6 +84,7 @@ MOST_READ_FOR_A_NAME = 128
 """Up to this many memories with all terms of a name have their texts checked for the name as written."""
 
 NEIGHBOURS_OF = 10  # Number of best memories per path whose session neighbours become candidates too.
+DECODED_MEMORY_BYTES = 64 * MIB  # Cache of memories that recalls loaded lately, decoded and as they are sent.
 EVENT_PAGE_BYTES = MIB  # Upper bound on memory bytes read at once for watches; a single write may exceed it.
 
 EXPORT_PAGE_BYTES = MIB // 4

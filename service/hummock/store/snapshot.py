@@ -118,8 +118,7 @@ class Snapshot:
         """The memories with these document numbers, in order; None for one removed after the snapshot was taken."""
 
         def read(view: ProjectView, stored: TableProject) -> list[Memory | None]:
-            stored.prefetch(docs, full=full, keep=True)
-            found = [stored.memory(doc, full=full) for doc in docs]
+            found = stored.load(docs, full=full)
             if None in found and not self._is_last:
                 raise Outdated
             return found

@@ -20,7 +20,7 @@ from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.integrity import KeptSums
 from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import doc_of, project_record
-from hummock.store.tables.recent import RecentReads
+from hummock.store.tables.recent import DecodedMemories, RecentReads
 from hummock.store.tables.record_codec import read_settings
 from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
@@ -59,11 +59,13 @@ class TableProject(DecodesRecords):
         number: int,
         term_numbers: TermNumbers,
         now: Callable[[], float],
+        decoded: DecodedMemories,
         recent: RecentReads | None = None,
         seen_seq: int = 0,
     ) -> None:
         """Cached reads of `recent` are valid at `seen_seq`; 0 is the transaction's. `now` is in Unix seconds."""
         self._now = now
+        self._memories = decoded
         self._recent = recent
         self._seen_seq = seen_seq
         self._kept: frozenset[int] = frozenset()
@@ -239,13 +241,34 @@ class TableProject(DecodesRecords):
         parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
         self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
 
-    def memory(self, doc: int, *, full: bool) -> Memory | None:
-        """A memory, with its payload if `full`; None if it is missing or expired."""
-        memory, payload = self.records(doc, full=full)
+    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """Memories as `memory` gives them, in order; kept for later loads, and cached where reads are slow."""
+        self.prefetch(docs, full=full, keep=True)
+        return [self._loaded(doc, full=full) for doc in docs]
+
+    def _loaded(self, doc: int, *, full: bool) -> Memory | None:
+        # All parts of a memory are written together with their checksums.
+        known, key = self._lately.get(doc), keys.doc_key(self.number, doc)
+        sums = self.txn.get(key, db=self._tables.checksum) if known is None else None
+        version = full, sums, known
+        found = self._memories.get(self.number, doc, version)
+        if found is not None:
+            return self._unless_over(found)
+        memory, payload = self._of_tables(doc, key, sums, full=full) if known is None else known
         if not memory:
             return None
         found = self._decoded(doc, memory, payload if full else None)
-        return None if found.expire_time is not None and found.is_over(self._now()) else found
+        if sums is not None or known is not None:
+            self._memories.keep(self.number, doc, version, found, len(memory) + len(payload))
+        return self._unless_over(found)
+
+    def memory(self, doc: int, *, full: bool) -> Memory | None:
+        """A memory, with its payload if `full`; None if it is missing or expired."""
+        memory, payload = self.records(doc, full=full)
+        return self._unless_over(self._decoded(doc, memory, payload if full else None)) if memory else None
+
+    def _unless_over(self, memory: Memory) -> Memory | None:
+        return None if memory.expire_time is not None and memory.is_over(self._now()) else memory
 
     def named(self, memory_ids: Sequence[str], *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None for an unknown id. Raises: MemoryDamaged."""
@@ -291,9 +314,12 @@ class TableProject(DecodesRecords):
         if known is not None:
             return known if full else (known[0], b"")
         key = keys.doc_key(self.number, doc)
+        return self._of_tables(doc, key, self.txn.get(key, db=self._tables.checksum), full=full)
+
+    def _of_tables(self, doc: int, key: bytes, sums: bytes | None, *, full: bool) -> Records:
         payload = self.txn.get(key, b"", db=self._tables.payload) if full else b""
         memory = self.txn.get(key, b"", db=self._tables.memory)
-        self._require(key, memory, payload if full else None)
+        self._require(sums, key, memory, payload if full else None)
         if full and memory and self._recent is not None and doc in self._kept:
             self._recent.keep_memory(self.number, self._seq(), doc, (memory, payload))
         return memory, payload
@@ -305,10 +331,9 @@ class TableProject(DecodesRecords):
     def _read_lately(self, doc: int) -> Records | None:
         return None if self._recent is None else self._recent.memory(self.number, self._seq(), doc)
 
-    def _require(self, key: bytes, memory: bytes, payload: bytes | None) -> None:
-        kept = self.txn.get(key, db=self._tables.checksum)
+    def _require(self, sums: bytes | None, key: bytes, memory: bytes, payload: bytes | None) -> None:
         try:
-            integrity.require(kept, key, "", memory, payload)
+            integrity.require(sums, key, "", memory, payload)
         except MemoryDamaged as damaged:
             # A removed project is cleared part by part: raises ProjectGone, as its memories are not damaged.
             project_record(self.txn, self._engine, self.number)

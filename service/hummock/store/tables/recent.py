@@ -1,4 +1,4 @@
-"""Cache of recent reads of loaded projects, also used while the database is unreachable."""
+"""Caches of recent reads: decoded memories, and what loaded projects read from a database, also while it is away."""
 
 from __future__ import annotations
 
@@ -7,12 +7,52 @@ from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Generic, TypeVar
 
+from hummock.core.memory import Memory
+from hummock.store.limits import DECODED_MEMORY_BYTES
 from hummock.store.tables.record_codec import ProjectRecord
 from hummock.store.views.stored import Records
 
 _ENTRY_BYTES = 200  # Overhead of an entry in bytes: key, objects and table slots.
+_Decoded = tuple[object, Memory, int]  # Its version, itself, its bytes.
+_MEMORY_BYTES = 1500  # A decoded memory without its texts, with the objects of its fields.
+_FORMS = 3  # Copies of the texts of a decoded memory: its own, and two in the bytes that are sent.
 
 Value = TypeVar("Value")
+
+
+class DecodedMemories:
+    """Memories of the hits of recent recalls, in two generations within a budget. Thread-safe.
+
+    Each is valid for the version of its records that it was decoded from: a caller who reads the version first never
+    gets a memory that was removed or changed, and need not read and decode its records.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._young: dict[tuple[int, int], _Decoded] = {}
+        self._old: dict[tuple[int, int], _Decoded] = {}
+        self._young_bytes = 0
+
+    def get(self, number: int, doc: int, version: object) -> Memory | None:
+        """The memory as of this version, or None."""
+        known = self._young.get((number, doc))
+        if known is None:
+            known = self._old.get((number, doc))
+            if known is not None:
+                self._put((number, doc), known)
+        return known[1] if known is not None and known[0] == version else None
+
+    def keep(self, number: int, doc: int, version: object, memory: Memory, nbytes: int) -> None:
+        """Keep a memory decoded from records of `nbytes`."""
+        self._put((number, doc), (version, memory, _FORMS * nbytes + _MEMORY_BYTES))
+
+    def _put(self, name: tuple[int, int], decoded: _Decoded) -> None:
+        with self._lock:
+            self._young[name] = decoded
+            self._young_bytes += decoded[2]
+            if self._young_bytes > DECODED_MEMORY_BYTES // 2:
+                # What was not asked for since the last time is dropped.
+                self._young, self._old, self._young_bytes = {}, self._young, 0
 
 
 class RecentReads:

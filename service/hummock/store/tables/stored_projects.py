@@ -10,7 +10,7 @@ from hummock.core.errors import Unavailable
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.lookups import project_number, project_record
 from hummock.store.tables.reads import TableProject
-from hummock.store.tables.recent import RecentReads
+from hummock.store.tables.recent import DecodedMemories, RecentReads
 from hummock.store.tables.term_dictionary import TermNumbers
 from hummock.store.views.stored import ProjectGone
 
@@ -28,6 +28,7 @@ class TableProjects:
         self.now = now
         self.term_numbers = TermNumbers(engine.tables)
         self._recent = recent
+        self._decoded = DecodedMemories()
 
     def number_of(self, project: str) -> int | None:
         """A project's number; None if it does not exist."""
@@ -76,4 +77,4 @@ class TableProjects:
     def _project(
         self, txn: Transaction, number: int, recent: RecentReads | None = None, seen_seq: int = 0
     ) -> TableProject:
-        return TableProject(self._engine, txn, number, self.term_numbers, self.now, recent, seen_seq)
+        return TableProject(self._engine, txn, number, self.term_numbers, self.now, self._decoded, recent, seen_seq)
