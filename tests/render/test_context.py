@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, Memory, MemoryKind, Origin
 from hummock.core.project import ProjectInfo
@@ -332,7 +333,7 @@ def test_a_section_of_a_document_is_called_by_all_its_headings_and_said_once() -
 def test_what_has_a_drawback_is_left_out_with_its_reason_and_takes_no_place() -> None:
     """S0-23, 1.1-5."""
     low = selected(*(record(f"low{n}", "q", "a") for n in range(5)))
-    low = [replace(item, drawback="left out: too little") for item in low]
+    low = [structs.replace(item, drawback="left out: too little") for item in low]
     section = excerpt([*low, *selected(record("good", "问", "答"))])
     assert [one.memory_id for one in section.memories if one.tier is Tier.FULL] == ["good"]
     assert {one.reason for one in section.memories if one.tier is Tier.DROPPED} == {"left out: too little"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -208,7 +207,7 @@ def frame_at(budget_tokens: int = 2000, locale: Locale = Locale.EN, **more: Any)
 def fresh(*items: Selected) -> list[Selected]:
     moment = NOW_S - DAY_S
     memories = [structs.replace(item.memory, create_time=moment, update_time=moment) for item in items]
-    return [replace(item, memory=memory) for item, memory in zip(items, memories, strict=True)]
+    return [structs.replace(item, memory=memory) for item, memory in zip(items, memories, strict=True)]
 
 
 REFERENCES = fresh(

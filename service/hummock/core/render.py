@@ -199,8 +199,7 @@ class RenderQuery:
             raise InvalidRequest(field, f"is for MESSAGES, not for {self.form.name}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedMemory:
+class RenderedMemory(Struct, frozen=True, kw_only=True):
     """Result for one memory; `score` is 0 when it was named by id, `reason` is for people."""
 
     memory_id: str

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import structs
+
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import MemoryMark, RenderedMemory, RenderForm, Tier
 from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
@@ -112,7 +114,7 @@ def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame:
     out = []
     for one, memory, is_order in zip(memories, stored, reading_as_orders(texts, are_code), strict=True):
         marks = marks_of(memory, frame.as_of) + (MemoryMark.INSTRUCTION_LIKE,) * is_order
-        out.append(replace(one, marks=marks) if marks else one)
+        out.append(structs.replace(one, marks=marks) if marks else one)
     return tuple(out)
 
 

@@ -13,6 +13,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final
 
+from msgspec import Struct
+
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier
@@ -74,8 +76,7 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
     return Section(text=text, token_count=token_count, memories=memories)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Block:
+class _Block(Struct, frozen=True, kw_only=True):
     """One memory as text, which ends with an empty line; `reason` says whether it is whole."""
 
     item: Selected
@@ -265,8 +266,7 @@ def _lines(*lines: str) -> str:
     return "".join([f"{line}\n" for line in lines if line]) + "\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Excerpt:
+class _Excerpt(Struct, frozen=True, kw_only=True):
     """An escaped text for a section, and the reason why it is cut."""
 
     text: str

@@ -104,7 +104,8 @@ def keeps_keys(memory: Memory) -> bool:
 def fenced(code: str, *, keeps_keys: bool = False) -> str:
     """Cleaned code between fences that it cannot close; of `keeps_keys` see the function."""
     body = disarmed(code.strip("\n"), keeps_keys=keeps_keys)
-    fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(body)), default=0))
+    runs = _BACKTICKS.findall(body) if "`" in body else []
+    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
     return f"{fence}\n{body}\n{fence}"
 
 

@@ -11,10 +11,11 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import Final
+
+from msgspec import Struct
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Hit
@@ -36,8 +37,7 @@ _CJK: Final = re.compile(f"[{CJK}]")
 _INSIDE_WORD: Final = re.compile(rf"(?<=[^\W{CJK}])(?=[^\W{CJK}])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Passage(Struct, frozen=True, kw_only=True):
     """A part of a text, or all of it.
 
     Attributes:

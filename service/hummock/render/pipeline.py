@@ -225,7 +225,7 @@ def _weighed(
         [
             item
             if not against[item.memory.id] or (is_turn and item.memory.kind is MemoryKind.ENTRY)
-            else replace(item, drawback=against[item.memory.id])
+            else structs.replace(item, drawback=against[item.memory.id])
             for item in selected
         ]
     )

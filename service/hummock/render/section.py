@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Final
 
+from msgspec import Struct
+
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderedMemory, Tier
@@ -15,8 +17,7 @@ from hummock.text.normalise import is_han
 from hummock.text.tokens import TokenCounter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
+class Selected(Struct, frozen=True, kw_only=True):
     """A memory that is to be rendered.
 
     Attributes:

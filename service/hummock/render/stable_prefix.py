@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import structs
+
 from hummock.core.render import (
     MAX_PREFIX_MEMORIES,
     Locale,
@@ -147,7 +149,10 @@ class _Turn:
         first = Section(
             text=prefix.text + read.text,
             token_count=prefix.token_count + read.token_count,
-            memories=(*(replace(one, score=scores.get(one.memory_id, 0.0)) for one in prefix.memories), *read.memories),
+            memories=(
+                *(structs.replace(one, score=scores.get(one.memory_id, 0.0)) for one in prefix.memories),
+                *read.memories,
+            ),
         )
         shown = in_prefix | {item.memory.id for item in self.read}
         text = behind(first, without(self.selected, shown), frame, self.form)
