@@ -33,9 +33,10 @@ from hummock.ports.sessions import Sessions
 from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.render.compose import FORMS, compose, marked
 from hummock.render.passage import drawbacks, words_of
-from hummock.render.section import Frame, Section, Selected, Wording, locale_of, locale_of_memories, wording_of
+from hummock.render.section import Frame, Section, Selected, Wording, wording_of
 from hummock.render.stable_prefix import render_stable
 from hummock.render.turn import Load, RenderTurn, Source, Turn
+from hummock.text.normalise import is_han
 from hummock.text.tokens import TokenCounter
 
 _SHORTEST, _LONGEST = 0.4, 2.0
@@ -150,14 +151,17 @@ def _zone(query: RenderQuery, of_project: str) -> tzinfo:
 
 
 def _locale(query: RenderQuery, source: Source) -> Locale:
+    """The language of the wording; without a query it is Chinese if half the memories have Chinese characters."""
     before = query.tail.state if query.tail and not query.tail.rebase else None
     if query.locale:
         return query.locale
     if before:
         return before.locale
     if query.recall:
-        return locale_of(query.recall.text)
-    return locale_of_memories([item.memory for item in source.selected])
+        return Locale.ZH if is_han(query.recall.text) else Locale.EN
+    memories = [item.memory for item in source.selected]
+    chinese = sum(is_han(f"{memory.index.title}\n{memory.index.summary}") for memory in memories)
+    return Locale.ZH if 2 * chinese >= len(memories) else Locale.EN
 
 
 def _keywords(intent: Intent | None) -> tuple[str, ...]:

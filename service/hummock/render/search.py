@@ -23,13 +23,13 @@ from hummock.core.recall import (
     Receipt,
     StageTime,
 )
-from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
+from hummock.core.render import Locale, Searched, SearchQuery, SearchResult, SearchScope
 from hummock.render.context import domain_texts
 from hummock.render.escape import bracketed_id, clean, disarmed, inline
 from hummock.render.passage import passage_of, words_of
-from hummock.render.section import Wording, locale_of, wording_of
+from hummock.render.section import Wording, wording_of
 from hummock.text.keywords import keywords
-from hummock.text.normalise import CJK
+from hummock.text.normalise import CJK, is_han
 from hummock.text.question import question_of
 
 _CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
@@ -70,7 +70,7 @@ class Search:
             self._trails.add(query.project, query.session_id, query.text, ids)
         return Searched(
             results=results,
-            text=text_of(results, wording_of(locale_of(query.text))),
+            text=text_of(results, wording_of(Locale.ZH if is_han(query.text) else Locale.EN)),
             receipt=found.receipt,
             degraded=found.degraded,
             together_with=before.texts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Final
@@ -13,7 +13,6 @@ from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderedMemory, Tier
 from hummock.core.tools import Language, ToolDefinition, read_tool
-from hummock.text.normalise import is_han
 from hummock.text.tokens import TokenCounter
 
 
@@ -217,17 +216,6 @@ ALL_LABELS: Final = tuple(label for wording in _WORDINGS.values() for label in w
 def wording_of(locale: Locale) -> Wording:
     """The words of a language."""
     return _WORDINGS[locale]
-
-
-def locale_of(query_text: str) -> Locale:
-    """The language to answer a query in: Chinese when it has Chinese characters."""
-    return Locale.ZH if is_han(query_text) else Locale.EN
-
-
-def locale_of_memories(memories: Sequence[Memory]) -> Locale:
-    """Choose the language for memories without a query: Chinese if at least half contain Chinese characters."""
-    chinese = sum(is_han(f"{memory.index.title}\n{memory.index.summary}") for memory in memories)
-    return Locale.ZH if 2 * chinese >= len(memories) else Locale.EN
 
 
 def read_memory(frame: Frame) -> ToolDefinition:
