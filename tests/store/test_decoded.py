@@ -57,6 +57,8 @@ def test_a_removed_memory_is_not_loaded(work: Workplace) -> None:
     at(work.store, "p").load(docs, full=True)
     work.garden.delete("p", "", ["a"], b"f")
     assert at(work.store, "p").load(docs, full=True).count(None) == 1
+    kept = work.store._projects._decoded
+    assert [memory.id for _, memory, _ in (*kept._young.values(), *kept._old.values())] == ["b"]
 
 
 def test_what_was_not_asked_for_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:

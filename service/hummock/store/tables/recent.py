@@ -46,6 +46,12 @@ class DecodedMemories:
         """Keep a memory decoded from records of `nbytes`."""
         self._put((number, doc), (version, memory, _FORMS * nbytes + _MEMORY_BYTES))
 
+    def drop(self, number: int, docs: Iterable[int]) -> None:
+        """Drop removed memories, so that their texts do not stay in memory."""
+        for doc in docs:
+            self._young.pop((number, doc), None)
+            self._old.pop((number, doc), None)
+
     def _put(self, name: tuple[int, int], decoded: _Decoded) -> None:
         with self._lock:
             self._young[name] = decoded
