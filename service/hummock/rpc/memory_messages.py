@@ -193,7 +193,9 @@ def memory_bytes(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw:
     """The bytes of the message that `memory` makes, its rarer fields last; kept with the memory for the next reply."""
     kept = vars(stored)
     if _SENT not in kept:
-        kept[_SENT] = memory(stored).SerializeToString()
+        message = memory_pb2.Memory()
+        fill_memory(message, stored)
+        kept[_SENT] = message.SerializeToString()
     sent: bytes = kept[_SENT]
     if superseded_by:
         sent += memory_pb2.Memory(superseded_by=superseded_by).SerializeToString()
