@@ -399,7 +399,7 @@ async def test_one_slow_call_does_not_close_the_door_to_others() -> None:
 
 
 async def test_calls_that_end_together_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of a group of writes do, whose futures another thread completes one after the other."""
+    """Another thread completes the futures of a group of writes one after the other."""
     said: list[Future[int]] = [Future() for _ in range(8)]
     wakes: list[object] = []
     with ThreadPoolExecutor(1) as executor:
