@@ -173,7 +173,7 @@ def features(
         term_weights=np.array(term_weights, np.float32),
         domain_names=frozenset(),
         domain_text="",
-        text_hashes=hashes,
+        echoes=lambda: hashes,
         exact_name="",
         name_terms=(),
         is_name=is_name,

@@ -61,7 +61,7 @@ def best_cosine(groups: Iterable[Candidates], plan: Plan, features: QueryFeature
     """
     if plan.min_of_best >= plan.min_similarity or features.vector is None:
         return np.inf
-    echoes = np.array(list(features.text_hashes), np.uint64)
+    echoes = np.array(list(features.echoes()), np.uint64)
     found = list(groups)
     texts = np.concatenate([group.text_hash for group in found] or [np.empty(0, np.uint64)])
     cosines = np.concatenate([group.cosine for group in found] or [np.empty(0, np.float32)])

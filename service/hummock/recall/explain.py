@@ -320,7 +320,7 @@ class _Case:
         """The order if nothing were left out: every text another one, no minimum, no echo."""
         found = replace(self.found, copy_hash=np.arange(len(self.found), dtype=np.uint64))
         plan = replace(self.plan, min_similarity=KEEPS_ALL, code_bar=None, min_of_best=KEEPS_ALL)
-        features = replace(self.features, text_hashes=frozenset())
+        features = replace(self.features, echoes=frozenset)
         every = fuse(found, self.fused.late, plan, features, self.calibration, self.fused.best_cosine)
         return replace(every, evidence=self.fused.evidence)
 

@@ -179,8 +179,10 @@ def fuse(
     if has_bar(found.name, plan, features):
         weights = weights._replace(min_similarity=KEEPS_ALL, min_of_best=KEEPS_ALL)
     spoken_for = evidence(found, plan, features)
-    echo_hashes = np.array(list(features.text_hashes), np.uint64)
     marks = _marks(found, plan)
+    echo_hashes = _NO_HASHES
+    if (marks & SAID).any():
+        echo_hashes = np.array(list(features.echoes()), np.uint64)
     matches_time, verdict = _matches_time(found, plan), verdict_factors(found)
     pool = Pool(
         cosine=found.cosine,
@@ -340,6 +342,7 @@ def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:
 
 
 _NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
+_NO_HASHES: NDArray[np.uint64] = np.empty(0, np.uint64)
 _BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
 _TRAITS = np.arange(256)
 _ASKING: NDArray[np.uint8] = np.select(

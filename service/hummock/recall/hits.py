@@ -162,7 +162,7 @@ def with_neighbours(
         query: The query.
         hits: By group.
         docs: The store's numbers of all hits, group by group.
-        text_hashes: Hashes of the query's own text, as in `QueryFeatures`.
+        text_hashes: Hashes of the query's own text, as `QueryFeatures.echoes` gives them.
     """
 
     def shown(memories: Sequence[Memory], hashes: Mapping[str, int]) -> tuple[Memory, ...]:

@@ -130,7 +130,7 @@ class Recall:
             hits = with_replacements(project, hits)
         cut: tuple[Degradation, ...] = ()
         if ranking.brings_neighbours:
-            hits, cut = with_neighbours(project, query, hits, docs, features.text_hashes)
+            hits, cut = with_neighbours(project, query, hits, docs, features.echoes())
             budget.done(_NEIGHBOURS)
         gathered = ranking.gathered
         pending = _vectors_pending(gathered.groups)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -70,7 +71,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         term_weights: (t,) float32 in [0, 1], how much content each carries; (0,) if not needed.
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Text in which domain names are searched; empty when the caller named some.
-        text_hashes: First 8 bytes of the hashes of texts that count as an echo.
+        echoes: Returns the hashes of the texts that count as an echo of the query.
         exact_name: The query if it is one name, of code or of few Chinese characters, or the sign that it asks about;
             empty for any other.
         name_terms: All terms of `exact_name`.
@@ -91,7 +92,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     term_weights: NDArray[np.float32]
     domain_names: frozenset[str]
     domain_text: str
-    text_hashes: frozenset[int]
+    echoes: Callable[[], frozenset[int]]
     exact_name: str
     name_terms: tuple[str, ...]
     is_name: bool
@@ -138,7 +139,7 @@ def query_features(
         term_weights=content_weights(terms, [*keywords, question]) if is_bounded else _NO_WEIGHTS,
         domain_names=frozenset(map(prose, named.domains)),
         domain_text="" if names_all else query.text,
-        text_hashes=echo_hashes(query.text),
+        echoes=partial(echo_hashes, query.text),
         exact_name=name,
         name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS] if name else (),
         is_name=is_name(query.text),
