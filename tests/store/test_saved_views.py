@@ -362,6 +362,7 @@ def test_another_directory_at_the_path_is_left_alone(tmp_path: Path, caplog: pyt
         rebuild(store)
         for number in range(SAVING.ops_kept):
             put(store, "p", Entry(id=f"n{number}"))
+        assert answers(store)  # the view has the writes, else it would not be saved anew
         data.rename(moved)
         data.mkdir()
     assert "could not be saved" in caplog.text
