@@ -62,9 +62,13 @@ class _LoopCalls:
     def _run(self) -> None:
         # First: a call that is added from here on wakes the loop again, unless it is made below.
         self._is_woken = False
-        while self._calls:
-            function, arguments = self._calls.popleft()
-            function(*arguments)
+        try:
+            while self._calls:
+                function, arguments = self._calls.popleft()
+                function(*arguments)
+        finally:
+            if self._calls:  # one has failed, which the loop reports; the others do not wait for the next wake
+                self.loop.call_soon(self._run)
 
 
 class AdmissionQueue:
