@@ -16,10 +16,10 @@ pytestmark = pytest.mark.long
 
 LIMITS = {
     #                 files passed, files run, own calls, store entries, transactions
-    "Recall": (30, 82, 700, 2, 1),
+    "Recall": (30, 80, 640, 2, 1),
     "Recall, cached": (8, 25, 76, 1, 0),
-    "RenderTurn": (50, 117, 1310, 9, 3),
-    "Learn": (26, 75, 780, 8, 5),
+    "RenderTurn": (49, 114, 1230, 8, 3),
+    "Learn": (26, 75, 760, 8, 5),
 }
 
 SLACK = 0.1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Hit, Recalled
-from hummock.recall.hits import age_days
+from hummock.recall.plan import SECONDS_A_DAY
 from hummock.rpc.memory_messages import memory_bytes
 from hummock.rpc.recall_messages import degradations, intent, receipt
 from hummock.rpc.status import MAX_REPLY_BYTES, Spliced
@@ -65,7 +65,8 @@ def recall_reply(answer: Answer, *, with_raw: bool = False) -> Spliced:
         told.as_of.FromMicroseconds(round(answer.as_of * 1e6))
         hits = bytearray(hits)
         for end, create_time in written.ages:
-            _AGE.pack_into(hits, end - _AGE.size, _AGE_TAG, age_days(create_time, answer.as_of))
+            age_days = max(0.0, (answer.as_of - create_time) / SECONDS_A_DAY)
+            _AGE.pack_into(hits, end - _AGE.size, _AGE_TAG, age_days)
     if len(hits) + reply.ByteSize() > MAX_REPLY_BYTES:
         return _without_texts(hits, reply)
     return Spliced(hits, reply)
