@@ -114,10 +114,10 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and w
 	$(BIN)/python clients/python/generate.py --check
 	PYTHON=$(BIN)/python sh clients/go/check.sh
 
-bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.json
+bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.md
 	@$(BIN)/python -m bench
 
-bench-full: $(VENV)/.dev ## The same, growth to 1,000,000 memories, 10,000 projects and more: bench/results/full.json
+bench-full: $(VENV)/.dev ## The same, growth to 1,000,000 memories, 10,000 projects and more
 	@$(BIN)/python -m bench --full
 
 # An environment of their own: their packages and Hummock's do not agree on versions.

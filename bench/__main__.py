@@ -67,16 +67,17 @@ LONG: Mapping[str, Measure] = {
     "postgresql": postgresql.measure,
 }
 EVERY = {**QUICK, **LONG}
+_NAME = "latest"
 
 
-def run(parts: Mapping[str, Measure], options: Options, results: Path, name: str) -> bool:
+def run(parts: Mapping[str, Measure], options: Options, results: Path) -> bool:
     """Runs all parts; true if every one ended. A part that fails is reported and the next one runs.
 
-    The report, `<name>.json` and so on in the folder of results, is written after each part, in place of what the part
+    The report, `latest.json` and so on in the folder of results, is written after each part, in place of what the part
     had found before.
     """
     machine = Machine.here(options.stores.directory)
-    known = read_parts(results / f"{name}.json")
+    known = read_parts(results / f"{_NAME}.json")
     started_s = time.perf_counter()
     whole = True
     for part, measure in parts.items():
@@ -90,7 +91,9 @@ def run(parts: Mapping[str, Measure], options: Options, results: Path, name: str
             whole = False
         known[part] = Measured(findings=found, machine=machine)
         ordered = tuple(known[each] for each in EVERY if each in known)
-        Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=ordered).write(results, name)
+        Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=ordered).write(
+            results, _NAME, full="full"
+        )
     return whole
 
 
@@ -100,13 +103,12 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="the long parts too")
     parser.add_argument("--parts", nargs="+", choices=EVERY, help="these alone")
     parser.add_argument(
-        "--results", type=Path, default=RESULTS, help="where latest.json and latest.md are written (full.* with --full)"
+        "--results", type=Path, default=RESULTS, help="where latest.json, latest.md and full.md are written"
     )
     given = parser.parse_args()
     parts = {part: EVERY[part] for part in given.parts} if given.parts else EVERY if given.full else QUICK
-    name = "full" if given.full else "latest"
-    whole = run(parts, options_of(given), given.results, name)
-    print((given.results / f"{name}.md").read_text(encoding="utf-8"))
+    whole = run(parts, options_of(given), given.results)
+    print((given.results / f"{_NAME}.md").read_text(encoding="utf-8"))
     sys.exit(not whole)
 
 

@@ -148,10 +148,11 @@ def _counts_row(recall: Recall, corpus: Corpus, tagged: dict[str, Flags]) -> Row
 
 def _share_row(case: Case, share: Share) -> Row:
     what = f"B: recall@10 of the vector path against exact float32, {case.name}"
+    brief = "" if case.tags else "Share of the ten nearest that is found"
     note = (
         f"a hit within {_ROUNDING} of the tenth cosine counts, for vectors are kept as float16; else {share.strict:.4f}"
     )
-    return Row.at_least(6, what, case.recall, share.recall, "", note=note)
+    return Row.at_least(6, what, case.recall, share.recall, "", note=note, brief=brief)
 
 
 if __name__ == "__main__":

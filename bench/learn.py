@@ -68,7 +68,8 @@ class Alone:
         """The row with its judge."""
         what = "one durable Learn (vector given), which is recallable when it answers, 100,000 memories in the store"
         note = f"one fsync between the writes {self.fsync.p50_ms:.3f} ms"
-        return Row.beside(9, f"{what}; {how}, p50", limit, self.learn.p50_ms, judge, note)
+        brief = f"One durable Learn, {how}"
+        return Row.beside(9, f"{what}; {how}, p50", limit, self.learn.p50_ms, judge, note, brief=brief)
 
 
 def measure(options: Options) -> Findings:
@@ -125,7 +126,8 @@ def _together_rows(per_s: float, lmdb_per_s: float, load: Load | None) -> Iterat
     yield Row.share(9, f"{what}, in process", _TOGETHER_SHARE, per_s, judge)
     if load is not None:
         inside = Judge(name="that in process", value=per_s, unit=unit, guide=_GRPC_PER_S)
-        yield Row.share(9, f"{what}, over gRPC, closed loop", _GRPC_SHARE, load.calls_per_s, inside)
+        brief = f"{_WRITERS} writers over gRPC"
+        yield Row.share(9, f"{what}, over gRPC, closed loop", _GRPC_SHARE, load.calls_per_s, inside, brief=brief)
 
 
 def _generator(options: Options) -> tuple[Generator | None, tuple[str, ...]]:
@@ -249,7 +251,7 @@ def measure_bulk(options: Options) -> Findings:
     return Findings(
         part=BULK,
         rows=(
-            Row.share(10, what, _BULK_SHARE, per_s, judge),
+            Row.share(10, what, _BULK_SHARE, per_s, judge, brief="LearnStream with vectors"),
             Row.guide(10, behind, _CAUGHT_UP_S, recalled_s - learnt_s, "s", note=note),
         ),
         figures=(

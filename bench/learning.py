@@ -31,6 +31,7 @@ _LEARN_AT_ONCE = 500
 _WARM_UP = 100
 _HANGS_S = 60.0
 _NONE, _AGAIN, _DEAD, _HANGING = "none", "none, again", "dead", "hanging"
+_RENDER_MS = 6.0
 _TIMES = 1.1
 """Largest ratio of p99 to that without a language model that counts as unchanged."""
 _SEED = 7420
@@ -96,6 +97,10 @@ def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
             p99_ms = latencies[name].p99_ms
             note = f"{p99_ms:.2f} ms, without {none_ms:.2f} ms; another service without one {again_ms / none_ms:.2f} ×"
             yield Row.at_most(17, what, _TIMES, p99_ms / none_ms, "×", note=note)
+    render = Latency.of(asked[_NONE].render_s)
+    what = f"Render(commit), {ENTRIES:,} entries, p50"
+    brief = f"A turn's prompt in a project with {ENTRIES:,} learnt entries"
+    yield Row.guide(17, what, _RENDER_MS, render.p50_ms, "ms", note=render.line(), brief=brief)
 
 
 def figures(asked: Mapping[str, Asked]) -> Iterator[tuple[str, str]]:

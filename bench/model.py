@@ -107,7 +107,8 @@ def _row(model: EmbeddingModel, language: str, recall: Latency, model_time: Late
     )
     note = f"row 1's p50 of this part {given.p50_ms:.3f} ms, the model alone {model_time.p50_ms:.3f} ms"
     judge = Judge(name="row 1 and the model alone", value=given.p50_ms + model_time.p50_ms)
-    return Row.beside(13, what, _TIMES, recall.p50_ms, judge, note)
+    brief = f"Recall by a {language} text over gRPC, models included"
+    return Row.beside(13, what, _TIMES, recall.p50_ms, judge, note, brief=brief)
 
 
 def default_model(models_dir: Path) -> EmbeddingModel | None:

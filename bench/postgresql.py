@@ -248,6 +248,7 @@ def _rows(
         ours.p50_ms,
         "ms",
         f"LMDB {lmdb.p50_ms:.3f} ms, {trips}",
+        brief="Recall over PostgreSQL and gRPC",
     )
     yield Row.at_most(
         33,
@@ -256,6 +257,7 @@ def _rows(
         our_learn.p50_ms,
         "ms",
         f"LMDB {lmdb_learn.p50_ms:.3f} ms, {trips}",
+        brief="One durable Learn over PostgreSQL and gRPC",
     )
     per_s = {name: sum(load.calls_per_s for load in some) for name, some in loads.items()}
     lmdb_per_s, one_per_s, two_per_s = per_s.values()

@@ -24,7 +24,7 @@ from hummock_client.v1 import context_service_pb2
 
 PART = "render"
 _CANDIDATES, _BUDGET_TOKENS = 50, 4000
-_ESTIMATED_MS, _EXACT_MS = 2.0, 10.0
+_ESTIMATED_MS, _EXACT_MS = 1.2, 10.0
 _TURNS = 40
 _NEW_A_TURN = 5
 """Candidates of a turn that were not in the turn before."""
@@ -68,7 +68,9 @@ def _rows(counter: TokenCounter, turns: Sequence[tuple[Selected, ...]], how: str
         latency = Latency.of(times_s)
         note = f"{latency.line()}; {tokens // len(turns)} tokens"
         what = f"{_CANDIDATES} candidates within {_BUDGET_TOKENS:,} tokens as {form.name}, {how}; p50"
-        yield Row.guide(15, what, limit_ms, latency.p50_ms, "ms", note=note)
+        is_usual = form is RenderForm.CONTEXT and limit_ms == _ESTIMATED_MS
+        brief = f"{_CANDIDATES} Chinese memories written into {_BUDGET_TOKENS:,} tokens" if is_usual else ""
+        yield Row.guide(15, what, limit_ms, latency.p50_ms, "ms", note=note, brief=brief)
 
 
 def _turns() -> Iterator[tuple[Selected, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -45,6 +45,9 @@ class Judge:
         """The guide after the figures."""
         return "" if self.guide is None else f" (guide {sign} {self.guide:.4g})"
 
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value:.4g} {self.unit}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -56,6 +59,9 @@ class Row:
         target: For people, for example "≤ 1 ×", or "guide ≤ 5" where nothing of the same run can be the judge.
         reached: Whether `value` keeps the target.
         note: What else was seen; empty when there is nothing to say.
+        brief: The figure's name in the short table, in a user's words; empty for one that is not in it.
+        ours: What `value` is of, with its unit.
+        judge: What it was compared with, with name and unit; empty if the target is absolute.
     """
 
     row: int
@@ -65,43 +71,69 @@ class Row:
     unit: str
     reached: bool
     note: str = ""
+    brief: str = ""
+    ours: str = ""
+    judge: str = ""
 
     @classmethod
-    def at_most(cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "") -> Row:
+    def at_most(
+        cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "", *, brief: str = ""
+    ) -> Row:
         """A figure that is better when smaller."""
-        return cls._of(row, what, "≤", limit, value, unit, value <= limit, note)
+        return cls._of(row, what, f"≤ {limit:.4g}", value, unit, value <= limit, note, brief)
 
     @classmethod
-    def at_least(cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "") -> Row:
+    def at_least(
+        cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "", *, brief: str = ""
+    ) -> Row:
         """A figure that is better when larger."""
-        return cls._of(row, what, "≥", limit, value, unit, value >= limit, note)
+        return cls._of(row, what, f"≥ {limit:.4g}", value, unit, value >= limit, note, brief)
 
     @classmethod
-    def guide(cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "") -> Row:
+    def guide(
+        cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "", *, brief: str = ""
+    ) -> Row:
         """An absolute figure that is better when smaller: it depends on the machine."""
-        return cls._of(row, what, "guide ≤", limit, value, unit, value <= limit, note)
+        return cls._of(row, what, f"guide ≤ {limit:.4g}", value, unit, value <= limit, note, brief)
 
     @classmethod
-    def beside(cls, row: int, what: str, limit: float, value: float, judge: Judge, note: str = "") -> Row:
+    def beside(
+        cls, row: int, what: str, limit: float, value: float, judge: Judge, note: str = "", *, brief: str = ""
+    ) -> Row:
         """A time or size as a multiple of the judge's, which is better when smaller."""
-        line = f"{value:.4g} {judge.unit}, {judge.name} {judge.value:.4g}{judge.guided('≤')}"
-        said = f"{line}; {note}" if note else line
-        return cls.at_most(row, f"{what}: to {judge.name}", limit, value / judge.value, "×", said)
+        found = cls.at_most(row, f"{what}: to {judge.name}", limit, value / judge.value, "×", brief=brief)
+        return found._judged(value, judge, "≤", note)
 
     @classmethod
-    def share(cls, row: int, what: str, limit: float, value: float, judge: Judge, note: str = "") -> Row:
+    def share(
+        cls, row: int, what: str, limit: float, value: float, judge: Judge, note: str = "", *, brief: str = ""
+    ) -> Row:
         """A rate as a multiple of the judge's, which is better when larger."""
-        line = f"{value:.4g} {judge.unit}, {judge.name} {judge.value:.4g}{judge.guided('≥')}"
+        found = cls.at_least(row, f"{what}: to {judge.name}", limit, value / judge.value, "×", brief=brief)
+        return found._judged(value, judge, "≥", note)
+
+    def _judged(self, value: float, judge: Judge, sign: str, note: str) -> Row:
+        line = f"{value:.4g} {judge.unit}, {judge.name} {judge.value:.4g}{judge.guided(sign)}"
         said = f"{line}; {note}" if note else line
-        return cls.at_least(row, f"{what}: to {judge.name}", limit, value / judge.value, "×", said)
+        return replace(self, note=said, ours=f"{value:.4g} {judge.unit}", judge=str(judge))
 
     @classmethod
     def _of(
-        cls, row: int, what: str, sign: str, limit: float, value: float, unit: str, reached: bool, note: str
+        cls, row: int, what: str, target: str, value: float, unit: str, reached: bool, note: str, brief: str
     ) -> Row:
         shown = float(f"{value:.4g}")
-        target = f"{sign} {limit:.4g}"
-        return cls(row=row, what=what, target=target, value=shown, unit=unit, reached=reached, note=note)
+        ours = f"{value:.4g} {unit}".strip()
+        return cls(
+            row=row,
+            what=what,
+            target=target,
+            value=shown,
+            unit=unit,
+            reached=reached,
+            note=note,
+            brief=brief,
+            ours=ours,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,11 +213,29 @@ class Report:
         not_measured = dict.fromkeys(f"- {line}" for part in findings for line in part.not_measured)
         return "\n".join([*lines, "", "Not measured:", *not_measured]) + "\n"
 
-    def write(self, directory: Path, name: str) -> None:
-        """`<name>.json` and `<name>.md` in the directory, and `<name>.svg` when there is something to compare."""
+    def brief(self) -> str:
+        """The short table, for users: figures of the newest commit alone, each with its peer or floor."""
+        commit = self.machine.commit
+        shown = [row for row, each in self._rows() if row.brief and each.machine.commit == commit]
+        lines = ["# Hummock's speed, beside others in the same run", "", *self.machine.lines(), ""]
+        lines += ["| | Hummock | beside it, in the same run | ratio | goal |", "|---|---:|---|---:|---|"]
+        lines += [_brief_line(row) for row in shown]
+        lines += ["", "A ratio is Hummock's figure divided by the other. **Bold**: the goal is missed."]
+        if older := [each.findings.part for each in self.parts if each.machine.commit != commit]:
+            lines += [f"Not measured at this commit: {', '.join(older)}."]
+        lines += ["", "All figures, with what was not measured: [full.md](full.md)."]
+        return "\n".join([*lines, "What they mean: [benchmarks](../../docs/benchmarks.md)."]) + "\n"
+
+    def write(self, directory: Path, name: str, full: str = "") -> None:
+        """`<name>.json` and `<name>.md` in the directory, and `<name>.svg` when there is something to compare.
+
+        With `full`, `<name>.md` is the short table and `<full>.md` has all.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         (directory / f"{name}.json").write_text(self.json(), encoding="utf-8")
-        (directory / f"{name}.md").write_text(self.markdown(), encoding="utf-8")
+        (directory / f"{full or name}.md").write_text(self.markdown(), encoding="utf-8")
+        if full:
+            (directory / f"{name}.md").write_text(self.brief(), encoding="utf-8")
         # Bars of two runs say nothing of each other, so one part gives all of them: the last, which has most peers.
         if drawn := next((each for each in reversed(self.parts) if each.findings.recall_p50_ms), None):
             drawing = chart(dict(drawn.findings.recall_p50_ms), drawn.machine.caption())
@@ -238,13 +288,24 @@ def _part_values(measured: Measured) -> dict[str, Any]:
 def _measured(name: str, values: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Measured:
     findings = Findings(
         part=name,
-        rows=tuple(Row(**{field: row[field] for field in Row.__slots__}) for row in rows if row["part"] == name),
+        rows=tuple(
+            Row(**{field: row[field] for field in Row.__slots__ if field in row}) for row in rows if row["part"] == name
+        ),
         figures=tuple(values["figures"].items()),
         recall_p50_ms=tuple(values["recall_p50_ms"].items()),
         skipped=tuple(values["skipped"]),
         not_measured=tuple(values["not_measured"]),
     )
     return Measured(findings=findings, machine=Machine(**values["machine"]))
+
+
+def _brief_line(row: Row) -> str:
+    mark = "" if row.reached else "**"
+    if row.judge:
+        cells = (row.brief, row.ours, row.judge, f"{mark}{row.value:.3g}{mark}", row.target)
+    else:
+        cells = (row.brief, f"{mark}{row.ours}{mark}", "–", "–", row.target)
+    return f"| {' | '.join(cells)} |"
 
 
 def _line(row: Row, commit: str) -> str:

@@ -73,8 +73,17 @@ def measure_start(options: Options) -> Findings:
     return Findings(
         part=START,
         rows=(
-            Row.beside(12, f"{what}, median of {_STARTS}", _START_TIMES, median(first_answer_s), libraries),
-            Row.beside(12, memory, _MEMORY_TIMES, all_mib, vectors, _MIB_NOTE),
+            Row.beside(
+                12,
+                f"{what}, median of {_STARTS}",
+                _START_TIMES,
+                median(first_answer_s),
+                libraries,
+                brief="Start until the first answer",
+            ),
+            Row.beside(
+                12, memory, _MEMORY_TIMES, all_mib, vectors, _MIB_NOTE, brief="Memory with 100,000 memories loaded"
+            ),
         ),
         figures=(
             ("exec to serving, s", _listed(serving_s)),
@@ -143,7 +152,8 @@ def measure_growth(options: Options) -> Findings:
             skipped.append(f"row 7 beside its peer: {peer}")
         else:
             judge = Judge(name=f"{peer.package} {peer.version} in process", value=peer.p50_ms, guide=_P50_MS)
-            rows.append(Row.beside(7, what, 1.0, ours.p50_ms, judge, peer.line()))
+            brief = f"Recall in a project of 1,000,000 over gRPC, {name}"
+            rows.append(Row.beside(7, what, 1.0, ours.p50_ms, judge, peer.line(), brief=brief))
             figures.append((f"{peer.package} {peer.version}, {name}", peer.line()))
         rows.append(Row.beside(7, what, _GROWTH, ours.p50_ms, Judge(name="that of B", value=before.p50_ms)))
     start = "1,000,000 memories in one project: from exec to the first answer over gRPC"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bench import recall
 from bench.asking import TAG, WARM_UP_CALLS, in_process_latency, recall_requests
 from bench.command import RESULTS, Options, run_parts
-from bench.peers.running import CHROMA, LANCE_DB, MEM0, QDRANT_EDGE, SQLITE_VEC, Result, run_peer
-from bench.report import Findings, Row
+from bench.peers.running import CHROMA, LANCE_DB, MEM0, QDRANT_EDGE, SQLITE_VEC, ZVEC, Result, run_peer
+from bench.report import Findings, Judge, Row
 from bench.stores import A
 
 PART = "peers"
@@ -18,6 +18,7 @@ _MEM0_MEMORIES = 10_000
 _TIMES = (
     (SQLITE_VEC, A.memories, 7.0),
     (LANCE_DB, A.memories, 15.0),
+    (ZVEC, A.memories, 1.0),
     (CHROMA, A.memories, 150.0),
     (MEM0, _MEM0_MEMORIES, 60.0),
 )
@@ -61,11 +62,10 @@ def measure(options: Options) -> Findings:
 
 
 def _row(result: Result, times: float, ours_ms: float) -> Row:
-    what = (
-        f"A: recall over gRPC against {result.package} {result.version} ({result.memories} memories): its p50 to ours"
-    )
-    note = f"{result.line()}; ours p50 {ours_ms:.3f} ms among 100,000"
-    return Row.at_least(3, what, times, result.p50_ms / ours_ms, "×", note=note)
+    what = f"A: recall over gRPC, p50 among 100,000, against {result.memories} memories"
+    judge = Judge(name=f"{result.package} {result.version}", value=result.p50_ms)
+    brief = f"Recall over gRPC beside {result.package}" if result.memories == A.memories else ""
+    return Row.beside(3, what, 1 / times, ours_ms, judge, result.line(), brief=brief)
 
 
 def main() -> None:

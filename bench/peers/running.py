@@ -61,6 +61,7 @@ class Result:
 QDRANT_EDGE = Peer(name="qdrant-edge-py", module="qdrant_edge", package="qdrant_edge")
 SQLITE_VEC = Peer(name="sqlite-vec + FTS5", module="sqlite_vec", package="sqlite_vec")
 LANCE_DB = Peer(name="LanceDB", module="lance_db", package="lancedb")
+ZVEC = Peer(name="Zvec", module="zvec_collection", package="zvec")
 CHROMA = Peer(name="Chroma server", module="chroma_server", package="chromadb", where="over HTTP")
 MEM0 = Peer(name="mem0", module="mem0_memory", package="mem0")
 

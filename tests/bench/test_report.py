@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench import machine
 from bench.machine import Machine
-from bench.report import Findings, Measured, Report, Row, chart, json_text, read_parts
+from bench.report import Findings, Judge, Measured, Report, Row, chart, json_text, read_parts
 
 pytestmark = pytest.mark.long
 
@@ -77,7 +77,8 @@ def test_the_rows_of_all_parts_stand_in_the_order_of_the_table() -> None:
     assert [row["row"] for row in written["rows"]] == [1, 1, 12]
     assert written["rows"][0] == {
         "row": 1, "what": "p50", "target": "≤ 1.2", "value": 1.0, "unit": "ms", "reached": True, "note": "",
-        "part": "early", "time": "2026-05-02T10:00:00+00:00", "commit": "c0ffee",
+        "brief": "", "ours": "1 ms", "judge": "", "part": "early",
+        "time": "2026-05-02T10:00:00+00:00", "commit": "c0ffee",
     }  # fmt: skip
 
 
@@ -110,6 +111,32 @@ def test_the_table_says_which_parts_are_of_which_run() -> None:
         "- 2026-05-01T10:00:00+00:00, commit decade",
     ]
     assert "| 1 | p50 of 还款 | ≤ 1.2 | 1 | ms | yes | decade |" in table
+
+
+def test_the_short_table_holds_what_a_user_compares_all_of_one_commit() -> None:
+    peer = Judge(name="a peer", value=4.0)
+    rows = (
+        Row.beside(1, "recall", 0.3, 1.5, peer, brief="Recall"),
+        Row.beside(1, "recall, p99", 0.3, 1.5, peer),
+        Row.guide(15, "render", 1.2, 1.0, "ms", brief="Render"),
+        Row.guide(17, "turn", 1.2, 2.0, "ms", brief="Turn"),
+    )
+    older = Findings(part="load", rows=(Row.guide(4, "load", 1, 1, "ms", brief="Load"),))
+    parts = (*report(Findings(part="recall", rows=rows)).parts, *report(older, machine=EARLIER).parts)
+    table = Report(machine=MACHINE, elapsed_s=1, parts=parts).brief()
+    assert [line for line in table.splitlines() if line.startswith("| ")] == [
+        "| | Hummock | beside it, in the same run | ratio | goal |",
+        "| Recall | 1.5 ms | a peer: 4 ms | **0.375** | ≤ 0.3 |",
+        "| Render | 1 ms | – | – | guide ≤ 1.2 |",
+        "| Turn | **2 ms** | – | – | guide ≤ 1.2 |",
+    ]
+    assert "Not measured at this commit: load." in table
+
+
+def test_the_whole_table_stands_beside_the_short_one(tmp_path: Path) -> None:
+    report(FULL).write(tmp_path, "latest", full="full")
+    assert (tmp_path / "latest.md").read_text(encoding="utf-8") == report(FULL).brief()
+    assert (tmp_path / "full.md").read_text(encoding="utf-8") == report(FULL).markdown()
 
 
 def test_the_bars_of_the_chart_are_of_one_run_and_name_its_commit(tmp_path: Path) -> None:
