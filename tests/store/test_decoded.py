@@ -66,9 +66,8 @@ def test_what_was_not_asked_for_is_dropped_first(monkeypatch: pytest.MonkeyPatch
     memories = DecodedMemories()
     for doc in range(100):
         memories.keep(1, doc, b"sums", MEMORY, 0)
-        assert memories.get(1, 0, b"sums") is MEMORY
-        assert memories.get(1, doc, b"others") is None
-    assert memories.get(2, 99, b"sums") is None
-    held = [doc for doc in range(100) if memories.get(1, doc, b"sums")]
+        assert memories.get(1, [0, doc], [b"sums", b"others"]) == [MEMORY, None]
+    assert memories.get(2, [99], [b"sums"]) == [None]
+    held = [doc for doc in range(100) if memories.get(1, [doc], [b"sums"]) != [None]]
     assert len(held) <= 21
     assert {0, 99} < set(held)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice, repeat
 
@@ -76,14 +76,19 @@ def doc_key(project: int, doc: int) -> bytes:
     return _DOC.pack(project, doc)
 
 
+def doc_keys(project: int, docs: Iterable[int]) -> list[bytes]:
+    """The keys of several memories, in order."""
+    return list(map(_DOC.pack, repeat(project), docs))
+
+
 def doc_of_doc_key(key: bytes) -> int:
     """The document number in a `doc_key`."""
     return int(_DOC.unpack(key)[1])
 
 
-def docs_of_doc_keys(doc_keys: Sequence[bytes]) -> NDArray[np.int64]:
+def docs_of_doc_keys(stored: Sequence[bytes]) -> NDArray[np.int64]:
     """Document numbers in many keys, (n,) int64. Raises: ValueError: one is no `doc_key`."""
-    return np.frombuffer(b"".join(doc_keys), [("project", ">u4"), ("doc", ">u8")])["doc"].astype(np.int64)
+    return np.frombuffer(b"".join(stored), [("project", ">u4"), ("doc", ">u8")])["doc"].astype(np.int64)
 
 
 def space_prefix(project: int, space: int) -> bytes:

@@ -191,7 +191,7 @@ class TableProject(DecodesRecords):
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
         """These memories, which must exist; documents ascend."""
         space = self.record().active_space
-        doc_keys = [keys.doc_key(self.number, doc) for doc in docs]
+        doc_keys = keys.doc_keys(self.number, docs)
         self._engine.prefetch(self.txn, dict.fromkeys(("column", "terms"), doc_keys))
         columns = [self.txn.get(key, b"", db=self._tables.column) for key in doc_keys]
         lists = [self.txn.get(key, b"", db=self._tables.terms) for key in doc_keys]
@@ -232,36 +232,39 @@ class TableProject(DecodesRecords):
 
     def prefetch(self, docs: Sequence[int], *, full: bool, keep: bool = False) -> None:
         """Read memories ahead, with payloads if `full`; `keep` caches them for later reads too."""
-        self._kept = frozenset(docs) if keep and full and self._recent is not None else frozenset()
-        # Held here: a write may drop them from the cache before they are read.
-        lately = {doc: records for doc in docs if (records := self._read_lately(doc)) is not None}
-        self._lately |= lately
-        doc_keys = [keys.doc_key(self.number, doc) for doc in docs if doc not in lately]
-        if not doc_keys:
-            return
-        parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
-        self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
+        if self._recent is not None:
+            self._kept = frozenset(docs) if keep and full else frozenset()
+            # Held here: a write may drop them from the cache before they are read.
+            self._lately |= {doc: records for doc in docs if (records := self._read_lately(doc)) is not None}
+        if doc_keys := keys.doc_keys(self.number, [doc for doc in docs if doc not in self._lately]):
+            parts = ("memory", "checksum", "payload") if full else ("memory", "checksum")
+            self._engine.prefetch(self.txn, dict.fromkeys(parts, doc_keys))
 
     def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """Memories as `memory` gives them, in order; kept for later loads, and cached where reads are slow."""
         self.prefetch(docs, full=full, keep=True)
-        return [self._loaded(doc, full=full) for doc in docs]
-
-    def _loaded(self, doc: int, *, full: bool) -> Memory | None:
+        get, checksum, lately = self.txn.get, self._tables.checksum, self._lately
+        doc_keys = keys.doc_keys(self.number, docs)
         # All parts of a memory are written together with their checksums.
-        known, key = self._lately.get(doc), keys.doc_key(self.number, doc)
-        sums = self.txn.get(key, db=self._tables.checksum) if known is None else None
-        version = full, sums, known
-        found = self._memories.get(self.number, doc, version)
-        if found is not None:
-            return self._unless_over(found)
+        versions = [
+            (full, None if doc in lately else get(key, db=checksum), lately.get(doc))
+            for doc, key in zip(docs, doc_keys, strict=True)
+        ]
+        kept = self._memories.get(self.number, docs, versions)
+        each = zip(kept, docs, doc_keys, versions, strict=True)
+        found = [memory or self._read(doc, key, version) for memory, doc, key, version in each]
+        return [one if one is None or one.expire_time is None else self._unless_over(one) for one in found]
+
+    def _read(self, doc: int, key: bytes, version: tuple[bool, bytes | None, Records | None]) -> Memory | None:
+        """A memory as of its version, kept for later loads; None if it is missing."""
+        full, sums, known = version
         memory, payload = self._of_tables(doc, key, sums, full=full) if known is None else known
         if not memory:
             return None
         found = self._decoded(doc, memory, payload if full else None)
         if sums is not None or known is not None:
             self._memories.keep(self.number, doc, version, found, len(memory) + len(payload))
-        return self._unless_over(found)
+        return found
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
         """A memory, with its payload if `full`; None if it is missing or expired."""
@@ -369,7 +372,7 @@ class TableProject(DecodesRecords):
 
     def _stored_tokens(self, chunks: Sequence[tuple[int, int]]) -> list[bytes]:
         space = self._engine.space_number
-        wanted = [keys.chunk_key(self.number, space, doc, chunk) for doc, chunk in chunks]
+        wanted = list(keys.chunk_keys(self.number, space, *np.array(chunks, np.int64).reshape(-1, 2).T))
         with self.txn.cursor(self._tables.token) as cursor:
             found = dict(cursor.getmulti(wanted))
         return [found.get(key, b"") for key in wanted]

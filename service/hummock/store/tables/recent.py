@@ -33,14 +33,17 @@ class DecodedMemories:
         self._old: dict[tuple[int, int], _Decoded] = {}
         self._young_bytes = 0
 
-    def get(self, number: int, doc: int, version: object) -> Memory | None:
-        """The memory as of this version, or None."""
-        known = self._young.get((number, doc))
-        if known is None:
-            known = self._old.get((number, doc))
-            if known is not None:
-                self._put((number, doc), known)
-        return known[1] if known is not None and known[0] == version else None
+    def get(self, number: int, docs: Sequence[int], versions: Sequence[object]) -> list[Memory | None]:
+        """The memories as of these versions, in order; None for those that are not kept."""
+        found: list[Memory | None] = []
+        for doc, version in zip(docs, versions, strict=True):
+            known = self._young.get((number, doc))
+            if known is None:
+                known = self._old.get((number, doc))
+                if known is not None:
+                    self._put((number, doc), known)
+            found.append(known[1] if known is not None and known[0] == version else None)
+        return found
 
     def keep(self, number: int, doc: int, version: object, memory: Memory, nbytes: int) -> None:
         """Keep a memory decoded from records of `nbytes`."""
