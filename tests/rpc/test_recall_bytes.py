@@ -96,9 +96,9 @@ def test_a_cached_answer_gets_the_ages_and_the_receipt_of_its_caller(hits: tuple
 
 def test_a_changed_memory_has_bytes_of_its_own() -> None:
     memory = replace(samples.MEMORY)
-    before = memory_bytes(memory)
+    before = memory_bytes([memory])
     changed: Memory = replace(memory, writer="another")
-    assert memory_bytes(changed) != before == memory_bytes(memory)
+    assert memory_bytes([changed]) != before == memory_bytes([memory])
     assert changed != memory == samples.MEMORY
 
 

@@ -86,16 +86,21 @@ class Estimate:
 
     def add(self, elapsed_s: float) -> None:
         """Counts a run."""
-        self._runs += 1
-        if self._runs <= 2:
-            self._mean_s = elapsed_s if self._runs == 2 else 0.0
-            return
-        # Written out: it is counted at each stage of a recall.
-        expected_s = self._mean_s + _DEVIATIONS * self._deviation_s
-        most_s = _LARGEST_JUMP * (expected_s if expected_s > _SHORTEST_S else _SHORTEST_S)
-        error = (elapsed_s if elapsed_s < most_s else most_s) - self._mean_s
-        self._mean_s += _NEWEST_IN_MEAN * error
-        self._deviation_s += _NEWEST_IN_DEVIATION * (abs(error) - self._deviation_s)
+        self.add_each([(self, elapsed_s)])
+
+    @staticmethod
+    def add_each(runs: Iterable[tuple[Estimate, float]]) -> None:
+        """Counts runs, each with its seconds. Written out, for a recall counts all its stages."""
+        for one, elapsed_s in runs:
+            one._runs += 1
+            if one._runs <= 2:
+                one._mean_s = elapsed_s if one._runs == 2 else 0.0
+                continue
+            expected_s = one._mean_s + _DEVIATIONS * one._deviation_s
+            most_s = _LARGEST_JUMP * (expected_s if expected_s > _SHORTEST_S else _SHORTEST_S)
+            error = (elapsed_s if elapsed_s < most_s else most_s) - one._mean_s
+            one._mean_s += _NEWEST_IN_MEAN * error
+            one._deviation_s += _NEWEST_IN_DEVIATION * (abs(error) - one._deviation_s)
 
     def fade(self, share: float) -> None:
         """Lower the estimate by this share; a stage skipped after a slow run would otherwise never be tried again."""

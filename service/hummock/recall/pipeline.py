@@ -133,8 +133,7 @@ class Recall:
             hits, cut = with_neighbours(project, query, hits, docs, features.echoes())
             budget.done(_NEIGHBOURS)
         gathered = ranking.gathered
-        pending = _vectors_pending(gathered.groups)
-        if pending and self._want and project.stale_s is None:
+        if self._want and project.stale_s is None and sum([found.pending for found in gathered.groups]):
             self._want(query.project, _without_vectors(ranking))
         return Recalled(
             hits=hits.get(MAIN, ()),
@@ -145,13 +144,11 @@ class Recall:
             degraded=(
                 *untimed,
                 *degraded,
-                *budget.left_out,
-                *pending,
-                *_scan_cut(gathered.groups),
+                *budget.left_out.values(),
+                *_not_searched(gathered.groups),
                 *ranking.degraded,
                 *cut,
-                *_damaged(project.damaged()),
-                *_stale(project, sum(len(places) for places, _ in ranking.picked) - len(docs)),
+                *_not_read(project, ranking, docs),
             ),
             seq=gathered.seq,
             content_seq=gathered.content_seq,
@@ -184,8 +181,7 @@ class Recall:
         query, _ = self._timed(query, project, budget)
         plan, features, degraded = self._understand(query, project, budget)
         ranking = self._rank(query, project, plan, features, budget)
-        groups = ranking.gathered.groups
-        return replace(ranking, degraded=(*degraded, *_vectors_pending(groups), *_scan_cut(groups), *ranking.degraded))
+        return replace(ranking, degraded=(*degraded, *_not_searched(ranking.gathered.groups), *ranking.degraded))
 
     def _timed(
         self, query: RecallQuery, project: Snapshot, budget: StageBudget
@@ -344,35 +340,37 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
     return replace(intent, domains=tuple(found)) if found else intent
 
 
-def _vectors_pending(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
-    """The degradation for memories that were searched and have no vectors yet."""
-    pending = sum([found.pending for found in groups])
-    if not pending:
-        return ()
-    searched = sum([found.searched for found in groups])
-    message = f"{pending} of {searched} memories have no vectors yet ({pending / searched:.1%}); only words find them"
-    return (Degradation(path="vector", reason="VECTORS_PENDING", message=message),)
+def _not_searched(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
+    """The degradations for memories without vectors yet, and for texts too many to be searched for substrings."""
+    pending, cut = sum([found.pending for found in groups]), sum([found.is_cut for found in groups])
+    left_out: tuple[Degradation, ...] = ()
+    if pending:
+        searched = sum([found.searched for found in groups])
+        message = (
+            f"{pending} of {searched} memories have no vectors yet ({pending / searched:.1%}); only words find them"
+        )
+        left_out = (Degradation(path="vector", reason="VECTORS_PENDING", message=message),)
+    if cut:
+        message = "the project has more text than is searched for substrings; older memories were not looked at"
+        left_out += (Degradation(path="keyword", reason="SCAN_CUT", message=message),)
+    return left_out
 
 
-def _damaged(count: int) -> tuple[Degradation, ...]:
-    """The degradation for memories left out because they are damaged on disk."""
-    if not count:
-        return ()
-    message = f"{count} memories are damaged on the disk and were left out; restore them from a backup or an export"
-    return (Degradation(path="memories", reason="RECORDS_DAMAGED", message=message),)
-
-
-def _stale(project: Snapshot, missing: int) -> tuple[Degradation, ...]:
-    """The degradation for an answer from memory while the store cannot be reached."""
-    if project.stale_s is None:
-        return ()
-    message = (
-        f"the database cannot be reached; this is what was seen last of the project, as of seq {project.seq}, "
-        f"{math.ceil(project.stale_s)} s old at most"
-    )
-    if missing:
-        message += f"; {missing} hits are left out, for their texts are not in memory"
-    return (Degradation(path="memories", reason="STALE", message=message),)
+def _not_read(project: Snapshot, ranking: Ranking, docs: Sequence[int]) -> tuple[Degradation, ...]:
+    """The degradations for damaged memories, and for an answer from memory while the store cannot be reached."""
+    left_out: tuple[Degradation, ...] = ()
+    if count := project.damaged():
+        message = f"{count} memories are damaged on the disk and were left out; restore them from a backup or an export"
+        left_out = (Degradation(path="memories", reason="RECORDS_DAMAGED", message=message),)
+    if project.stale_s is not None:
+        message = (
+            f"the database cannot be reached; this is what was seen last of the project, as of seq {project.seq}, "
+            f"{math.ceil(project.stale_s)} s old at most"
+        )
+        if missing := sum([len(places) for places, _ in ranking.picked]) - len(docs):
+            message += f"; {missing} hits are left out, for their texts are not in memory"
+        left_out += (Degradation(path="memories", reason="STALE", message=message),)
+    return left_out
 
 
 def _without_vectors(ranking: Ranking) -> list[int]:
@@ -384,30 +382,23 @@ def _without_vectors(ranking: Ranking) -> list[int]:
     return docs[::-1]
 
 
-def _scan_cut(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
-    """The degradation for texts left out of a substring search because there were too many."""
-    if not any(found.is_cut for found in groups):
-        return ()
-    message = "the project has more text than is searched for substrings; older memories were not looked at"
-    return (Degradation(path="keyword", reason="SCAN_CUT", message=message),)
-
-
 def _receipt(
     ranking: Ranking, hits: Mapping[str, tuple[Hit, ...]], budget: StageBudget, space: EmbeddingSpace
 ) -> Receipt:
     plan, gloss = ranking.plan, ranking.features.gloss
-    groups = list(zip(ranking.gathered.groups, ranking.fused, strict=True))
-    main = next((ranked for found, ranked in groups if found.name == MAIN), None)
+    groups = {found.name: (found, ranked) for found, ranked in zip(ranking.gathered.groups, ranking.fused, strict=True)}
+    _, main = groups.get(MAIN, (None, None))
+    stages, elapsed_s = budget.end()
     is_bounded = plan.min_similarity > KEEPS_ALL
     return Receipt(
         preset=plan.preset,
-        stages=budget.times,
-        groups=tuple([count(found, ranked, hits[found.name]) for found, ranked in groups]),
+        stages=stages,
+        groups=tuple([count(found, ranked, hits[name]) for name, (found, ranked) in groups.items()]),
         emb_space=space.id,
         as_of=plan.as_of,
         vector_weight=main.vector_share if main else 0.0,
         late_interaction_weight=main.late_share if main else 0.0,
-        elapsed_s=budget.elapsed_s,
+        elapsed_s=elapsed_s,
         times=plan.times,
         cross_encoded=ranking.cross_encoded,
         gloss=glossed_terms(gloss),

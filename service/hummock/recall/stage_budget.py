@@ -61,6 +61,9 @@ class StageBudget:
 
     What gives way to the deadline does so in a fixed order, and nothing that gives way earlier runs where something
     that gives way later was left out: more time never takes a stage away.
+
+    Attributes:
+        left_out: The degradation for each path that was left out, in the order of the decisions.
     """
 
     def __init__(self, clock: Clock, costs: Costs, until_s: float | None) -> None:
@@ -70,22 +73,30 @@ class StageBudget:
         self._start = self._last = clock.monotonic()
         self._until_s = None if until_s is None else until_s - max(RESERVE_S, RESERVED_SHARE * (until_s - self._start))
         self._elapsed_s: dict[str, float] = {}
-        self._left_out: dict[str, Degradation] = {}
+        self._runs: list[tuple[str, float]] = []
+        self.left_out: dict[str, Degradation] = {}
 
     def done(self, stage: str, kind: str = "") -> None:
-        """Counts the time since the end of the stage before as this one's; `kind` is what costs are known by."""
+        """Takes the time since the end of the stage before as this one's; `kind` is what costs are known by."""
         now = self._monotonic()
         elapsed_s = now - self._last
         self._elapsed_s[stage] = self._elapsed_s.get(stage, 0.0) + elapsed_s
-        self._costs[kind or stage].add(elapsed_s)
+        self._runs.append((kind or stage, elapsed_s))
         self._last = now
+
+    def end(self) -> tuple[tuple[StageTime, ...], float]:
+        """The stages that ran, in their order, and the seconds from the first to the last; estimates follow now."""
+        costs = self._costs
+        Estimate.add_each([(costs[kind], elapsed_s) for kind, elapsed_s in self._runs])
+        times = [StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items()]
+        return tuple(times), self._last - self._start
 
     def until_s_of_the_least(self, *after: str) -> float | None:
         """Deadline of the stage that gives way first, so that these stages can follow; None without a deadline.
 
         It is in the past if anything else had to be left out.
         """
-        if self._left_out:
+        if self.left_out:
             return -math.inf
         return None if self._until_s is None else self._until_s - self._expected_s(after)
 
@@ -98,13 +109,13 @@ class StageBudget:
 
         What gives way earlier than something that was left out already is left out too.
         """
-        left_s = self.left_s()
-        if left_s is None:
+        if self._until_s is None:
             return True
-        if path in self._left_out:
+        left_s = self._until_s - self._monotonic()
+        if path in self.left_out:
             return False
-        if self._left_out:
-            self.leave_out(path, f"{' and '.join(self._left_out)} had to be left out before it")
+        if self.left_out:
+            self.leave_out(path, f"{' and '.join(self.left_out)} had to be left out before it")
             return False
         expected_s = self._expected_s(stages)
         if expected_s <= left_s:
@@ -117,22 +128,7 @@ class StageBudget:
 
     def leave_out(self, path: str, message: str) -> None:
         """Record that a path was left out for lack of time."""
-        self._left_out[path] = Degradation(path=path, reason=DEADLINE, message=message)
-
-    @property
-    def left_out(self) -> tuple[Degradation, ...]:
-        """The degradations for skipped stages, in the order of the decisions."""
-        return tuple(self._left_out.values())
-
-    @property
-    def times(self) -> tuple[StageTime, ...]:
-        """The stages that ran, in their order."""
-        return tuple([StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items()])
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds from the beginning of the first stage to the end of the last."""
-        return self._last - self._start
+        self.left_out[path] = Degradation(path=path, reason=DEADLINE, message=message)
 
     def _expected_s(self, stages: tuple[str, ...]) -> float:
         return Estimate.together_s([self._cost(stage) for stage in stages])

@@ -189,18 +189,20 @@ def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool 
     return message
 
 
-def memory_bytes(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> bytes:
-    """The bytes of the message that `memory` makes, its rarer fields last; kept with the memory for the next reply."""
-    kept = vars(stored)
-    if _SENT not in kept:
-        message = memory_pb2.Memory()
-        fill_memory(message, stored)
-        kept[_SENT] = message.SerializeToString()
-    sent: bytes = kept[_SENT]
-    if superseded_by:
-        sent += memory_pb2.Memory(superseded_by=superseded_by).SerializeToString()
-    if with_raw and stored.payload is not None:
-        sent += memory_pb2.Memory(raw=stored.payload.raw).SerializeToString()
+def memory_bytes(memories: Sequence[Memory], *, with_raw: bool = False) -> list[bytes]:
+    """The bytes of the message that `memory` makes of each, its raw text last; kept with it for the next reply."""
+    sent = [vars(one).get(_SENT) or _keep_bytes(one) for one in memories]
+    if with_raw:
+        raw = [memory_pb2.Memory(raw=one.payload.raw if one.payload else "") for one in memories]
+        sent = [each + more.SerializeToString() for each, more in zip(sent, raw, strict=True)]
+    return sent
+
+
+def _keep_bytes(stored: Memory) -> bytes:
+    message = memory_pb2.Memory()
+    fill_memory(message, stored)
+    sent: bytes = message.SerializeToString()
+    vars(stored)[_SENT] = sent
     return sent
 
 

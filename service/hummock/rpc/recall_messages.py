@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from google.protobuf.duration_pb2 import Duration
 from msgspec import structs
 
 from hummock.core.errors import InvalidRequest
@@ -230,8 +231,11 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
     values.set_timestamp(message.as_of, kept.as_of)
     values.set_duration(message.elapsed, kept.elapsed_s)
     for stage in kept.stages:
-        time = message.stages.add(stage=_STAGES.get(stage.stage, recall_pb2.RECALL_STAGE_UNSPECIFIED))
-        values.set_duration(time.elapsed, stage.elapsed_s)
+        seconds, nanoseconds = divmod(round(stage.elapsed_s * 1e9), 1_000_000_000)
+        message.stages.add(
+            stage=_STAGES.get(stage.stage, recall_pb2.RECALL_STAGE_UNSPECIFIED),
+            elapsed=Duration(seconds=seconds, nanos=nanoseconds),
+        )
     return message
 
 

@@ -5,6 +5,7 @@ Protobuf joins what stands one behind the other, so a reply equals the message t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -17,7 +18,7 @@ from hummock.recall.plan import SECONDS_A_DAY
 from hummock.rpc.memory_messages import memory_bytes
 from hummock.rpc.recall_messages import degradations, intent, receipt
 from hummock.rpc.status import MAX_REPLY_BYTES, Spliced
-from hummock_client.v1 import recall_pb2
+from hummock_client.v1 import memory_pb2, recall_pb2
 
 if TYPE_CHECKING:
     from hummock.recall.cache import Answer
@@ -51,22 +52,24 @@ def recall_reply(answer: Answer, *, with_raw: bool = False) -> Spliced:
         replies[with_raw] = _written(answer.of.recalled, with_raw=with_raw)
     written = replies[with_raw]
     hits: bytes | bytearray = written.hits
-    reply = recall_pb2.RecallResponse()
-    reply.CopyFrom(written.rest)
-    told = reply.receipt
-    told.project_settings.extend(answer.project_settings)
+    reply = written.rest
+    if answer.is_cached or answer.project_settings:
+        reply = recall_pb2.RecallResponse()
+        reply.CopyFrom(written.rest)
+        reply.receipt.project_settings.extend(answer.project_settings)
     if answer.is_cached:
         reply.seq = answer.seq
+        told = reply.receipt
         told.cached = True
         del told.stages[:]
         told.elapsed.FromNanoseconds(round(answer.elapsed_s * 1e9))
         told.stages.add(stage=recall_pb2.RECALL_STAGE_CACHE, elapsed=told.elapsed)
-    if answer.as_of is not None:
-        told.as_of.FromMicroseconds(round(answer.as_of * 1e6))
-        hits = bytearray(hits)
-        for end, create_time in written.ages:
-            age_days = max(0.0, (answer.as_of - create_time) / SECONDS_A_DAY)
-            _AGE.pack_into(hits, end - _AGE.size, _AGE_TAG, age_days)
+        if answer.as_of is not None:
+            told.as_of.FromMicroseconds(round(answer.as_of * 1e6))
+            hits = bytearray(hits)
+            for end, create_time in written.ages:
+                age_days = max(0.0, (answer.as_of - create_time) / SECONDS_A_DAY)
+                _AGE.pack_into(hits, end - _AGE.size, _AGE_TAG, age_days)
     if len(hits) + reply.ByteSize() > MAX_REPLY_BYTES:
         return _without_texts(hits, reply)
     return Spliced(hits, reply)
@@ -98,10 +101,9 @@ def _written(recalled: Recalled, *, with_raw: bool) -> _Written:
     groups = ((_HITS, recalled.hits), (_CODE, recalled.code_fragments), (_DOMAINS, recalled.domains))
     parts: list[bytes] = []
     ages: list[tuple[int, float]] = []
-    end, terms = 0, _Terms()
+    end = 0
     for tag, hits in groups:
-        for hit in hits:
-            sent = _hit(hit, terms, with_raw=with_raw)
+        for hit, sent in zip(hits, _hits(hits, with_raw=with_raw) if hits else (), strict=True):
             nbytes = sum(map(len, sent))
             length = _varint(nbytes)
             parts += (tag, length, *sent)
@@ -110,31 +112,39 @@ def _written(recalled: Recalled, *, with_raw: bool) -> _Written:
     return _Written(b"".join(parts), tuple(ages), rest)
 
 
-def _hit(hit: Hit, terms: _Terms, *, with_raw: bool) -> tuple[bytes, ...]:
-    """The bytes of a hit in parts: its memory, its numbers, what few hits have, and its age."""
-    memory = memory_bytes(hit.memory, hit.superseded_by, with_raw=with_raw)
-    late, cross, time_match = hit.late_interaction_score, hit.cross_encoder_score, hit.time_match
-    return (
-        _MEMORY,
-        _varint(len(memory)),
-        memory,
-        _SCORES.pack(
+def _hits(hits: Sequence[Hit], *, with_raw: bool) -> list[tuple[bytes, ...]]:
+    """The bytes of each hit in parts: its memory, its numbers, what few hits have, and its age."""
+    sent = []
+    terms: dict[tuple[str, ...], bytes] = {}
+    for hit, memory in zip(hits, memory_bytes([hit.memory for hit in hits], with_raw=with_raw), strict=True):
+        if hit.matched_terms not in terms:
+            terms[hit.matched_terms] = recall_pb2.Hit(matched_terms=hit.matched_terms).SerializeToString()
+        if hit.superseded_by:
+            memory += memory_pb2.Memory(superseded_by=hit.superseded_by).SerializeToString()
+        late, time_match, cross = hit.late_interaction_score, hit.time_match, hit.cross_encoder_score
+        told = hit.near_twin, hit.over_writer_cap, hit.helpful_count, hit.wrong_count, hit.corrections
+        scores = _SCORES.pack(
             0x11, hit.score, 0x19, hit.similarity, 0x21, hit.cosine, 0x29, hit.keyword_score, 0x49, hit.decay,
             0x0189, hit.verdict,
-        ),
-        _PATHS_OF[hit.found_by],
-        *[terms[term] for term in hit.matched_terms],
-        _RARE_SCORES.pack(0x59, late, 0x71, time_match, 0x79, cross) if late or cross or time_match else b"",
-        _rare(hit, with_raw=with_raw),
-        _AGE.pack(_AGE_TAG, hit.age_days),
-    )  # fmt: skip # fields and values in pairs
+        )  # fmt: skip # fields and values in pairs
+        sent.append(
+            (
+                _MEMORY,
+                _varint(len(memory)),
+                memory,
+                scores,
+                _PATHS_OF[hit.found_by],
+                terms[hit.matched_terms],
+                _RARE_SCORES.pack(0x59, late, 0x71, time_match, 0x79, cross) if late or cross or time_match else b"",
+                _rare(hit, with_raw=with_raw) if hit.before or hit.after or any(told) else b"",
+                _AGE.pack(_AGE_TAG, hit.age_days),
+            )
+        )
+    return sent
 
 
 def _rare(hit: Hit, *, with_raw: bool) -> bytes:
     """What few hits have: marks, verdicts, corrections and the memories beside it."""
-    counted = hit.helpful_count or hit.wrong_count
-    if not (hit.near_twin or hit.over_writer_cap or counted or hit.corrections or hit.before or hit.after):
-        return b""
     rare = recall_pb2.Hit(
         near_twin=hit.near_twin,
         over_writer_cap=hit.over_writer_cap,
@@ -143,17 +153,9 @@ def _rare(hit: Hit, *, with_raw: bool) -> bytes:
         corrections=[recall_pb2.Correction(asked=one.asked, meant=one.meant) for one in hit.corrections],
     )
     for messages, memories in ((rare.before, hit.before), (rare.after, hit.after)):
-        for memory in memories:
-            messages.add().MergeFromString(memory_bytes(memory, with_raw=with_raw))
+        for memory in memory_bytes(memories, with_raw=with_raw):
+            messages.add().MergeFromString(memory)
     return rare.SerializeToString()
-
-
-class _Terms(dict[str, bytes]):
-    """Words of a query as fields of a hit."""
-
-    def __missing__(self, word: str) -> bytes:
-        field = self[word] = recall_pb2.Hit(matched_terms=[word]).SerializeToString()
-        return field
 
 
 @lru_cache(maxsize=4096)
@@ -182,10 +184,12 @@ def _without_texts(hits: bytes | bytearray, rest: recall_pb2.RecallResponse) -> 
                 memory.ClearField(field)
         excess -= before - hit.ByteSize()
         cut += 1
-    rest.degraded.add(
+    told = recall_pb2.RecallResponse()
+    told.CopyFrom(rest)
+    told.degraded.add(
         part=recall_pb2.DEGRADED_PART_TEXTS,
         reason=recall_pb2.DEGRADATION_REASON_REPLY_LIMIT,
         message=f"the texts of {cut} of {len(worst_first)} hits were left out, for the reply would be too large; "
         "ask for fewer hits or the INDEX view, and read what is missing by BatchGetMemories",
     )
-    return Spliced(reply.SerializeToString(), rest)
+    return Spliced(reply.SerializeToString(), told)
