@@ -180,9 +180,9 @@ MUTATIONS = (
         "rpc/dispatch.py",
         [
             (
-                "        check_size(data)\n        project, request",
+                "        projects, request = peek(",
                 '        print(data.decode(errors="replace"), file=__import__("sys").stderr, flush=True)\n'
-                "        check_size(data)\n        project, request",
+                "        projects, request = peek(",
             )
         ],
     ),

@@ -31,37 +31,37 @@ def test_the_project_is_found_in_every_request(name: str) -> None:
     inner = next((one for one in ("render", "recall", "learn") if one in fields and "project" not in fields), None)
     holder = getattr(request, inner) if inner else request
     if name in WITHOUT:
-        assert peek(REQUESTS[name], request.SerializeToString()) == ("", request)
+        assert peek(REQUESTS[name], request.SerializeToString()) == ([], request)
         return
     holder.project = "还款 project"
-    assert peek(REQUESTS[name], request.SerializeToString()) == ("还款 project", request)
+    assert peek(REQUESTS[name], request.SerializeToString()) == (["还款 project"], request)
 
 
 def test_a_turn_in_a_stream_has_its_project_too() -> None:
     request = pb.LearnStreamRequest(learn_turn=pb.LearnTurnRequest(project="p", session_id="s"))
-    assert peek(pb.LearnStreamRequest, request.SerializeToString()) == ("p", request)
+    assert peek(pb.LearnStreamRequest, request.SerializeToString()) == (["p"], request)
 
 
 def test_it_is_found_behind_other_fields() -> None:
     before = pb.LearnRequest(memories=[memory_pb2.Memory(content="x" * 300)], request_id="r").SerializeToString()
     data = before + pb.LearnRequest(project="p").SerializeToString()
-    assert peek(pb.LearnRequest, data)[0] == "p"
+    assert peek(pb.LearnRequest, data)[0] == ["p"]
 
 
 def test_a_large_request_is_not_kept_decoded_while_it_waits() -> None:
     sizes = [SMALL_BYTES // 2, 2 * SMALL_BYTES]
     requests = [pb.LearnRequest(project="p", memories=[memory_pb2.Memory(content="x" * size)]) for size in sizes]
     kept = [peek(pb.LearnRequest, request.SerializeToString()) for request in requests]
-    assert kept == [("p", requests[0]), ("p", None)]
+    assert kept == [(["p"], requests[0]), (["p"], None)]
 
 
 @given(st.binary(max_size=200))
 def test_garbage_has_some_project_or_none(data: bytes) -> None:
     for name in ("LearnStreamRequest", "ListMemoriesRequest"):
-        project, request = peek(REQUESTS[name], data)
-        assert isinstance(project, str)
-        assert request is not None or not project
-    assert peek(ListMemoriesRequest, data[:0]) == ("", ListMemoriesRequest())
+        projects, request = peek(REQUESTS[name], data)
+        assert all(isinstance(each, str) and each for each in projects)
+        assert request is not None or not projects
+    assert peek(ListMemoriesRequest, data[:0]) == ([], ListMemoriesRequest())
 
 
 @dataclass

@@ -103,6 +103,7 @@ class AdmissionQueue:
             monotonic: Clock in seconds; tests set it.
         """
         self._executor = executor
+        self._on_loop = executor if isinstance(executor, LoopExecutor) else None
         self._workers = workers
         self._waiting_limit = waiting_limit
         self._monotonic = monotonic
@@ -142,8 +143,8 @@ class AdmissionQueue:
             Overloaded: The queue is full, or the expected wait is too long.
             DeadlinePassed: The deadline passed before a worker was free.
         """
-        on_loop = self._executor if isinstance(self._executor, LoopExecutor) else None
-        if on_loop is not None and not self._admitted and on_loop.takes_turn():
+        on_loop = self._on_loop
+        if on_loop is not None and not self._admitted and not on_loop.has_run:
             done = self._run_at_once(on_loop, work, project, until_s)
             return await self._later(done) if isinstance(done, Future) else done
         loop = asyncio.get_running_loop()
@@ -186,6 +187,7 @@ class AdmissionQueue:
         self, loop: LoopExecutor, work: Callable[[], Result | Future[Result]], project: str, until_s: float | None
     ) -> Result | Future[Result]:
         """Run a job on the idle loop and charge it like a queued one. Raises: DeadlinePassed."""
+        loop.has_run = True
         began_s = self._monotonic()
         try:
             if until_s is not None and began_s >= until_s:

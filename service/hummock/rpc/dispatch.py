@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -24,10 +24,10 @@ from hummock.rpc.call import CallContext
 from hummock.rpc.interceptor import CallRecord, Interceptor
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learn_stream import LearnStream
-from hummock.rpc.policy import MethodPolicy, peek, policy_of
+from hummock.rpc.policy import MethodPolicy, peek, policy_of, projects_of
 from hummock.rpc.status import Spliced, known, to_bytes, to_grpc
 from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each, caller_of
-from hummock.rpc.validation import check, check_size, decode
+from hummock.rpc.validation import check, decode
 
 Context = aio.ServicerContext[bytes, bytes]
 Handler: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
@@ -62,26 +62,31 @@ class InFlight:
         """Refuse new calls; calls in flight continue."""
         self._is_open = False
 
-    @contextmanager
-    def counted(self, until_s: float | None = None) -> Iterator[Deadline]:
-        """Counts a call for as long as a block runs; gives how long its caller waits, which ends with the block.
-
-        Raises: Unavailable, while none is let in.
-        """
-        self._last_came_s = time.monotonic()
+    def enter(self, left_s: float | None = None) -> Deadline:
+        """Count a call until `leave`; its deadline, `left_s` seconds from now. Raises: Unavailable: none is let in."""
+        self._last_came_s = now_s = time.monotonic()
         if not self._is_open:
             raise Unavailable("the service is starting or stopping; try again")
-        deadline = Deadline(until_s)
+        deadline = Deadline(None if left_s is None else now_s + left_s)
         self._calls.add(deadline)
         self._none.clear()
+        return deadline
+
+    def leave(self, deadline: Deadline) -> None:
+        """Count a call no longer, and end its deadline: a worker may stop what it still does for it."""
+        deadline.end(NobodyWaits())
+        self._calls.discard(deadline)
+        if not self._calls:
+            self._none.set()
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a call for as long as a block runs. Raises: Unavailable: none is let in."""
+        deadline = self.enter()
         try:
-            yield deadline
+            yield
         finally:
-            # A worker may stop what it still does for this call.
-            deadline.end(NobodyWaits())
-            self._calls.discard(deadline)
-            if not self._calls:
-                self._none.set()
+            self.leave(deadline)
 
     async def drained(self) -> None:
         """Returns when no call is in flight."""
@@ -139,52 +144,38 @@ class Method:
         self.run = run
         self.in_flight = in_flight
         self.interceptor = interceptor
-        self._shape = shape
+        self.shape = shape
 
-    def handler(self, metadata: Iterable[tuple[str, str | bytes]]) -> Handler:
-        """The handler of one call. Its token is looked at here, before gRPC takes in a message."""
-        try:
-            caller = self.interceptor.caller(metadata)
-        except TokenInvalid as error:
-            # A handler that takes a stream: gRPC reads the one message of others before it calls them.
-            return grpc.stream_unary_rpc_method_handler(_Call(self, error).answer)
-        return self._shape(_Call(self, caller).answer)
+    async def answer(self, caller: Caller | TokenInvalid, request: Any, context: Context) -> bytes | None:
+        """Answer a call with its reply or a status with details. Cancellation also cancels its queued work.
 
-
-class _Call:
-    """One call: let in, run, and ended with its answer or with a status."""
-
-    def __init__(self, method: Method, caller: Caller | TokenInvalid) -> None:
-        """`caller` is the authenticated caller, or the error of its token."""
-        self._method = method
-        self._caller = caller
-
-    async def answer(self, request: Any, context: Context) -> bytes | None:
-        """Answer a call with its reply or a status with details. Cancellation also cancels its queued work."""
-        method, record = self._method, None
+        `caller` is the authenticated caller, or the error of its token.
+        """
+        deadline = record = None
         outcome, reason = _CANCELLED, _CANCELLED
         try:
-            left_s = context.time_remaining()
-            with method.in_flight.counted(None if left_s is None else time.monotonic() + left_s) as deadline:
-                if isinstance(self._caller, TokenInvalid):
-                    raise self._caller
-                record = CallRecord(method.interceptor, method.policy, context, self._caller)
-                reply = await method.run(request, context, record, deadline)
-                outcome, reason = _OK, ""
-                return reply
+            deadline = self.in_flight.enter(context.time_remaining())
+            if isinstance(caller, TokenInvalid):
+                raise caller
+            record = CallRecord(self.interceptor, self.policy, context, caller)
+            reply = await self.run(request, context, record, deadline)
+            outcome, reason = _OK, ""
+            return reply
         except Exception as error:
-            failure = known(error, method.policy.method)
+            failure = known(error, self.policy.method)
             status = to_grpc(failure)
             outcome, reason = status.code.name, failure.reason
             del failure
         finally:
+            if deadline is not None:
+                self.in_flight.leave(deadline)
             if record is not None:
                 record.leave(outcome, reason)
             else:
-                method.interceptor.turned_away(method.policy, outcome, reason)
+                self.interceptor.turned_away(self.policy, outcome, reason)
         # The error that ends the call keeps this frame alive until garbage collection; the request must not be kept.
-        del request, record
-        with method.in_flight.telling():
+        del request, record, caller
+        with self.in_flight.telling():
             await context.abort_with_status(status)
 
 
@@ -212,35 +203,36 @@ class Unary:
 
     async def run(self, data: bytes, _: Context, record: CallRecord, deadline: Deadline) -> bytes:
         """Run the method and return the reply's bytes; raises what the method raises."""
-        check_size(data)
-        project, request = peek(self._request_type, data)
+        projects, request = peek(self._request_type, data)
+        project = projects[0] if projects else ""
         queue, until_s = self._queue_of_large if request is None else self._queue, deadline.until_s
-        beginning = partial(self._begin, data, request, deadline, record)
+        beginning = partial(self._begin, data, request, projects, deadline, record)
         reply = await queue.run(beginning, project=project, until_s=until_s)
         if self._then is not None and callable(reply):
             finishing = partial(_finish, reply, record)
             return await self._then.run(finishing, project=project, until_s=until_s, is_patient=self._is_patient)
         return reply if isinstance(reply, bytes) else _seen(reply, record)
 
-    def _begin(self, data: bytes, request: Any, deadline: Deadline, record: CallRecord) -> Any:
+    def _begin(self, data: bytes, request: Any, projects: Sequence[str], deadline: Deadline, record: CallRecord) -> Any:
         """The reply as bytes, a future of the reply, or what makes it in the second half."""
         if request is None:
             request = decode(self._request_type, data)
         check(request)
-        record.admit(request)
+        record.admit(request, projects)
         reply = self._answer(request, CallContext(record.caller, deadline))
         if not isinstance(reply, Message | Spliced):
             return reply
-        return _seen(reply, record, request.max_reply_bytes if self._has_max_reply else 0)
+        record.saw(reply)
+        return to_bytes(reply, request.max_reply_bytes if self._has_max_reply else 0)
 
 
 def _finish(make: Callable[[], Message | Spliced], record: CallRecord) -> bytes:
     return _seen(make(), record)
 
 
-def _seen(reply: Message | Spliced, record: CallRecord, most_bytes: int = 0) -> bytes:
-    record.saw(reply.rest if isinstance(reply, Spliced) else reply)
-    return to_bytes(reply, most_bytes)
+def _seen(reply: Message | Spliced, record: CallRecord) -> bytes:
+    record.saw(reply)
+    return to_bytes(reply)
 
 
 class Methods(grpc.GenericRpcHandler):
@@ -252,11 +244,16 @@ class Methods(grpc.GenericRpcHandler):
         self._others = others
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
-        """The handler of a call; None for an unknown method."""
+        """The handler of a call; None for an unknown method. Its token is checked before gRPC takes in a message."""
         called = self._methods.get(handler_call_details.method)
         if called is None:
             return self._others.get(handler_call_details.method)
-        return called.handler(handler_call_details.invocation_metadata or ())
+        try:
+            caller = called.interceptor.caller(handler_call_details.invocation_metadata or ())
+        except TokenInvalid as error:
+            # A handler that takes a stream: gRPC reads the one message of others before it calls them.
+            return grpc.stream_unary_rpc_method_handler(partial(called.answer, error))
+        return called.shape(partial(called.answer, caller))
 
 
 def method(
@@ -322,7 +319,7 @@ def _stream_run(
 def _admitted(answer: Answer, record: CallRecord, deadline: Deadline, request: Message) -> Any:
     """Answer a message of a stream after checking the caller's token again, which may have been revoked meanwhile."""
     record.look_again()
-    record.admit(request)
+    record.admit(request, projects_of(request))
     reply = answer(request, CallContext(record.caller, deadline))
     if isinstance(reply, Message):
         record.saw(reply)

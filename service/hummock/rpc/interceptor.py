@@ -6,18 +6,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
 import structlog
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from hummock.access.audit import AuditFailed, AuditLog
 from hummock.access.authenticator import Authenticator
 from hummock.core.access import LOCAL, Caller, TokenInvalid, Verb
-from hummock.rpc.policy import MethodPolicy, lower_claims, projects_of
+from hummock.rpc.policy import MethodPolicy, lower_claims
+from hummock.rpc.status import Spliced
 from hummock_client.v1 import recall_pb2
 
 AUTHORIZATION = "authorization"
@@ -26,6 +27,8 @@ OVER_HTTP = "hummock-over-http"
 
 TRACE_KEYS = ("traceparent", "tracestate")
 """Metadata of W3C Trace Context."""
+
+_NO_TRACE: Mapping[str, str] = {}
 
 _BEGUN = "BEGUN"
 _TOKENS = "hummock tokens"
@@ -49,8 +52,7 @@ class Context(Protocol):
         """The metadata that the caller sent with the request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedCall:
+class EndedCall(Struct, frozen=True, kw_only=True):
     """A finished call.
 
     Attributes:
@@ -133,7 +135,7 @@ class Interceptor:
             receipt=None,
             degraded=(),
             ended_at=self.now(),
-            trace={},
+            trace=_NO_TRACE,
         )
         for meter in self.meters:
             meter.ended(call)
@@ -182,48 +184,44 @@ class CallRecord:
         self._interceptor = interceptor
         self._policy = policy
         self._context = context
-        self._caller = caller
+        self.caller = caller
         self._began_s = interceptor.monotonic()
         self._admitted_s: float | None = None
         self._audit_fields = AuditFields() if interceptor.audit is not None and policy.verb is not Verb.READ else None
-        self._projects: list[str] = []
+        self._projects: Sequence[str] = ()
         self._reply: Message | None = None
 
-    def admit(self, request: Message) -> None:
-        """Check the caller's rights just before the request is carried out.
+    def admit(self, request: Message, projects: Sequence[str]) -> None:
+        """Check the caller's rights just before the request, which names these projects, is carried out.
 
         Raises:
             ScopeMissing: The caller's token does not allow it.
             AuditFailed: The method is administrative, and the audit log cannot be written.
         """
-        self._projects = projects_of(request)
+        self._projects = projects
         if self._audit_fields is not None:
-            self._audit_fields.request(request, self._projects)
-        if self._policy.is_of_all:
-            self._caller.require_all(self._policy.verb)
-        else:
-            self._caller.require(self._policy.verb, self._projects)
-        lower_claims(request, self._caller)
+            self._audit_fields.request(request, projects)
+        if self.caller is not LOCAL:
+            if self._policy.is_of_all:
+                self.caller.require_all(self._policy.verb)
+            else:
+                self.caller.require(self._policy.verb, projects)
+            lower_claims(request, self.caller)
         is_first = self._admitted_s is None
         self._admitted_s = self._interceptor.monotonic()
         if is_first and self._interceptor.audit is not None and self._policy.verb is Verb.ADMIN:
             # Before the effect: a crash in between must not leave an effect without a line.
             self._interceptor.audit.append(self._line(_BEGUN), self._interceptor.now(), is_durable=True)
 
-    @property
-    def caller(self) -> Caller:
-        """The caller."""
-        return self._caller
-
     def look_again(self) -> None:
         """Check that the token of a long call is still valid. Raises: TokenInvalid."""
-        self._caller = self._interceptor.caller(self._context.invocation_metadata() or ())
+        self.caller = self._interceptor.caller(self._context.invocation_metadata() or ())
 
-    def saw(self, reply: Message) -> None:
+    def saw(self, reply: Message | Spliced) -> None:
         """Record the reply."""
+        self._reply = reply.rest if isinstance(reply, Spliced) else reply
         if self._audit_fields is not None:
-            self._audit_fields.reply(reply)
-        self._reply = reply
+            self._audit_fields.reply(self._reply)
 
     def leave(self, outcome: str, reason: str) -> None:
         """Ends the call: "OK", or the name of its status and the reason of its failure."""
@@ -231,44 +229,39 @@ class CallRecord:
             # A failure is logged already; the call took effect, so the caller gets its outcome.
             with suppress(AuditFailed):
                 self._interceptor.audit.append(self._line(outcome), self._interceptor.now())
-        took_s = self._interceptor.monotonic() - self._began_s
-        if self._interceptor.meters:
-            call = self._ended(outcome, reason, took_s)
-            for meter in self._interceptor.meters:
-                meter.ended(call)
-        slow_s = self._interceptor.slow_s
-        if slow_s is not None and not self._policy.lane.gives_stream and took_s >= slow_s:
-            self._log_slow(took_s, outcome)
-
-    def _ended(self, outcome: str, reason: str, took_s: float) -> EndedCall:
-        return EndedCall(
+        receipt = getattr(self._reply, "receipt", None)
+        call = EndedCall(
             method=self._policy.method,
             outcome=outcome,
             reason=reason,
-            took_s=took_s,
+            took_s=self._interceptor.monotonic() - self._began_s,
             waited_s=None if self._admitted_s is None else self._admitted_s - self._began_s,
             is_stream=self._policy.lane.gives_stream,
-            receipt=_receipt_of(self._reply),
+            receipt=receipt if isinstance(receipt, recall_pb2.Receipt) else None,
             degraded=getattr(self._reply, "degraded", ()),
             ended_at=self._interceptor.now(),
-            trace=_trace_of(self._context) if self._interceptor.reads_traces else {},
+            trace=_trace_of(self._context) if self._interceptor.reads_traces else _NO_TRACE,
         )
+        for meter in self._interceptor.meters:
+            meter.ended(call)
+        slow_s = self._interceptor.slow_s
+        if slow_s is not None and not call.is_stream and call.took_s >= slow_s:
+            self._log_slow(call)
 
     def _line(self, outcome: str) -> Mapping[str, Any]:
-        said = {"who": self._caller.name, "method": self._policy.method, "outcome": outcome}
+        said = {"who": self.caller.name, "method": self._policy.method, "outcome": outcome}
         return said if self._audit_fields is None else {**said, **self._audit_fields.told()}
 
-    def _log_slow(self, took_s: float, outcome: str) -> None:
-        waited_s = took_s if self._admitted_s is None else self._admitted_s - self._began_s
-        receipt = _receipt_of(self._reply)
-        stages = () if receipt is None else receipt.stages
+    def _log_slow(self, call: EndedCall) -> None:
+        waited_s = call.took_s if call.waited_s is None else call.waited_s
+        stages = () if call.receipt is None else call.receipt.stages
         _log.warning(
             "slow_call",
-            method=self._policy.method,
+            method=call.method,
             projects=self._projects,
-            who=self._caller.name,
-            outcome=outcome,
-            took_ms=round(took_s * 1000, 3),
+            who=self.caller.name,
+            outcome=call.outcome,
+            took_ms=round(call.took_s * 1000, 3),
             waited_ms=round(waited_s * 1000, 3),
             stages_ms={stage_name(each.stage): round(each.elapsed.ToNanoseconds() / 1e6, 3) for each in stages},
         )
@@ -278,11 +271,6 @@ def _trace_of(context: Context) -> Mapping[str, str]:
     return {
         key: value for key, value in context.invocation_metadata() or () if key in TRACE_KEYS and isinstance(value, str)
     }
-
-
-def _receipt_of(reply: Message | None) -> recall_pb2.Receipt | None:
-    receipt = getattr(reply, "receipt", None)
-    return receipt if isinstance(receipt, recall_pb2.Receipt) else None
 
 
 @cache

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 
 from hummock.rpc.admission import DEFAULT_WAITING_LIMIT, AdmissionQueue, Load
 from hummock.rpc.loop_executor import LoopExecutor
@@ -29,22 +30,22 @@ class Lane(Enum):
     BATCHES = auto()
     """A stream of requests, several of which are written together."""
 
-    @property
+    @cached_property
     def is_read(self) -> bool:
         """Whether its methods have no side effects."""
         return self in {Lane.INLINE, Lane.READ, Lane.READ_STREAM}
 
-    @property
+    @cached_property
     def takes_stream(self) -> bool:
         """Whether its methods take a stream of requests."""
         return self in {Lane.MESSAGES, Lane.BATCHES}
 
-    @property
+    @cached_property
     def is_bulk(self) -> bool:
         """Whether interactive work goes first."""
         return self.takes_stream
 
-    @property
+    @cached_property
     def gives_stream(self) -> bool:
         """Whether its methods give a stream of replies."""
         return self not in {Lane.INLINE, Lane.READ, Lane.WRITE}

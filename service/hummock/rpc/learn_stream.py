@@ -17,7 +17,7 @@ from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.policy import peek
 from hummock.rpc.status import known, to_proto
 from hummock.rpc.streams import Feed, Messages, read_next
-from hummock.rpc.validation import RulesBroken, Violation, check, check_size, decode
+from hummock.rpc.validation import RulesBroken, Violation, check, decode
 from hummock_client.v1 import context_service_pb2 as pb
 
 IN_FLIGHT = 4
@@ -108,13 +108,12 @@ class LearnStream:
     async def _begin(self, data: bytes, tasks: asyncio.TaskGroup) -> _Batch | None:
         """Starts a batch; None when its bytes are garbled, which ends the stream."""
         try:
-            check_size(data)
+            projects, request = peek(pb.LearnStreamRequest, data)
         except InvalidRequest as error:
             return _Batch(outcome=tasks.create_task(self._fail(error)))
         try:
-            project, request = peek(pb.LearnStreamRequest, data)
             if request is None:
-                decoding = partial(decode, pb.LearnStreamRequest, data)
+                decoding, project = partial(decode, pb.LearnStreamRequest, data), projects[0] if projects else ""
                 request = await self._queue.run(decoding, project=project, is_patient=True, is_bulk=True)
         except InvalidRequest as error:
             self._broken = error

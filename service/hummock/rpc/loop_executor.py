@@ -20,22 +20,16 @@ class LoopExecutor(Executor):
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
-        self._has_run = False
+        self.has_run = False
+        """Whether this iteration has run a job: whoever runs one itself sets it, and calls `end_turn`."""
 
     def submit(self, work: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
         """Run the job, or queue it if this iteration has already run one. Call on the loop's thread."""
         submitted: Future[Any] = Future()
         self._waiting.append((submitted, partial(work, *args, **kwargs)))
-        if not self._has_run:
+        if not self.has_run:
             self._run_first()
         return submitted
-
-    def takes_turn(self) -> bool:
-        """Return True if this iteration has run no job yet; the caller then runs one itself and calls `end_turn`."""
-        if self._has_run:
-            return False
-        self._has_run = True
-        return True
 
     def end_turn(self) -> None:
         """End this iteration's job; the next job runs in the next iteration."""
@@ -43,7 +37,7 @@ class LoopExecutor(Executor):
         asyncio.get_running_loop().call_soon(self._begin_turn)
 
     def _run_first(self) -> None:
-        self._has_run = True
+        self.has_run = True
         submitted, work = self._waiting.popleft()
         try:
             if submitted.set_running_or_notify_cancel():
@@ -53,6 +47,6 @@ class LoopExecutor(Executor):
         self.end_turn()
 
     def _begin_turn(self) -> None:
-        self._has_run = False
+        self.has_run = False
         if self._waiting:
             self._run_first()

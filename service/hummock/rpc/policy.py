@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -11,9 +11,10 @@ from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDesc
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import DecodeError, Message
 
-from hummock.core.access import LOCAL, Caller, ScopeMissing, Verb
+from hummock.core.access import Caller, ScopeMissing, Verb
 from hummock.core.review import UNPROVEN_TRUST
 from hummock.rpc.lanes import Lane
+from hummock.rpc.validation import check_size
 from hummock_client.v1 import (
     admin_service_pb2,
     context_service_pb2,
@@ -173,24 +174,36 @@ def policy_of(method: MethodDescriptor) -> MethodPolicy:
     return POLICIES[method.containing_service.name][method.name]
 
 
-def peek(request_type: type[Request], data: bytes) -> tuple[str, Request | None]:
-    """Parse a message and return its project and itself; None instead of itself if it is invalid or large.
+def peek(request_type: type[Request], data: bytes) -> tuple[Sequence[str], Request | None]:
+    """Parse a message and return the projects that it names, and itself: None if it is garbled or large.
 
     A large message may take a hundred times its bytes once decoded, so it is decoded again when a worker is free.
+
+    Raises: InvalidRequest: Larger than a request may be.
     """
+    if len(data) > SMALL_BYTES:
+        check_size(data)
     request = request_type()
     try:
         request.ParseFromString(data)
     except DecodeError:
-        return "", None
-    project = next(iter(projects_of(request)), "")
-    return project, request if len(data) <= SMALL_BYTES else None
+        return (), None
+    return projects_of(request), request if len(data) <= SMALL_BYTES else None
 
 
 def projects_of(request: Message) -> list[str]:
     """Return the projects that a request names; empty names are left out."""
     descriptor: Any = request.DESCRIPTOR
-    return [name for path in _paths_of(descriptor) if (name := _at(request, path))]
+    found: list[str] = []
+    for path in _paths_of(descriptor):
+        holder: Any = request
+        for name in path:
+            if not holder.HasField(name):
+                break
+            holder = getattr(holder, name)
+        else:
+            found += [holder.project] if holder.project else ()
+    return found
 
 
 @cache
@@ -199,23 +212,14 @@ def _paths_of(message: Descriptor) -> tuple[tuple[str, ...], ...]:
 
 
 def _paths(message: Descriptor, above: tuple[Descriptor, ...]) -> list[tuple[str, ...]]:
-    """Paths of the project names in a message and its submessages; repeated messages are skipped."""
+    """Paths of the submessages with a project's name, () for the message itself; repeated messages are skipped."""
     found: list[tuple[str, ...]] = []
     for field in message.fields:
         if field.name == _PROJECT and field.message_type is None:
-            found.append((field.name,))
+            found.append(())
         elif field.message_type is not None and not field.is_repeated and field.message_type not in above:
             found += [(field.name, *below) for below in _paths(field.message_type, (*above, message))]
     return found
-
-
-def _at(request: Any, path: tuple[str, ...]) -> str:
-    *messages, last = path
-    for name in messages:
-        if not request.HasField(name):
-            return ""
-        request = getattr(request, name)
-    return str(getattr(request, last))
 
 
 def lower_claims(request: Message, caller: Caller) -> None:
@@ -226,8 +230,6 @@ def lower_claims(request: Message, caller: Caller) -> None:
 
     Raises: ScopeMissing: an update would set the origin to INDEXER.
     """
-    if caller is LOCAL:
-        return
     match request:
         case context_service_pb2.LearnRequest():
             if not caller.may(Verb.INDEX, request.project):

@@ -180,9 +180,9 @@ async def answer_each(
     Raises: what the answer raises, after the answers before it; Unavailable, when the service stops.
     """
     while (data := await read_next(wire, feed)) is not None:
-        check_size(data)
         work = partial(_answered, request_type, answer, data)
-        project, _ = peek(request_type, data)
+        projects, _ = peek(request_type, data)
+        project = projects[0] if projects else ""
         await wire.write(await queue.run(work, project=project, is_patient=True, is_bulk=True))
 
 

@@ -36,6 +36,7 @@ def seconds(span: Duration) -> float:
     return span.seconds + span.nanos / 1e9
 
 
+@lru_cache(maxsize=1024)
 def project_name(field: str, name: str) -> str:
     """Check the name of a project. Reads and writes refuse the same names with the same messages."""
     if not name.strip():
