@@ -108,6 +108,15 @@ def test_what_is_written_is_screened_as_the_project_has_it_by_then(work: Workpla
     assert learned.results[0].secrets == (SecretsFound(kind="cloud key", count=1, redacted=True),)
 
 
+def test_what_is_embedded_is_screened_as_the_project_has_it_by_then(work: Workplace) -> None:
+    """A policy that another service has changed since the last Learn keeps no memory waiting for its vectors."""
+    key = "AKIAABCDEFGHIJKLMNOP"
+    work.teach(note("one"))
+    _keep_secrets(work, SecretPolicy.OFF)
+    assert work.teach(note(f"use {key}", "a")).pending == 0
+    assert work.embedder.embedded[-1] == f"use {key}"
+
+
 def _keep_secrets(work: Workplace, policy: SecretPolicy) -> None:
     chosen = ProjectSettings(secrets=SecretSettings(policy=policy))
     work.store.write("p", write_request(lambda unit: unit.set_settings(chosen))).result()

@@ -244,7 +244,7 @@ def test_the_memory_its_vectors_and_facets_stay_as_they_were(store: Store) -> No
     )
     assert dict(zip(after.memory_id, after.session_position.tolist(), strict=True))["wood"] == 1
     assert ids(ask(store, seed=4, where=Filter(tags=("#材料",)))) == {"wood"}
-    assert store.find_by_text("p", [entry.key]) == ["wood"]
+    assert store.look_up("p", [], [entry.key]).holders == ["wood"]
 
 
 def test_a_learned_keyword_weighs_less_than_a_word_of_the_text(store: Store) -> None:

@@ -5,7 +5,8 @@ import pytest
 
 from hummock.core.candidates import FoundBy, GroupQuery
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.ports.store import Generation, Store
+from hummock.core.settings import NO_SETTINGS
+from hummock.ports.store import Generation, LookedUp, Store
 from tests.ports.asking import ask, gather, ids, put
 from tests.strategies import Entry, delete_request, domain, fragment, unit_vector
 
@@ -22,7 +23,7 @@ def test_an_unknown_project_has_nothing(store: Store) -> None:
     assert len(found) == 0
     assert found.vector.shape == (0, 16)
     assert (store.get("unknown", ["a"], 0, full=True), store.load("unknown", [1], full=True)) == ([None], [None])
-    assert store.find_by_text("unknown", [Entry(id="a").key]) == [None]
+    assert store.look_up("unknown", ["a"], [Entry(id="a").key]) == LookedUp(NO_SETTINGS, [None], [None])
     assert store.page("unknown", Filter(), 0, 10, full=True).memories == ()
     assert store.project("unknown") is None
     assert (store.generation("unknown"), store.projects("", 10)) == (Generation(seq=0, content_seq=0), [])
@@ -259,7 +260,7 @@ def test_equal_ids_and_texts_of_two_projects_never_meet(store: Store) -> None:
     store.write("p", delete_request(["a"])).result(timeout=30)
     assert ids(ask(store, "q", seed=1, terms=["tide"])) == {"a"}
     assert ids(ask(store, "p", seed=1, terms=["tide"])) == {"only-p"}
-    assert (store.get("q", ["only-p"], 0, full=True), store.find_by_text("q", [shared.key])) == ([None], ["a"])
+    assert (store.get("q", ["only-p"], 0, full=True), store.look_up("q", [], [shared.key]).holders) == ([None], ["a"])
     doc = int(ask(store, "p", seed=1).doc[0])
     assert store.load("q", [doc], full=True) == [None]
 

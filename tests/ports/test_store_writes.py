@@ -63,7 +63,7 @@ def test_an_edit_replaces_the_memory_everywhere(store: Store) -> None:
     put(store, "p", Entry(id="a", words=("new",)))
     assert not ids(ask(store, terms=["old"]))
     assert ids(ask(store, terms=["new"])) == {"a"}
-    assert store.find_by_text("p", [Entry(id="a", words=("old",)).key, Entry(id="x", words=("new",)).key]) == [
+    assert store.look_up("p", [], [Entry(id="a", words=("old",)).key, Entry(id="x", words=("new",)).key]).holders == [
         None,
         "a",
     ]
@@ -75,7 +75,7 @@ def test_a_removed_memory_is_nowhere(store: Store) -> None:
     doc = int(ask(store, terms=["tide"]).doc[0])
     store.write("p", delete_request(["a", "unknown"])).result(timeout=30)
     assert get(store, "a") is None
-    assert (store.load("p", [doc], full=True), store.find_by_text("p", [entry.key])) == ([None], [None])
+    assert (store.load("p", [doc], full=True), store.look_up("p", [], [entry.key]).holders) == ([None], [None])
     assert ids(ask(store, seed=1, terms=["tide"])) == {"b"}
 
 
@@ -90,16 +90,16 @@ def test_a_document_number_is_never_used_again(store: Store) -> None:
 
 def test_the_oldest_of_equal_texts_is_found_by_text(store: Store) -> None:
     put(store, "p", Entry(id="a"), Entry(id="b"))
-    assert store.find_by_text("p", [Entry(id="any").key]) == ["a"]
+    assert store.look_up("p", [], [Entry(id="any").key]).holders == ["a"]
     store.write("p", delete_request(["a"])).result(timeout=30)
-    assert store.find_by_text("p", [Entry(id="any").key]) == ["b"]
+    assert store.look_up("p", [], [Entry(id="any").key]).holders == ["b"]
 
 
 def test_equal_texts_of_another_kind_are_other_texts(store: Store) -> None:
     entry = Entry(id="a")
     put(store, "p", entry)
     other = TextKey(kind=MemoryKind.ENTRY, origin=entry.origin, identity=entry.content_hash)
-    assert store.find_by_text("p", [other]) == [None]
+    assert store.look_up("p", [], [other]).holders == [None]
 
 
 def test_a_unit_of_work_sees_its_own_changes(store: Store) -> None:

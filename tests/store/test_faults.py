@@ -39,7 +39,7 @@ def fail_at(patch: pytest.MonkeyPatch, step: int) -> list[int]:
 
 def state(store: WritableStore) -> object:
     memories = store.get("p", ["a", "b", "c"], 0, full=True)
-    texts = store.find_by_text("p", [entry.key for entry in (*BEFORE, *CHANGE)])
+    texts = store.look_up("p", [], [entry.key for entry in (*BEFORE, *CHANGE)]).holders
     return answers(store), memories, texts, store.project("p")
 
 

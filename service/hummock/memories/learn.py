@@ -49,21 +49,16 @@ class PoliciesSeen:
 
     def last(self, project: str) -> Policies:
         """Return the cached policies of a project; read from the store if there are none."""
-        return self._seen.get(project) or self.now(project)
+        return self._seen.get(project) or self.note(project, Policies.of(self._store.settings(project)))
 
-    def now(self, project: str) -> Policies:
-        """Read the project's policies from the store."""
-        policies = Policies.of(self._store.settings(project))
-        self.note(project, policies)
-        return policies
-
-    def note(self, project: str, policies: Policies) -> None:
-        """Cache these policies."""
+    def note(self, project: str, policies: Policies) -> Policies:
+        """Cache these policies, and return them."""
         with self._lock:
             self._seen[project] = policies
             self._seen.move_to_end(project)
             if len(self._seen) > _MOST_PROJECTS:
                 self._seen.popitem(last=False)
+        return policies
 
 
 _CLOCK_SKEW_S = 60.0
@@ -115,12 +110,17 @@ class Learn:
         now = self._clock.now()
         given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
         embeds = None in given and not command.is_deferred
-        policies = self._policies.now(command.project) if embeds else self._policies.last(command.project)
-        prepared = self._prepared(command, policies, lambda ids: self._store.get(command.project, ids, 0, full=True))
+        policies = self._policies.last(command.project)
+        prepared = self._prepared_now(command, policies)
         if not embeds:
             waiting = [() if vector is None else vector for vector in given]
             return self._write(command, policies, prepared, waiting, now)
-        vectors = self._embedded(command, prepared, given, self._known(command.project, prepared))
+        found, known = self._known(command.project, prepared)
+        if found != policies:
+            policies = self._policies.note(command.project, found)
+            prepared = self._prepared_now(command, policies)
+            _, known = self._known(command.project, prepared)
+        vectors = self._embedded(command, prepared, given, known)
         written = self._write(command, policies, prepared, vectors, now)
         if None not in vectors:
             return written
@@ -138,18 +138,27 @@ class Learn:
             return None
         return (given_embedding(f"memories[{place}].vector", lesson.vector, self._embedder.space),)
 
-    def _known(self, project: str, prepared: Sequence[Prepared]) -> list[bool]:
-        """Memories that are stored already, as far as can be seen before the write, so that they are not embedded."""
-        stored = self._store.get(project, [one.memory_id for one in prepared], 0, full=False)
+    def _known(self, project: str, prepared: Sequence[Prepared]) -> tuple[Policies, list[bool]]:
+        """The project's policies, and which memories are stored already and need no vectors, as far as can be seen now.
+
+        A caller's id is looked for by itself, any other memory by its text.
+        """
         # What earlier versions have stored is found by the write alone: that costs an inference, and this a look more.
         keys = [replace(key, earlier=()) for key in map(sought_key, prepared) if key is not None]
-        holders = iter(self._store.find_by_text(project, keys))
+        found = self._store.look_up(project, [one.memory_id for one in prepared if one.draft.id], keys)
+        memories, holders = iter(found.memories), iter(found.holders)
         known = []
-        for one, memory in zip(prepared, stored, strict=True):
-            is_held = sought_key(one) is not None and next(holders) is not None
-            is_stored = is_held if memory is None else memory.fingerprint == one.fingerprint
+        for one in prepared:
+            if one.draft.id:
+                memory = next(memories)
+                is_stored = memory is not None and memory.fingerprint == one.fingerprint
+            else:
+                is_stored = one.key is not None and next(holders) is not None
             known.append(bool(one.held_for) or is_stored)
-        return known
+        return Policies.of(found.settings), known
+
+    def _prepared_now(self, command: LearnCommand, policies: Policies) -> list[Prepared]:
+        return self._prepared(command, policies, lambda ids: self._store.get(command.project, ids, 0, full=True))
 
     def _prepared(self, command: LearnCommand, policies: Policies, stored: _Stored) -> list[Prepared]:
         drafts = [lesson.draft for lesson in command.lessons]

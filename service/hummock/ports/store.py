@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding
@@ -58,6 +58,18 @@ class Generation:
     content_seq: int
     settings: ProjectSettings = NO_SETTINGS
     expired_at: float = 0.0
+
+
+class LookedUp(NamedTuple):
+    """A project's own settings, its memories with some ids, without payloads, and those with some texts.
+
+    `holders` has the id of the memory that is equal by each key, the oldest of several. Both are in the order of what
+    was looked up, with None where there is none.
+    """
+
+    settings: ProjectSettings
+    memories: list[Memory | None]
+    holders: list[str | None]
 
 
 class Snapshot(Protocol):
@@ -284,8 +296,8 @@ class Store(Reads, Protocol):
         Vectors are kept for a while after the last memory with their digest is removed.
         """
 
-    def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
-        """Return the ids of the memories that are equal by these keys, in order; the oldest of several."""
+    def look_up(self, project: str, memory_ids: Sequence[str], keys: Sequence[TextKey]) -> LookedUp:
+        """What a write would look up; reads at several moments, so that only the write itself can rely on it."""
 
     def page(
         self,

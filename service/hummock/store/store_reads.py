@@ -19,7 +19,7 @@ from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports import store as ports
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Generation, Neighbours, Outdated, Page
+from hummock.ports.store import Generation, LookedUp, Neighbours, Outdated, Page
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.filters import passing
@@ -131,13 +131,16 @@ class StoreReads:
 
         return self.read(project, lambda snapshot: snapshot.superseded_by(memory_ids))
 
-    def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
-        """The id of the oldest memory with each of these text keys, in order; None where there is none."""
+    def look_up(self, project: str, memory_ids: Sequence[str], keys: Sequence[TextKey]) -> LookedUp:
+        """Settings, and memories by ids and by texts; see `ports.Store`."""
 
-        def look(stored: TableProject) -> list[str | None]:
-            return [find_by_text(stored.txn, self._tables, stored.number, key) for key in keys]
+        def look(stored: TableProject) -> LookedUp:
+            memories = stored.named(memory_ids, full=False) if memory_ids else []
+            holders = [find_by_text(stored.txn, self._tables, stored.number, key) for key in keys]
+            return LookedUp(stored.settings(), memories, holders)
 
-        return self._projects.look(project, look) or [None] * len(keys)
+        nothing = LookedUp(NO_SETTINGS, [None] * len(memory_ids), [None] * len(keys))
+        return self._projects.look(project, look) or nothing
 
     def pending(self, project: str, limit: int) -> list[int]:
         """Numbers of documents without vectors yet, ascending; see `ports.Store`."""

@@ -158,7 +158,7 @@ class Environment:
 
     def used_bytes(self, txn: Transaction) -> int:
         """Bytes of the pages in use, as the transaction sees them; freed pages do not count."""
-        stats = [_own(txn).stat(table) for table in self._every_table]
+        stats = [*map(_own(txn).stat, self._every_table)]
         pages = sum([stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats])
         return int(pages * stats[0]["psize"])
 

@@ -41,27 +41,25 @@ class Growing(Generic[Scalar]):
     buffer: NDArray[Scalar]  # All rows.
     size: int  # Number of rows of this holder.
     # These rows; read-only by convention. Precomputed, as a search reads them some forty times.
-    values: NDArray[Scalar] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", self.buffer[: self.size])
+    values: NDArray[Scalar] = field(repr=False)
 
     @classmethod
     def of(cls, values: NDArray[Scalar]) -> Self:
         """An array of these rows."""
-        return cls(values, len(values))
+        return cls(values, len(values), values)
 
     @classmethod
     def with_room(cls, count: int, shape: tuple[int, ...], dtype: DTypeLike) -> Self:
         """An empty array with room for at least `count` rows."""
-        return cls(np.empty((capacity(count, 0, shape, dtype), *shape), dtype), 0)
+        buffer = np.empty((capacity(count, 0, shape, dtype), *shape), dtype)
+        return cls(buffer, 0, buffer[:0])
 
     def taken(self, places: NDArray[np.int64]) -> Growing[Scalar]:
         """The rows at these places, which must exist, with spare room, so that the next append copies nothing."""
         buffer = Growing[Scalar].with_room(len(places), self.buffer.shape[1:], self.buffer.dtype).buffer
         # mode="clip": with bounds checks NumPy would buffer the result and copy it.
-        np.take(self.values, places, axis=0, out=buffer[: len(places)], mode="clip")
-        return Growing(buffer, len(places))
+        taken = np.take(self.values, places, axis=0, out=buffer[: len(places)], mode="clip")
+        return Growing(buffer, len(places), taken)
 
     def extended(self, rows: NDArray[Any]) -> Growing[Scalar]:
         """This array with more rows at its end; a full buffer at least doubles."""
@@ -73,7 +71,7 @@ class Growing(Generic[Scalar]):
             buffer = np.empty((capacity(size, self.size, shape, buffer.dtype), *shape), buffer.dtype)
             buffer[: self.size] = self.values
         buffer[self.size : size] = rows
-        return Growing(buffer, size)
+        return Growing(buffer, size, buffer[:size])
 
     @property
     def nbytes(self) -> int:

@@ -193,7 +193,7 @@ def _view(saved: SavedView, arrays: Arrays, settings: ProjectSettings, limits: S
     rows = {one.name: one.rows for one in saved.arrays}
 
     def growing(name: str) -> Growing[Any]:
-        return Growing(arrays[name], rows[name])
+        return Growing(arrays[name], rows[name], arrays[name][: rows[name]])
 
     text = arrays["ids"].tobytes().decode()
     columns = {name: growing(f"column_{name}") for name in COLUMNS}
