@@ -13,7 +13,6 @@ from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as memory_pb
 from hummock_client.v1 import project_service_pb2 as project_pb
-from hummock_tools.demo import load_sample, sample_input
 from tests.cli.conftest import Run
 from tests.cli.fake_service import CODE, FakeService
 
@@ -149,18 +148,6 @@ def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert str(tmp_path / "absent") in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_every_memory_of_the_sample_has_an_id_and_its_kinds_fields() -> None:
-    memories = [sample_input(memory) for memory in load_sample().memories]
-    assert len({memory.id for memory in memories}) == len(memories)
-    assert all(memory.kind and memory.origin for memory in memories)
-    records = [memory for memory in memories if memory.WhichOneof("detail") == "learning_record"]
-    domains = [memory for memory in memories if memory.WhichOneof("detail") == "domain_knowledge"]
-    assert all(memory.learning_record.answer for memory in records)
-    assert all(memory.domain_knowledge.summary for memory in domains)
-    assert records
-    assert domains
 
 
 @pytest.mark.long

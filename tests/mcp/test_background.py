@@ -18,8 +18,9 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
 from hummock.store.lmdb.files import LOCK_FILE, DirectoryLock
+from hummock_client.channel import is_local
 from hummock_tools.cli import background
-from hummock_tools.cli.background import LOG_FILE, BackgroundService, NotStarted, can_be_started
+from hummock_tools.cli.background import LOG_FILE, BackgroundService, NotStarted
 from tests.mcp.test_tools import answer, text_of
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -159,7 +160,7 @@ def test_a_directory_that_another_service_holds_elsewhere_is_named(
     [("127.0.0.1:7420", True), ("localhost:1", True), ("unix:/tmp/a.sock", True), ("10.0.0.1:7420", False)],
 )
 def test_only_a_target_of_this_machine_is_served(target: str, is_ours: bool) -> None:
-    assert can_be_started(target) is is_ours
+    assert is_local(target) is is_ours
 
 
 def test_a_log_that_grew_large_is_set_aside(tmp_path: Path) -> None:

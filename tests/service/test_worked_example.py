@@ -15,7 +15,7 @@ from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
 from hummock_client.v1 import settings_pb2
-from hummock_tools.demo import load_sample, sample_input, sample_repository
+from hummock_tools.demo import load_sample, sample_repository
 from hummock_tools.indexing.sync import SyncReport, sync
 from tests.llm.stub import stub_server
 from tests.service.calls import ask, await_vectors, learn, stages
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.timed, pytest.mark.storeless]
 PROJECT = "loan"
 SENTENCE = "增加先本后息的还款方式"
 PERSONA = "你是 SmanAgent，一个在 IDE 里工作的编程助手。"
-KINDS = {"LEARNING_RECORD", "DOMAIN_KNOWLEDGE"}
+KINDS = {pb.MEMORY_KIND_LEARNING_RECORD, pb.MEMORY_KIND_DOMAIN_KNOWLEDGE}
 INTENT = {
     "originalQuery": SENTENCE,
     "domains": ["还款", "还款方式"],
@@ -99,7 +99,7 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
         with in_thread(chosen) as service, sample_repository() as root:
             read_in(service, root, PROJECT)
             documents = [memory for memory in load_sample().memories if memory.kind in KINDS]
-            learn(service, PROJECT, *map(sample_input, documents))
+            learn(service, PROJECT, *documents)
             await_vectors(service, PROJECT)
             question = recall.RecallRequest(
                 project=PROJECT, query_text=SENTENCE, preset=recall.PRESET_CODE, intent_mode=recall.INTENT_MODE_LLM
@@ -191,8 +191,7 @@ UNAIDED = "repayment"
 
 @pytest.fixture(scope="module")
 def repayment(service: Stubs) -> Stubs:
-    sample = load_sample()
-    learn(service, UNAIDED, *(sample_input(memory) for memory in sample.memories))
+    learn(service, UNAIDED, *load_sample().memories)
     report = index(service)
     assert not report.failures
     return service

@@ -20,7 +20,7 @@ from typing import IO, Annotated, Final
 from typer import Option
 
 from hummock.core.errors import HummockError
-from hummock_client.channel import DEFAULT_TARGET, is_local
+from hummock_client.channel import DEFAULT_TARGET
 from hummock_tools import loopback
 from hummock_tools.cli import options
 from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
@@ -70,10 +70,10 @@ class BackgroundService:
                     f"no service at {self._target}: started one (process {self.process.pid}), which goes on when "
                     f"this ends; its log: {data / LOG_FILE}"
                 )
-            await self._until_itlistens(self.process, data)
+            await self._until_it_listens(self.process, data)
             return True
 
-    async def _until_itlistens(self, process: subprocess.Popen[bytes], data: Path) -> None:
+    async def _until_it_listens(self, process: subprocess.Popen[bytes], data: Path) -> None:
         waited_s = 0.0
         while not listens(self._target):
             if process.poll() is not None and not _is_held(data):
@@ -85,11 +85,6 @@ class BackgroundService:
                 raise NotStarted(f"the service is still starting; its log is {data / LOG_FILE}. Try again in a minute")
             await asyncio.sleep(_PAUSE_S)
             waited_s += _PAUSE_S
-
-
-def can_be_started(target: str) -> bool:
-    """True if a resolved target is a place where this machine's own service could listen."""
-    return is_local(target)
 
 
 def _spawn(target: str, data: Path) -> subprocess.Popen[bytes]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TypeVar
 
 import grpc
 
@@ -20,9 +19,6 @@ from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
 
 CALL_TIMEOUT_S = 60.0
-
-Request = TypeVar("Request")
-Reply = TypeVar("Reply")
 
 
 class CommandFailed(Exception):
@@ -56,14 +52,6 @@ def connect(target: str) -> Iterator[Service]:
         if isinstance(error, grpc.Call):
             raise CommandFailed(describe(call_error(error), resolved)) from error
         raise CommandFailed(f"the call to {resolved} failed: {error}") from error
-
-
-def ask(
-    target: str, method: Callable[[Service], grpc.UnaryUnaryMultiCallable[Request, Reply]], request: Request
-) -> Reply:
-    """The service's reply to one request. Raises: CommandFailed."""
-    with connect(target) as service:
-        return method(service)(request, timeout=CALL_TIMEOUT_S)
 
 
 def channel_to(resolved: str) -> grpc.Channel:

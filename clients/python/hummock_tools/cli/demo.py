@@ -20,7 +20,7 @@ from hummock_tools.cli.index import await_vectors, index_repository, print_repor
 from hummock_tools.cli.learn import store
 from hummock_tools.cli.output import note, print_line
 from hummock_tools.cli.recall import FormName, print_recall, print_rendered
-from hummock_tools.demo import load_sample, sample_input, sample_repository
+from hummock_tools.demo import load_sample, sample_repository
 
 _PORT = 7420
 _REPOSITORY = "demo"
@@ -40,7 +40,7 @@ def demo(
     with running_service(data, _PORT) as child:
         with connect(child.target) as service:
             _learn_sample(service)
-            questions = {question.language: question.text for question in load_sample().questions}
+            questions = load_sample().questions
             _ask(service, _SAMPLE, questions["zh"], "code", "context")
             first_s = time.monotonic() - started_s
             _ask(service, _SAMPLE, questions["en"], "agent", "waterfall")
@@ -72,8 +72,7 @@ def _learn_sample(service: Service) -> None:
     note(f"indexing the sample's Java project into project {_SAMPLE}")
     with sample_repository() as folder:
         print_report(index_repository(service, folder, _SAMPLE), note)
-    sample = load_sample()
-    counts = store(service, _SAMPLE, [sample_input(memory) for memory in sample.memories])
+    counts = store(service, _SAMPLE, load_sample().memories)
     note(f"learnt the sample: {', '.join(f'{count} {status}' for status, count in sorted(counts.items()))}")
     if counts["failed"]:
         raise CommandFailed("the sample could not be learnt; the reasons stand above")
@@ -81,24 +80,20 @@ def _learn_sample(service: Service) -> None:
 
 
 def _ask(service: Service, project: str, text: str, preset: options.PresetName, form: FormName) -> None:
-    sys.stderr.flush()
-    # One stream, so that a file or a pipe gets the answer in its order.
-    with redirect_stderr(sys.stdout):
-        _ask_and_print(service, project, text, preset, form)
-    sys.stdout.flush()
-
-
-def _ask_and_print(service: Service, project: str, text: str, preset: options.PresetName, form: FormName) -> None:
     recall = options.recall_request(project, text, preset)
     recalled = service.context.Recall(recall, timeout=CALL_TIMEOUT_S)
     wanted = context_service_pb2.RenderForm.Value(f"RENDER_FORM_{form.upper()}")
     request = context_service_pb2.RenderRequest(project=project, recall=recall, form=wanted)
     rendered = service.context.Render(request, timeout=CALL_TIMEOUT_S)
-    print_line(f"\n━━ {project} · {preset} ━━ {text}\n")
-    print_recall(recalled)
-    heading = f"── rendered, {form}, {rendered.budget_tokens} tokens at most ──"
-    print_line(f"\n{heading}\n{rendered.text}\n")
-    print_rendered(rendered)
+    sys.stderr.flush()
+    # One stream, so that a file or a pipe gets the answer in its order.
+    with redirect_stderr(sys.stdout):
+        print_line(f"\n━━ {project} · {preset} ━━ {text}\n")
+        print_recall(recalled)
+        heading = f"── rendered, {form}, {rendered.budget_tokens} tokens at most ──"
+        print_line(f"\n{heading}\n{rendered.text}\n")
+        print_rendered(rendered)
+    sys.stdout.flush()
 
 
 def _symbol(service: Service) -> str:

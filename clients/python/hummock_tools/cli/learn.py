@@ -18,8 +18,8 @@ from hummock_client.streaming import batches
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import CommandFailed, Service, ask, connect
-from hummock_tools.cli.output import HOW_TO_KEEP, Meter, enum_word, note, print_json, print_line, secret_sums, warn
+from hummock_tools.cli.connection import CommandFailed, Service, connect
+from hummock_tools.cli.output import HOW_TO_KEEP, Meter, ask, enum_word, note, print_line, secret_sums, warn
 from hummock_tools.importing.fields import BadLine
 from hummock_tools.importing.json_items import BadFile, lines_of, messages
 
@@ -63,9 +63,7 @@ def learn(
         expire_time=options.timestamp(expires),
     )
     request = _learn_request(project, [_sentence(common, each, title, tag or []) for each in text or ()])
-    response = ask(target, lambda service: service.context.Learn, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.context.Learn, request, json=json)
     for result in response.results:
         print_line(f"{_status_word(result)} {result.id}")
     for result in response.results:
@@ -74,7 +72,7 @@ def learn(
     _say_held_and_secrets(response.results, project)
 
 
-def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> Counter[str]:
+def store(service: Service, project: str, memories: Sequence[memory_pb2.Memory]) -> Counter[str]:
     """Learn the memories as a stream of batches, with a progress bar. Returns counts by status.
 
     A batch that fails is reported at once and counted as "failed"; the others go on. Secrets are summed up at the end.

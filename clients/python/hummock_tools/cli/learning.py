@@ -13,9 +13,10 @@ from hummock_client.requests import new_request_id
 from hummock_client.v1 import learning_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import CommandFailed, ask, connect
+from hummock_tools.cli.connection import CommandFailed, connect
 from hummock_tools.cli.output import (
     Meter,
+    ask,
     cell,
     enum_word,
     new_table,
@@ -92,9 +93,7 @@ def status(
 ) -> None:
     """Show what was learnt and used, and what a turn would inject."""
     request = pb.GetLearningStateRequest(project=project, scope=scope, turn=turn, page_size=limit, page_token=page)
-    response = ask(target, lambda service: service.learning.GetLearningState, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.learning.GetLearningState, request, json=json)
     _print_state(response)
     if response.next_page_token:
         note(f"there are more: --page {response.next_page_token}")
@@ -130,9 +129,7 @@ def log(
 ) -> None:
     """List the events that the state was made by, the newest first."""
     request = pb.ListLearningEventsRequest(project=project, newest_first=not oldest, page_size=limit, page_token=page)
-    response = ask(target, lambda service: service.learning.ListLearningEvents, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.learning.ListLearningEvents, request, json=json)
     table = new_table({"#": "right", "time": "left", "event": "left", "what": 1})
     for event in response.events:
         kind = event.WhichOneof("event") or "unknown"
@@ -232,9 +229,7 @@ def keywords(
 
 def _change(request: pb.UpdateLearningSettingsRequest, target: str, *, json: bool) -> None:
     request.request_id = new_request_id()
-    response = ask(target, lambda service: service.learning.UpdateLearningSettings, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.learning.UpdateLearningSettings, request, json=json)
     if response.missed_turns:
         note(f"{response.missed_turns} turns came while learning was off")
     if response.cold_start:

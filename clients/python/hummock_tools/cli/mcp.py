@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 from typer import Option
 
-from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET, is_local
 from hummock_tools.cli import options
-from hummock_tools.cli.background import BackgroundService, can_be_started, ending_signals_interrupt, listening
+from hummock_tools.cli.background import BackgroundService, ending_signals_interrupt, listening
 from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
 from hummock_tools.cli.index import follow_beside
 from hummock_tools.cli.output import confirm, note, print_line, warn
@@ -72,7 +72,7 @@ def serve(
         from hummock_tools.mcp import serving
     if index is not None:
         follow_beside(index, project, target)
-    reach = _starting(resolved) if starts_service and can_be_started(resolved) else None
+    reach = _starting(resolved) if starts_service and is_local(resolved) else None
     gc.freeze()
     gc.enable()
     if transport == "http":

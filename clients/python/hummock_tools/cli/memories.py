@@ -16,8 +16,9 @@ from hummock_client.requests import new_request_id
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, ask, connect
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, connect
 from hummock_tools.cli.output import (
+    ask,
     cell,
     confirm,
     enum_word,
@@ -98,9 +99,7 @@ def ls(
         order=pb.LIST_ORDER_NEWEST_FIRST if newest else pb.LIST_ORDER_UNSPECIFIED,
         contains=contains,
     )
-    response = ask(target, lambda service: service.memories.ListMemories, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.memories.ListMemories, request, json=json)
     table = new_table({"kind": "left", "id": 2, "title": 3, "tokens": "right"})
     for memory in response.memories:
         table.add_row(kind_word(memory.kind), cell(memory.id), title_of(memory), str(memory.token_count))
@@ -160,9 +159,7 @@ def edit(
         memory=memory_pb2.Memory(id=memory_id, **given),
         update_mask=FieldMask(paths=list(given)),
     )
-    response = ask(target, lambda service: service.memories.UpdateMemory, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.memories.UpdateMemory, request, json=json)
     _print_memory(response.memory)
 
 

@@ -8,8 +8,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
+import grpc
 import typer
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
@@ -30,7 +31,10 @@ from rich.text import Text
 
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1.context_service_pb2 import SecretsFound
-from hummock_tools.cli.connection import CommandFailed
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
+
+Request = TypeVar("Request", bound=Message)
+Reply = TypeVar("Reply", bound=Message)
 
 _SECONDS_PER_DAY = 86_400
 # Controls but tab and newline, marks and overrides of direction, line and paragraph separators, lone surrogates.
@@ -75,6 +79,22 @@ def confirm(question: str, otherwise: str) -> None:
 def print_line(text: str) -> None:
     """Print lines of the answer to stdout, printable; flushed, since a pipe's reader waits for them."""
     print(printable(text), flush=True)
+
+
+def ask(
+    target: str,
+    method: Callable[[Service], grpc.UnaryUnaryMultiCallable[Request, Reply]],
+    request: Request,
+    *,
+    json: bool = False,
+) -> Reply:
+    """The service's reply to one request; with `json` it is printed and ends the command. Raises: CommandFailed."""
+    with connect(target) as service:
+        reply = method(service)(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(reply)
+        raise typer.Exit
+    return reply
 
 
 def print_json(message: Message, *, indent: int | None = 2) -> None:

@@ -18,9 +18,9 @@ from hummock_client.v1 import admin_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import project_service_pb2 as projects_pb
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import ask
 from hummock_tools.cli.output import (
     age,
+    ask,
     cell,
     enum_word,
     new_table,
@@ -93,9 +93,7 @@ def ls(
 ) -> None:
     """List projects by name."""
     request = projects_pb.ListProjectsRequest(page_size=limit, page_token=page)
-    response = ask(target, lambda service: service.projects.ListProjects, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.projects.ListProjects, request, json=json)
     table = new_table({"project": 2, "memories": "right", "pending": "right", "writes": "right", "tech stack": 3})
     for project in response.projects:
         counts = map(str, (project.memory_count, project.pending_count, project.seq))
@@ -107,9 +105,7 @@ def ls(
 def show(name: NameArgument, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Print one project."""
     request = projects_pb.GetProjectRequest(project=name)
-    response = ask(target, lambda service: service.projects.GetProject, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.projects.GetProject, request, json=json)
     _print_project(response.project)
 
 
@@ -131,9 +127,7 @@ def set_info(
         info=projects_pb.ProjectInfo(tech_stack=tech or (), path=path or ""),
         update_mask=FieldMask(paths=paths),
     )
-    response = ask(target, lambda service: service.projects.UpdateProject, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.projects.UpdateProject, request, json=json)
     _print_project(response.project)
 
 
@@ -151,7 +145,9 @@ def get(
         if not any(_is_named(known, [path]) for known, _ in _fields(response.effective)):
             raise typer.BadParameter(f"there is no setting {path!r}; `hummock projects settings get {name}` lists them")
         for shown in (response.settings, response.effective, response.defaults):
-            _keep(shown, path)
+            kept = settings_pb2.ProjectSettings()
+            FieldMask(paths=[path]).MergeMessage(shown, kept)
+            shown.CopyFrom(kept)
     if json:
         return print_json(response)
     _print_settings(response, [path] if path else ())
@@ -185,9 +181,7 @@ def unset(
 
 def status(json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Say what runs, on what, and how full it is."""
-    response = ask(target, lambda service: service.admin.GetStatus, pb.GetStatusRequest())
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.admin.GetStatus, pb.GetStatusRequest(), json=json)
     model, storage = response.model, response.storage
     scripts = " and ".join(enum_word(pb.Script, each) for each in model.scripts)
     up = age(response.uptime.ToNanoseconds() / 86_400e9)
@@ -270,24 +264,11 @@ def _shown(field: FieldDescriptor, value: Any) -> str:
     return ", ".join(name.removeprefix(_prefix(field.enum_type)).lower() for name in names)
 
 
-def _keep(settings: settings_pb2.ProjectSettings, path: str) -> None:
-    """Clears all but the setting, or the group, at a path."""
-    for group in settings.DESCRIPTOR.fields:
-        message = getattr(settings, group.name)
-        for each in message.DESCRIPTOR.fields:
-            if not _is_named(f"{group.name}.{each.name}", [path]):
-                message.ClearField(each.name)
-        if not message.ListFields():
-            settings.ClearField(group.name)  # type: ignore[arg-type] # it is one of its fields
-
-
 def _change(name: str, chosen: settings_pb2.ProjectSettings, paths: Sequence[str], target: str, *, json: bool) -> None:
     request = projects_pb.UpdateProjectSettingsRequest(
         project=name, request_id=new_request_id(), settings=chosen, update_mask=FieldMask(paths=paths)
     )
-    response = ask(target, lambda service: service.projects.UpdateProjectSettings, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.projects.UpdateProjectSettings, request, json=json)
     _print_settings(response, paths)
 
 

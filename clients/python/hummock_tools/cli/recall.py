@@ -18,16 +18,15 @@ from hummock_client.time_zone import own_zone
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, recall_pb2
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import ask
 from hummock_tools.cli.output import (
     age,
+    ask,
     cell,
     enum_word,
     kind_word,
     new_table,
     note,
     one_line,
-    print_json,
     print_line,
     print_page,
     print_table,
@@ -65,9 +64,7 @@ def recall(
     """Find the memories that bear on a text, and why."""
     request = options.recall_request(project, text, preset, top_k, tag, since, until)
     request.include_superseded, request.allow_stale = include_superseded, allow_stale
-    response = ask(target, lambda service: service.context.Recall, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.context.Recall, request, json=json)
     print_recall(response)
 
 
@@ -103,9 +100,7 @@ def render(
     else:
         request.recall.CopyFrom(options.recall_request(project, text, preset, top_k, tag, since, until))
         request.recall.allow_stale = allow_stale
-    response = ask(target, lambda service: service.context.Render, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.context.Render, request, json=json)
     if response.text:
         # A pipe gets the exact bytes; a terminal must not obey control sequences in a memory.
         print(printable(response.text) if sys.stdout.isatty() else response.text, flush=True)
@@ -140,9 +135,7 @@ def search(
         allow_stale=allow_stale,
         time_zone=own_zone(),
     )
-    response = ask(target, lambda service: service.context.Search, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.context.Search, request, json=json)
     print_page(_results(response.results, wide=Console().width >= _WIDE_COLUMNS), "nothing was found")
     if response.together_with:
         note(f"read together with: {'; '.join(response.together_with)}")
@@ -166,9 +159,7 @@ def explain(
     request = explain_pb2.ExplainRequest(
         recall=options.recall_request(project, text, preset, top_k, tag, since, until), memory_id=memory_id
     )
-    response = ask(target, lambda service: service.context.Explain, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.context.Explain, request, json=json)
     print_line(response.sentence)
     for change in response.changes:
         print_line(f"{change.field} = {change.value}" if change.value else f"{change.field} cleared")
@@ -207,9 +198,7 @@ def feedback(
         note=words,
         session_id=session,
     )
-    response = ask(target, lambda service: service.context.Feedback, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.context.Feedback, request, json=json)
     print_line(f"kept {response.recorded_count} verdicts{' and the note' if words else ''}")
     if response.unknown_ids:
         note(f"the project has no memory {', '.join(response.unknown_ids)}")

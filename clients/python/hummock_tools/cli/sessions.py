@@ -14,8 +14,8 @@ from hummock_client.requests import new_request_id
 from hummock_client.v1 import context_service_pb2, session_pb2
 from hummock_client.v1 import session_service_pb2 as pb
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, ask, connect
-from hummock_tools.cli.output import cell, enum_word, new_table, note, print_json, print_line, print_page
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
+from hummock_tools.cli.output import ask, cell, enum_word, new_table, note, print_json, print_line, print_page
 
 app = typer.Typer(no_args_is_help=True, help="Read conversations, watch them, and correct what was said.")
 
@@ -36,9 +36,7 @@ def ls(
 ) -> None:
     """List sessions, the active one first."""
     request = pb.ListSessionsRequest(project=project, archived=archived, page_size=limit, page_token=page)
-    response = ask(target, lambda service: service.sessions.ListSessions, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.sessions.ListSessions, request, json=json)
     table = new_table({"id": 2, "title": 3, "messages": "right", "updated": "left"})
     for session in response.sessions:
         updated = f"{session.update_time.ToDatetime(options.clock()):%Y-%m-%d %H:%M}"
@@ -117,9 +115,7 @@ def edit(
         update_mask=FieldMask(paths=["content"]),
         delete_following=following,
     )
-    response = ask(target, lambda service: service.sessions.UpdateMessage, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.sessions.UpdateMessage, request, json=json)
     print_line(f"changed message {response.position}, deleted {response.deleted_count} behind it")
     if response.held_for:
         note(f"its memory is held for review: {', '.join(response.held_for)}; see `hummock review ls`")
@@ -138,9 +134,7 @@ def rm(
     request = pb.DeleteMessageRequest(
         project=project, request_id=new_request_id(), session_id=session, id=message, delete_following=following
     )
-    response = ask(target, lambda service: service.sessions.DeleteMessage, request)
-    if json:
-        return print_json(response)
+    response = ask(target, lambda service: service.sessions.DeleteMessage, request, json=json)
     print_line(f"deleted {response.deleted_count} messages")
 
 

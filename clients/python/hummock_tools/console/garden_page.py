@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
 from typing import Final, NamedTuple
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from hummock_client import HummockCallError, new_request_id
+from hummock_client import new_request_id
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2, session_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
@@ -85,16 +84,12 @@ def watched(
     after = view.query.whole("after") if after is None else after
     request = pb.WatchMemoriesRequest(project=view.project, after_seq=after, filter=where)
 
-    async def told() -> AsyncIterator[str]:
-        try:
-            async with aclosing(view.client.stream(request)) as news:
-                async for message in news:
-                    name, data = await event_of(view, message)
-                    yield f"id: {message.seq}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
-        except HummockCallError as error:
-            yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
+    async def told(news: AsyncIterator[pb.WatchMemoriesResponse]) -> AsyncIterator[str]:
+        async for message in news:
+            name, data = await event_of(view, message)
+            yield f"id: {message.seq}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
 
-    return StreamingResponse(told(), media_type="text/event-stream")
+    return view.streamed(request, told)
 
 
 async def _event(view: View, message: pb.WatchMemoriesResponse) -> tuple[str, object]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from hummock_client import HummockCallError
 from hummock_client.v1 import learning_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
 from hummock_tools.console.view import View, link, next_page, titles_of
@@ -78,16 +75,12 @@ async def live_learning(view: View) -> Response:
     """Says whenever the state of a scope has changed, as server-sent events, until the browser hangs up."""
     request = pb.WatchLearningStateRequest(project=view.project, scope=view.query.text("scope"))
 
-    async def changes() -> AsyncIterator[str]:
-        try:
-            async with aclosing(view.client.stream(request)) as news:
-                async for message in news:
-                    if message.caught_up:
-                        yield f"event: changed\ndata: {message.turn}\n\n"
-        except HummockCallError as error:
-            yield f"event: failed\ndata: {json.dumps(view.said(error))}\n\n"
+    async def changes(news: AsyncIterator[pb.WatchLearningStateResponse]) -> AsyncIterator[str]:
+        async for message in news:
+            if message.caught_up:
+                yield f"event: changed\ndata: {message.turn}\n\n"
 
-    return StreamingResponse(changes(), media_type="text/event-stream")
+    return view.streamed(request, changes)
 
 
 def _happened(event: pb.LearningEvent) -> Happened:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2
 from hummock_tools.console.guard import BadInput, Fields
-from hummock_tools.console.view import View, go_to
+from hummock_tools.console.view import View, go_to, keep
 
 NEW_KINDS: Final = (
     memory_pb2.MEMORY_KIND_NOTE,
@@ -77,7 +77,7 @@ async def edit_memory(view: View, form: Fields) -> Response:
     if not changed:
         return go_to("/memory", project=project, id=memory_id, did="unchanged")
     now = (await view.client.update(project, after, changed)).memory
-    key = view.console.undo.keep(project, before, left_as=_version(now))
+    key = keep(view.console.undo, project, before, left_as=_version(now))
     return go_to("/memory", project=project, id=memory_id, did="updated", undo=key)
 
 
@@ -86,20 +86,20 @@ async def delete_memory(view: View, form: Fields) -> Response:
     project, memory_id = form.text("project"), form.text("id")
     before = await _whole(view, project, memory_id)
     await view.client.delete(project, [memory_id])
-    return go_to("/garden", project=project, did="deleted", undo=view.console.undo.keep(project, before, left_as=""))
+    return go_to("/garden", project=project, did="deleted", undo=keep(view.console.undo, project, before, left_as=""))
 
 
 async def undo(view: View, form: Fields) -> Response:
     """Learns a memory again as it was before it was changed or removed here."""
     key = form.text("undo")
-    kept = view.console.undo.find(key)
+    kept = view.console.undo.get(key)
     if kept is None:
         raise BadInput(view.words("error.nothing_to_undo"), 404)
     now = await view.client.batch_get(kept.project, [kept.memory.id], view=memory_pb2.MEMORY_VIEW_INDEX)
     if kept.left_as != "".join(map(_version, now.memories)):
         raise BadInput(view.words("error.overtaken"), 409)
     response = await _learnt(view, kept.project, kept.memory)
-    view.console.undo.drop(key)
+    view.console.undo.pop(key, None)
     return response
 
 

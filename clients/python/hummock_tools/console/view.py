@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlencode
 
 import grpc
 import jinja2
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from hummock_client import AsyncClient, HummockCallError
 from hummock_client.errors import describe
@@ -85,34 +86,17 @@ class Kept(NamedTuple):
     left_as: str
 
 
-class UndoShelf:
-    """The last 64 of them, each under an unguessable key."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._kept
-
-    def keep(self, project: str, memory: Memory, left_as: str) -> str:
-        """The key of a memory in the RAW view, of which nothing that the service makes itself is kept."""
-        own = Memory()
-        own.CopyFrom(memory)
-        for name in _OUTPUT_ONLY:
-            own.ClearField(name)
-        key = secrets.token_urlsafe(16)
-        self._kept[key] = Kept(project, own, left_as)
-        if len(self._kept) > _MAX_KEPT:
-            self._kept.popitem(last=False)
-        return key
-
-    def find(self, key: str) -> Kept | None:
-        """The value kept under a key, or None."""
-        return self._kept.get(key)
-
-    def drop(self, key: str) -> None:
-        """Forgets it: it was restored."""
-        self._kept.pop(key, None)
+def keep(shelf: dict[str, Kept], project: str, memory: Memory, left_as: str) -> str:
+    """The unguessable key on the shelf, which holds 64, of a memory in the RAW view without what the service makes."""
+    own = Memory()
+    own.CopyFrom(memory)
+    for name in _OUTPUT_ONLY:
+        own.ClearField(name)
+    key = secrets.token_urlsafe(16)
+    shelf[key] = Kept(project, own, left_as)
+    if len(shelf) > _MAX_KEPT:
+        del shelf[next(iter(shelf))]
+    return key
 
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -180,14 +164,14 @@ class Console:
 
     client: AsyncClient
     form_token: str
-    undo: UndoShelf
+    undo: dict[str, Kept]
     templates: jinja2.Environment
 
     @classmethod
     def open(cls, target: str) -> Self:
         """Connects when the first call is made; made and used in one event loop."""
         token = secrets.token_urlsafe(32)
-        return cls(client=AsyncClient(target), form_token=token, undo=UndoShelf(), templates=_environment())
+        return cls(client=AsyncClient(target), form_token=token, undo={}, templates=_environment())
 
 
 class View:
@@ -231,6 +215,19 @@ class View:
     def refusal(self, message: str, status: int) -> Response:
         """Return an error page."""
         return self.page("error.html", {"message": message, "status": status}, status)
+
+    def streamed(self, request: Message, told: Callable[[AsyncIterator[Any]], AsyncIterator[str]]) -> Response:
+        """The replies to a request as server-sent events, which `told` makes of them; a failure is the last one."""
+
+        async def events() -> AsyncIterator[str]:
+            try:
+                async with aclosing(self.client.stream(request)) as news:
+                    async for event in told(news):
+                        yield event
+            except HummockCallError as error:
+                yield f"event: failed\ndata: {json.dumps(self.said(error))}\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
 
     def said(self, error: HummockCallError) -> str:
         """A message for people about a failed call."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 
 class Refused(Exception):
@@ -17,11 +18,8 @@ class ServingEnded(Exception):
     """The server has ended although its client has not; the message says why."""
 
 
-class Reach(Protocol):
-    """Makes sure that a service runs."""
-
-    async def __call__(self) -> bool:
-        """Starts the service if possible; true if a failed call may work now. Raises: Refused."""
+Reach: TypeAlias = Callable[[], Awaitable[bool]]
+"""Starts the service if possible; true if a failed call may work now. Raises: Refused."""
 
 
 async def as_it_is() -> bool:
