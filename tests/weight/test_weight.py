@@ -16,9 +16,9 @@ pytestmark = pytest.mark.long
 
 LIMITS = {
     #                 files passed, files run, own calls, store entries, transactions
-    "Recall": (30, 80, 620, 2, 1),
-    "Recall, cached": (8, 23, 54, 1, 0),
-    "RenderTurn": (49, 113, 1195, 8, 3),
+    "Recall": (30, 78, 515, 2, 1),
+    "Recall, cached": (8, 22, 54, 1, 0),
+    "RenderTurn": (49, 112, 1085, 8, 3),
     "Learn": (26, 74, 620, 6, 3),
 }
 
