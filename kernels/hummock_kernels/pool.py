@@ -45,6 +45,8 @@ class Pool(NamedTuple):
         session: (n,) equal for sentences of one session; 0 without one.
         position: (n,) place in the session.
         speaker: (n,) equal for sentences of one speaker; 0 if unknown.
+        file: (n,) equal for fragments of one file; 0 without one.
+        origin: (n,) below ORIGINS; only counted.
         time_match: (n,) agreement of its time with the query's, in [0, 1]; (0,) if the query has none.
         verdict: (n,) factor from its verdicts, above 0; (0,) if there are none.
         tie: (n,) numbers that break ties.
@@ -63,9 +65,45 @@ class Pool(NamedTuple):
     session: Longs
     position: Docs
     speaker: Words
+    file: Words
+    origin: Flags
     time_match: Vector
     verdict: Vector
     tie: Docs
+
+
+ORIGINS = 16
+"""Number of origins that are counted."""
+
+
+class Tally(NamedTuple):
+    """Counts of a pool's candidates, those left out included; `rank` gives them in this order, then those by origin.
+
+    Attributes:
+        echoes: Left out because they repeat the query.
+        older_copies: Left out because a newer candidate has the same text.
+        dissimilar: Left out because they are not similar enough.
+        ties: Decisions by `tie`.
+        by_vector: Found by vector.
+        by_keyword: Found by keyword.
+        by_domain: Found by the name of a domain, or in a key file of one.
+        by_name: Domains that the query names, and holders of the name that it is.
+        turns: In a session.
+        spoken: With a known speaker.
+        filed: With a file.
+    """
+
+    echoes: int
+    older_copies: int
+    dissimilar: int
+    ties: int
+    by_vector: int
+    by_keyword: int
+    by_domain: int
+    by_name: int
+    turns: int
+    spoken: int
+    filed: int
 
 
 class Weights(NamedTuple):
@@ -135,6 +173,8 @@ POOL = named(
     U64_1D,
     I32_1D,
     U32_1D,
+    U32_1D,
+    U8_1D,
     F32_1D,
     F32_1D,
     I32_1D,

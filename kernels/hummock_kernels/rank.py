@@ -29,16 +29,21 @@ from hummock_kernels.pool import (
     CODE,
     HOLDER,
     KEY_FILE,
+    KEYWORD,
     NAMED,
+    ORIGINS,
     POOL,
     SAID,
     SENTENCE,
+    VECTOR,
     WEIGHTS,
     Pool,
+    Tally,
     Weights,
 )
 
 _EXEMPT = NAMED | KEY_FILE | HOLDER
+_COUNTS = len(Tally._fields)
 
 
 @helper()
@@ -356,6 +361,30 @@ def _shown(aged: _Aged, places: Indices, has_holders: bool, fit: float) -> tuple
     return relevance, score
 
 
+@helper(borrows=True)
+def _count(pool: Pool, tally: Indices, measures: Doubles) -> None:
+    """Count the candidates by path, kind of place and origin, and note the range and the mean of their cosines."""
+    total, compared = 0.0, 0
+    for row in range(pool.cosine.shape[0]):
+        found_by = pool.found_by[row]
+        tally[4] += found_by & VECTOR != 0
+        tally[5] += found_by & KEYWORD != 0
+        tally[6] += found_by & (NAMED | KEY_FILE) != 0
+        tally[7] += found_by & (NAMED | HOLDER) != 0
+        tally[8] += pool.session[row] != 0
+        tally[9] += pool.speaker[row] != 0
+        tally[10] += pool.file[row] != 0
+        tally[_COUNTS + pool.origin[row] % ORIGINS] += 1
+        cosine = np.float64(pool.cosine[row])
+        if not np.isnan(cosine):
+            measures[2] = min(cosine, measures[2]) if compared else cosine
+            measures[4] = max(cosine, measures[4]) if compared else cosine
+            total += cosine
+            compared += 1
+    if compared:
+        measures[3] = total / compared
+
+
 _FLOATS = Tuple((OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F64_1D))
 
 
@@ -382,20 +411,23 @@ def rank(
     Returns:
         Rows in order, (m,). Of each: the paths' joined score in [0, 1]; calibrated similarity, 0 without a vector;
         relevance in [0, 1], which is the joined score raised and aged; the score to show, which is that times the fit
-        of the best candidate; the logarithm of the factor of age. Numbers of echoes, older copies, too dissimilar
-        ones, and decisions by `tie` (4,). Mean shares of the vector path and of late interaction (2,).
+        of the best candidate; the logarithm of the factor of age. Counts of the whole pool: a `Tally`, then the number
+        of each origin. Mean shares of the vector path and of late interaction, and the least, the mean and the greatest
+        cosine of the pool, NaN without any (5,).
 
     Source: Bruch, Gai & Ingber, TOIS 2023 (convex combination of normalised scores).
     """
-    tally = np.zeros(4, np.int64)
-    means = np.zeros(2, np.float64)
+    tally = np.zeros(_COUNTS + ORIGINS, np.int64)
+    measures = np.full(5, np.nan)
+    measures[:2] = 0
+    _count(pool, tally, measures)
     similarity = _similarities(pool.cosine, np.float32(weights.unrelated))
     rows = _kept(similarity, pool, echo_hashes, weights, tally)
 
     closest = np.float64(_best(similarity, rows))
     covered = _most_terms(pool.matched, rows)
     shares = _shares(closest, covered, bool(_best(pool.keyword, rows) > 0), term_count, weights)
-    joined = _joined(rows, similarity, pool, shares, means)
+    joined = _joined(rows, similarity, pool, shares, measures)
     if weights.neighbour_weight > 0:
         _lend(joined, rows, pool, weights)
     if pool.time_match.shape[0] > 0:
@@ -410,4 +442,4 @@ def rank(
     rows = rows[places]
     similarity = similarity[rows]
     tally[3] += _count_ties(aged.first[places], aged.order[places], similarity)
-    return rows, (joined[places], similarity, relevance, score, aged.log_decay[places]), tally, means
+    return rows, (joined[places], similarity, relevance, score, aged.log_decay[places]), tally, measures

@@ -16,9 +16,12 @@ from hummock_kernels.pool import (
     CODE,
     HOLDER,
     KEY_FILE,
+    KEYWORD,
     NAMED,
+    ORIGINS,
     SAID,
     SENTENCE,
+    VECTOR,
     Pool,
     Weights,
 )
@@ -80,7 +83,7 @@ def rank(
         speaker,
         *rest,
     ) = pool
-    time_match, verdict, tie = rest
+    time_match, verdict, tie = rest[-3:]
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(copy_hash, copy_hash[np.isin(text_hash, echo_hashes)])
     # A missing cosine counts as less than any.
@@ -131,14 +134,24 @@ def rank(
     copies = sum(copy_hash[o] == copy_hash[row] and create_time[o] == create_time[row] for row in near for o in near)
     keys = list(zip(is_first[best_first], order[best_first], similarity[rows][best_first], strict=True))
     ties = copies - len(near) + sum(one == other for one, other in itertools.pairwise(keys))
-    tally = [is_echo.sum(), len(near) - len(rows), is_far.sum(), ties]
-    columns = (joined, similarity[rows], relevance, relevance * fit)
-    joined, similar, relevance, score = (column[best_first].astype(np.float32) for column in columns)
+    tally = [is_echo.sum(), len(near) - len(rows), is_far.sum(), ties, *_counts(pool)]
+    floats = (joined, similarity[rows], relevance, relevance * fit)
+    joined, similar, relevance, score = (column[best_first].astype(np.float32) for column in floats)
     behind = is_first[best_first] < 2 if is_holder.any() else np.zeros(len(rows), np.bool_)
     for shown in (relevance, score):
         shown[behind] = np.minimum.accumulate(shown[behind])
-    means = np.array([share.mean(), late_shares.mean()] if len(rows) else [0.0, 0.0])
-    return rows[best_first], (joined, similar, relevance, score, log_decay[best_first]), np.array(tally), means
+    means = [share.mean(), late_shares.mean()] if len(rows) else [0.0, 0.0]
+    compared = cosine[~np.isnan(cosine)].astype(np.float64)
+    range_of = [compared.min(), compared.mean(), compared.max()] if len(compared) else [math.nan] * 3
+    columns = (joined, similar, relevance, score, log_decay[best_first])
+    return rows[best_first], columns, np.array(tally), np.array([*means, *range_of])
+
+
+def _counts(pool: Pool) -> list[int]:
+    """The `Tally` of a pool from `by_vector` on, then its candidates by origin."""
+    by_path = [pool.found_by & bits != 0 for bits in (VECTOR, KEYWORD, NAMED | KEY_FILE, NAMED | HOLDER)]
+    counts = [np.count_nonzero(column) for column in (*by_path, pool.session, pool.speaker, pool.file)]
+    return [*counts, *np.bincount(pool.origin, minlength=ORIGINS).tolist()]
 
 
 def _lent(joined: Doubles, session: Longs, position: Docs, speaker: Words, marks: Flags, weights: Weights) -> Doubles:

@@ -60,7 +60,7 @@ def test_what_a_user_or_model_said_is_no_answer_to_itself_at_any_age(origin: Ori
     rows = [Row(id="echo", origin=origin, age_days=age_days, text_hash=7), Row(id="other", text_hash=8)]
     result = ranked(candidates(rows), plan(), features(hashes=frozenset({7})))
     assert result.memory_ids == ("other",)
-    assert result.echo == 1
+    assert result.tally.echoes == 1
 
 
 @pytest.mark.parametrize("origin", [Origin.MANUAL, Origin.SUMMARY, Origin.INDEXER])
@@ -79,7 +79,7 @@ def test_of_equal_texts_the_newest_is_kept() -> None:
     ]
     result = fused(rows)
     assert set(result.memory_ids) == {"new", "x"}
-    assert result.duplicate == 1
+    assert result.tally.older_copies == 1
 
 
 def test_a_hit_of_the_vector_path_below_the_minimum_is_dropped() -> None:
@@ -247,7 +247,7 @@ def test_fused_results_are_unique_ordered_and_in_range(rows: list[Row]) -> None:
     assert (np.diff(named.astype(int)) <= 0).all()
     for group in (named, ~named):
         assert (np.diff(result.relevance[group]) <= 1e-6).all()
-    left_out = result.echo + result.duplicate + result.below_min_similarity
+    left_out = result.tally.echoes + result.tally.older_copies + result.below_min_similarity
     assert len(rows) == len(hashes) + left_out
 
 
@@ -259,7 +259,7 @@ def test_of_equal_texts_one_that_is_similar_enough_answers_for_a_newer_one_that_
     ]
     result = ranked(candidates(rows), plan(min_similarity=0.3), features())
     assert result.memory_ids == ("old",)
-    assert (result.below_min_similarity, result.duplicate) == (1, 0)
+    assert (result.below_min_similarity, result.tally.older_copies) == (1, 0)
 
 
 YESTERDAY = TimeInterval(start=NOW - 2 * DAY, end=NOW - DAY)

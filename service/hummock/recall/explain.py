@@ -217,7 +217,7 @@ class _Case:
         whole = self._fuse_all()
         numbers = self._numbers(whole, int(np.flatnonzero(whole.row == row)[0]))
         numbers = replace(numbers, relevance_rank=0)
-        if alone.echo:
+        if alone.tally.echoes:
             return Verdict(stage=LossStage.ECHO, numbers=numbers)
         if alone.below_min_similarity:
             return Verdict(

@@ -20,7 +20,7 @@ from hummock.recall.plan import CODE as GROUP_OF_CODE
 from hummock.recall.plan import KEEPS_ALL, ONLY_TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
 from hummock.text.questions import Trait
-from hummock_kernels.pool import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Weights
+from hummock_kernels.pool import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Tally, Weights
 from hummock_kernels.rank import rank
 
 EVEN_SIMILARITY = 0.5
@@ -102,8 +102,9 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
         late: (n,) float32 max-sim of each candidate's token vectors, in [-1, 1]; NaN if it has none.
         vector_share: Share of the vector path in `joined`, on average.
         late_share: Share of late interaction in `joined`, on average.
-        echo: Candidates left out because they repeat the query.
-        duplicate: Candidates left out because a newer one has the same text.
+        tally: Counts of all candidates, those left out included.
+        by_origin: Number of candidates by origin, from 0.
+        cosines: The least, the mean and the greatest cosine of all candidates; NaN without any vector.
         below_min_similarity: Candidates left out because they are not similar enough.
         best_cosine: Cosine of the most similar candidate of the recall.
         evidence: (n,) float32 evidence of words, enough from 1; (0,) if no minimum similarity applies.
@@ -124,8 +125,9 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
     late: NDArray[np.float32]
     vector_share: float
     late_share: float
-    echo: int
-    duplicate: int
+    tally: Tally
+    by_origin: list[int]
+    cosines: tuple[float, float, float]
     below_min_similarity: int
     best_cosine: float
     evidence: NDArray[np.float32]
@@ -182,7 +184,7 @@ def fuse(
     marks = _marks(found, plan)
     echo_hashes = _NO_HASHES
     if (marks & SAID).any():
-        echo_hashes = np.array(list(features.echoes()), np.uint64)
+        echo_hashes = np.fromiter(features.echoes(), np.uint64)
     matches_time, verdict = _matches_time(found, plan), verdict_factors(found)
     pool = Pool(
         cosine=found.cosine,
@@ -198,18 +200,20 @@ def fuse(
         session=found.session,
         position=found.session_position,
         speaker=found.speaker,
+        file=found.file,
+        origin=found.origin,
         time_match=matches_time,
         verdict=verdict,
         tie=np.zeros(len(found), np.int32),
     )
-    row, columns, tally, mean_shares = rank(pool, echo_hashes, len(features.terms), weights)
-    if tally[3]:
+    row, columns, counts, measures = rank(pool, echo_hashes, len(features.terms), weights)
+    if counts[_TIES]:
         # Ids decide seldom, and sorting them costs as much as all of the rest.
         pool = pool._replace(tie=_places(found.memory_id))
-        row, columns, tally, mean_shares = rank(pool, echo_hashes, len(features.terms), weights)
-    echo, duplicate, below_min_similarity, _ = tally.tolist()
+        row, columns, counts, measures = rank(pool, echo_hashes, len(features.terms), weights)
+    tally = Tally(*counts[:_COUNTS].tolist())
     joined, similarity, relevance, score, log_decay = columns
-    vector_share, late_share = mean_shares.tolist()
+    vector_share, late_share, *cosines = measures.tolist()
     return Fused(
         candidates=found,
         row=row,
@@ -223,9 +227,10 @@ def fuse(
         late=late,
         vector_share=0.0 if features.vector is None else vector_share,
         late_share=late_share,
-        echo=echo,
-        duplicate=duplicate,
-        below_min_similarity=below_min_similarity,
+        tally=tally,
+        by_origin=counts[_COUNTS:].tolist(),
+        cosines=tuple(cosines),
+        below_min_similarity=tally.dissimilar,
         best_cosine=best_cosine,
         evidence=spoken_for,
     )
@@ -341,6 +346,7 @@ def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:
     return places
 
 
+_COUNTS, _TIES = len(Tally._fields), Tally._fields.index("ties")
 _NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
 _NO_HASHES: NDArray[np.uint64] = np.empty(0, np.uint64)
 _BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 
@@ -25,10 +26,6 @@ a neighbour of several hits is sent with each."""
 
 # A look-up is a tenth of a call of the enum.
 _FOUND_BY = tuple(FoundBy(bits) for bits in range(128))
-_PATHS = (FoundBy.VECTOR, FoundBy.KEYWORD, FoundBy.DOMAIN | FoundBy.KEY_FILE)
-_IN_PATH = np.array([[bits & path != 0 for bits in range(len(_FOUND_BY))] for path in _PATHS], np.int64)
-"""Marks that count for the vector, the keyword and the domain path."""
-
 _ORIGINS = {int(origin): origin for origin in Origin}
 
 
@@ -194,33 +191,23 @@ def _neighbours_cut(cut: int, count: int) -> tuple[Degradation, ...]:
 
 def count(found: Candidates, fused: Fused, hits: Sequence[Hit]) -> GroupCount:
     """Counts of a group: memories found, candidates left out by reason, and hits moved down."""
-    by_paths = np.bincount(found.found_by, minlength=len(_FOUND_BY))
-    vector, keyword, domain = (_IN_PATH @ by_paths).tolist()
-    least, mean, greatest = _cosines(found)
+    tally, (least, mean, greatest) = fused.tally, fused.cosines
+    has_cosines = not math.isnan(mean)
     return GroupCount(
         name=found.name,
         searched=found.searched,
-        vector=vector,
-        keyword=keyword,
-        domain=domain,
-        echo=fused.echo,
-        duplicate=fused.duplicate,
+        vector=tally.by_vector,
+        keyword=tally.by_keyword,
+        domain=tally.by_domain,
+        echo=tally.echoes,
+        duplicate=tally.older_copies,
         below_min_similarity=fused.below_min_similarity,
         returned=len(hits),
-        over_writer_cap=sum(hit.over_writer_cap for hit in hits),
+        over_writer_cap=sum([hit.over_writer_cap for hit in hits]),
         in_window=found.in_window,
         pending=found.pending,
-        least_cosine=least,
-        mean_cosine=mean,
-        greatest_cosine=greatest,
-        origins=tuple((_ORIGINS[value], size) for value, size in enumerate(np.bincount(found.origin).tolist()) if size),
+        least_cosine=least if has_cosines else None,
+        mean_cosine=mean if has_cosines else None,
+        greatest_cosine=greatest if has_cosines else None,
+        origins=tuple([(_ORIGINS[value], size) for value, size in enumerate(fused.by_origin) if size]),
     )
-
-
-def _cosines(found: Candidates) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return the least, the mean and the greatest cosine; None without any vector."""
-    # NaN, of candidates without a vector, does not equal itself.
-    compared = found.cosine[found.cosine == found.cosine]
-    if not len(compared):
-        return None, None, None
-    return float(compared.min()), float(compared.mean()), float(compared.max())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -39,8 +38,8 @@ MAX_CHARACTERS = 256
 
 _LONGEST_NAME_WORDS = 3
 _LONGEST_CJK_NAME = 4
-_UNIT = re.compile(rf"([{CJK}]+)|([^\W_{CJK}]+)")
-_BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
+_CJK_RUN = re.compile(rf"([{CJK}]+)")
+_WORD = re.compile(r"[^\W_]+")
 
 
 def apply_rules(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration, text: str) -> Fused:
@@ -67,8 +66,7 @@ def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
         plan: The plan of the recall.
         text: The question.
     """
-    found = fused.candidates
-    if not plan.neighbours or not found.session.any() or (found.found_by & _BY_NAME).any():
+    if not plan.neighbours or not fused.tally.turns or fused.tally.by_name:
         return fused
     factor = _factors(fused, plan, text)
     if factor is None:
@@ -82,7 +80,7 @@ def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
 def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
     """A factor for each candidate, in order; None if the question prefers none."""
     found, rows = fused.candidates, fused.row
-    speaker = named_speaker(text, found.speaker)
+    speaker = named_speaker(text, found.speaker) if fused.tally.spoken else 0
     if not speaker and not plan.wanted:
         return None
     factor = np.ones(len(rows), np.float32)
@@ -102,34 +100,31 @@ def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
         text: The question.
         speakers: Possible speakers, hashed as in `Candidates.speaker`, repeats and zeros included.
     """
-    known = set(speakers.tolist()) - {0}
-    if not known:
-        return 0
-    named = known.intersection(_codes(text))
+    named = _codes(text).intersection(speakers.tolist())
     return named.pop() if len(named) == 1 else 0
 
 
-def _codes(text: str) -> Iterator[int]:
+def _codes(text: str) -> set[int]:
     """Hashes, comparable to `Candidates.speaker`, of every part of a text that may be a name.
 
     Names are folded as speakers are: one to three words, two to four Chinese characters. The checksum of a longer name
     continues that of the shorter one.
     """
-    begun: list[int] = []
-    for run, letters in _UNIT.findall(prose(text[:MAX_CHARACTERS])):
-        if run:
-            begun.clear()
-            characters = [each.encode("utf-8", "surrogatepass") for each in run]
-            for at in range(len(characters)):
-                code = zlib.crc32(characters[at])
-                for character in characters[at + 1 : at + _LONGEST_CJK_NAME]:
-                    code = zlib.crc32(character, code)
-                    yield code or 1
+    codes: set[int] = set()
+    for place, part in enumerate(_CJK_RUN.split(prose(text[:MAX_CHARACTERS]))):
+        if place % 2:
+            units = joined = [each.encode("utf-8", "surrogatepass") for each in part]
+            longest = _LONGEST_CJK_NAME
         else:
-            word = letters.encode("utf-8", "surrogatepass")
-            begun = [zlib.crc32(b" " + word, code) for code in begun[1 - _LONGEST_NAME_WORDS :]]
-            begun.append(zlib.crc32(word))
-            yield from [code or 1 for code in begun]
+            units = [each.encode("utf-8", "surrogatepass") for each in _WORD.findall(part)]
+            joined, longest = [b" " + unit for unit in units], _LONGEST_NAME_WORDS
+        begun = [*map(zlib.crc32, units)]
+        if not place % 2:
+            codes.update(begun)
+        for size in range(1, longest):
+            begun = [*map(zlib.crc32, joined[size:], begun)]
+            codes.update(begun)
+    return {code or 1 for code in codes}
 
 
 # A question about code is answered by a place, and a place has more than one fragment. If several fragments of a file
@@ -148,6 +143,9 @@ SECOND_LOSS: Final = 0.05
 HEAD_FACTOR: Final = 0.85
 """Factor for a fragment without a symbol, if another fragment of its file has one."""
 
+_FEWEST_OF_FILES: Final = 2
+"""With fewer candidates that have a file the order stays."""
+
 _SHARES: Final = FileShares(SUPPORT, SUPPORTERS, HEAD_FACTOR, SECOND_LOSS)
 
 
@@ -160,8 +158,8 @@ def by_files(fused: Fused, plan: Plan) -> Fused:
         fused: Best first.
         plan: What was asked for.
     """
-    found = fused.candidates
-    if not plan.neighbours or plan.substrings or (found.found_by & _BY_NAME).any():
+    found, tally = fused.candidates, fused.tally
+    if tally.filed < _FEWEST_OF_FILES or not plan.neighbours or plan.substrings or tally.by_name:
         return fused
     order, relevance, score = order_by_files(
         fused.row, fused.relevance, fused.score, found.file, found.name_hash, _SHARES
@@ -192,7 +190,7 @@ LATE_A_SIMILARITY: Final = 0.50
 """Late interaction per similarity, on average; with LATE_AT_NOTHING it estimates the score of memories that have
 none."""
 
-_EXEMPT = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
+_EXEMPT = np.uint8(FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER)
 
 
 def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration) -> Fused:
