@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from hummock.text import event_reference
 from hummock.text.event_reference import parse_event_reference
-from hummock.text.question import Question
+from hummock.text.normalise import nfkc, simplified
+from hummock.text.question import Question, hints_of
 
 DAY = date(2025, 2, 26)
 HAPPENED_S = datetime(2025, 2, 26, 13, tzinfo=UTC).timestamp()
@@ -67,3 +71,10 @@ def test_no_days_at_all_and_what_lies_beyond_the_calendar_are_no_time(text: str)
     assert told is not None
     moments = [HAPPENED_S] if "0" in text else [datetime(9990, 1, 1, tzinfo=UTC).timestamp(), 1e300]
     assert [told.interval(moment) for moment in moments] == [None] * len(moments)
+
+
+@given(st.from_regex(event_reference._BEHIND_AN_EVENT) | st.from_regex(event_reference._BEFORE_AN_EVENT))
+def test_words_for_a_time_beside_an_event_have_a_hint(text: str) -> None:
+    written = simplified(nfkc(text))
+    if event_reference._BEHIND_AN_EVENT.search(written) or event_reference._BEFORE_AN_EVENT.search(written):
+        assert not event_reference._HINTS.isdisjoint(hints_of(written))

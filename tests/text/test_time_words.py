@@ -6,13 +6,15 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.time_zone import zone_of
-from hummock.text.question import MAX_OPENING, Question
-from hummock.text.time_words import time_intervals
+from hummock.text.normalise import nfkc, simplified
+from hummock.text.question import MAX_OPENING, Question, hints_of
+from hummock.text.time_rules import Rules
+from hummock.text.time_words import DIGITS, time_intervals
 from hummock.text.time_words_en import ENGLISH
 from hummock.text.time_words_zh import CHINESE
 
@@ -324,7 +326,32 @@ TIME_CHARACTERS = (
 def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
     for rules in (CHINESE, ENGLISH):
         if rules.compiled[0].search(text):
-            assert rules._hint.search(text.lower())
+            assert rules.may_match(text, hints_of(text))
+
+
+@pytest.mark.parametrize(
+    ("rules", "pattern"),
+    [
+        pytest.param(rules, pattern, id=f"{name}-{number}")
+        for name, rules in (("digits", DIGITS), ("en", ENGLISH), ("zh", CHINESE))
+        for number, pattern in enumerate(rules.compiled[1])
+    ],
+)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_every_form_of_words_has_a_hint(data: st.DataObject, rules: Rules, pattern: re.Pattern[str]) -> None:
+    anyhow = re.compile(pattern.pattern.replace("(?-i:(?=[A-Z]))", ""), re.IGNORECASE)
+    text = simplified(nfkc(data.draw(st.from_regex(anyhow))))[:MAX_OPENING]
+    # Of Chinese the hint itself is a choice: 日志, 前端 and 说明 are no times.
+    if any(True for _ in rules.find(text, WEDNESDAY)) and (rules is not CHINESE or rules._hint.search(text.lower())):
+        assert rules.may_match(text, hints_of(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["mid-2023", "late 2022", "frıday", "the end of the year", "2nd of May", "summertime 2021"]
+)
+def test_words_for_times_are_found_by_their_hints_however_they_are_joined(text: str) -> None:
+    assert ENGLISH.may_match(text, hints_of(text))
 
 
 @pytest.mark.parametrize("text", ["国庆节前0天做了什么", "国庆节前00周"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -29,7 +30,6 @@ from hummock.core.recall import (
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.text.question import Question, question_of
 from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
-from hummock.text.signs import has_sign
 from hummock.text.time_words import time_intervals
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
@@ -66,6 +66,7 @@ _BOTH: Final = _VECTOR | _KEYWORD
 _DOMAINS: Final = frozenset({MemoryKind.DOMAIN_KNOWLEDGE})
 _CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
 _NONE: Final[frozenset[MemoryKind]] = frozenset()
+_OF_TALK: Final = frozenset({Preset.CHAT, Preset.AGENT})
 _KEPT: Final = 256
 _ORIGINS: Final = "origins"
 _WINDOW: Final = "window_turns"
@@ -156,18 +157,54 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         near_twin_bar: The model's cosine from which texts are versions of each other.
         now: Unix seconds, used when the query names no `as_of`.
     """
-    defaults = PRESETS[query.preset]
-    is_newest_first = _is_newest_first(query)
-    is_to_the_letter = is_newest_first or _is_literal_chat(query)
-    as_of, joins = _or(query.as_of, now), joins_paths(query)
-    times = times_of(query, as_of, joins_paths=joins)
+    usual = _usual_plan(_options(query), query.filter.kinds, bool(intent.domains), near_twin_bar)
+    as_of, joins = now if query.as_of is None else query.as_of, usual.neighbours
     question = question_of(query.text)
+    times = times_of(query, as_of, joins_paths=joins)
     wanted = wanted_by(question) if joins else Wanted.NOTHING
+    return replace(
+        usual,
+        groups=_groups(query, question, usual),
+        filter=query.filter if query.filter.origins else _filter(query, question, wanted, joins_paths=joins),
+        substrings=_substrings(query, intent),
+        times=times,
+        time_share=_time_share(question, times) if times else TIME_SHARE,
+        wanted=wanted,
+        intent=replace(intent, times=times) if times else intent,
+        as_of=as_of,
+        window=_window(query) if query.session_id else None,
+    )
+
+
+_OPTIONS: Final = tuple(
+    name
+    for name in RecallQuery.__struct_fields__
+    if name not in {"project", "text", "vector", "filter", "intent", "as_of", "session_id", "min_seq", "until_s"}
+)
+"""Fields of a query that many queries have the same values of."""
+_options: Final = attrgetter(*_OPTIONS)
+
+
+@lru_cache(_KEPT)
+def _usual_plan(
+    options: tuple[Hashable, ...], kinds: frozenset[MemoryKind], names_domains: bool, near_twin_bar: float
+) -> Plan:
+    """The plan of queries with these options, without what their texts, times, filters and sessions say.
+
+    Args:
+        options: Values of `_OPTIONS`.
+        kinds: Kinds that are asked for; empty for all.
+        names_domains: Whether the intent names domains.
+        near_twin_bar: See `make_plan`.
+    """
+    query = RecallQuery(project="", text="-", filter=Filter(kinds=kinds), **dict(zip(_OPTIONS, options, strict=True)))
+    defaults, joins, is_newest_first = PRESETS[query.preset], joins_paths(query), _is_newest_first(query)
+    is_to_the_letter = is_newest_first or _is_literal_chat(query)
     min_similarity, code_bar, min_of_best = _minima(query, defaults)
     return Plan(
         preset=query.preset,
-        groups=_groups(query, defaults, intent),
-        filter=_without_answers(query, wanted, _filter(query.filter, _answering(query, defaults.origins, wanted))),
+        groups=_usual_groups(query, defaults, names_domains=names_domains),
+        filter=query.filter,
         min_similarity=min_similarity,
         code_bar=code_bar,
         min_of_best=min_of_best,
@@ -178,14 +215,11 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         mmr_relevance=_or(query.mmr_relevance, MmrRelevance.SCORE),
         late_interaction=_or(query.late_interaction, joins),
         neighbours=joins,
-        substrings=_substrings(query, intent),
-        times=times,
-        time_share=_time_share(question, times),
+        substrings=(),
+        times=(),
         include_superseded=query.include_superseded,
-        wanted=wanted,
-        intent=replace(intent, times=times) if times else intent,
-        as_of=as_of,
-        window=_window(query, defaults),
+        intent=Intent(),
+        as_of=0.0,
         echo_window_s=query.echo_window_s,
     )
 
@@ -198,45 +232,34 @@ def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float | None
     return defaults.min_similarity, defaults.code_bar, defaults.min_of_best
 
 
-def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[GroupPlan, ...]:
-    """Return the groups, none for a query that says too little."""
-    if says_too_little(query):
+def _groups(query: RecallQuery, question: Question, usual: Plan) -> tuple[GroupPlan, ...]:
+    """Return the usual groups; none for a query that says too little.
+
+    Only words can find anything for a letter or two in an editor, and for signs: to a model they are like all texts.
+    """
+    is_short = _is_short(query)
+    if is_short and says_too_little(query):
         return ()
-    usual = LITERAL_CANDIDATES if _is_literal_chat(query) else defaults.candidates
-    return _groups_of(
-        defaults.main_kinds,
-        _or(query.top_k, defaults.top_k),
-        _or(query.domain_top_k, defaults.domain_top_k),
-        _or(query.code_top_k, defaults.code_top_k),
-        _or(query.candidates, usual),
-        query.paths - _VECTOR if _is_without_meaning(query) else query.paths,
-        query.filter.kinds,
-        bool(intent.domains),
-    )
+    if not usual.neighbours or not (is_short or question.is_of_signs):
+        return usual.groups
+    return tuple([replace(group, paths=group.paths - _VECTOR) for group in usual.groups])
 
 
-@lru_cache(_KEPT)
-def _groups_of(
-    main_kinds: frozenset[MemoryKind],
-    top_k: int,
-    domain_top_k: int,
-    code_top_k: int,
-    candidates: int,
-    paths: frozenset[RecallPath],
-    asked_kinds: frozenset[MemoryKind],
-    names_domains: bool,
-) -> tuple[GroupPlan, ...]:
+def _usual_groups(query: RecallQuery, defaults: Defaults, *, names_domains: bool) -> tuple[GroupPlan, ...]:
     """Return the groups; the one with domains comes before code, which adds the key files of named domains.
 
     An intent that names domains gets only those, and none if the project does not know them (S0-10).
     """
-    pool, has_key_files = max(candidates, top_k), RecallPath.DOMAIN in paths
+    usual = LITERAL_CANDIDATES if _is_literal_chat(query) else defaults.candidates
+    top_k, domain_top_k = _or(query.top_k, defaults.top_k), _or(query.domain_top_k, defaults.domain_top_k)
+    code_top_k, paths, kinds = _or(query.code_top_k, defaults.code_top_k), query.paths, kinds_of(query)
+    pool = max(_or(query.candidates, usual), top_k)
     domain_kinds = _DOMAINS if domain_top_k else _NONE
     code_kinds = _CODE if code_top_k else _NONE
     by_name = _DOMAIN & paths if names_domains else frozenset()
     groups = (
         (DOMAINS, domain_kinds, domain_top_k, by_name or paths),
-        (MAIN, main_kinds - domain_kinds - code_kinds, top_k, paths),
+        (MAIN, defaults.main_kinds - domain_kinds - code_kinds, top_k, paths),
         (CODE, code_kinds, code_top_k, paths & _BOTH),
     )
     return tuple(
@@ -246,10 +269,10 @@ def _groups_of(
             top_k=top_k,
             paths=paths,
             pool=max(pool, top_k),
-            with_key_files=name == CODE and has_key_files,
+            with_key_files=name == CODE and RecallPath.DOMAIN in query.paths,
         )
-        for name, kinds, top_k, paths in groups
-        if (wanted := kinds & asked_kinds if asked_kinds else kinds)
+        for name, group_kinds, top_k, paths in groups
+        if (wanted := group_kinds & kinds)
     )
 
 
@@ -279,44 +302,27 @@ def _is_short(query: RecallQuery) -> bool:
     return is_short and query.preset is Preset.CODE and query.intent is None
 
 
-def _is_without_meaning(query: RecallQuery) -> bool:
-    """Whether words alone can find anything: a letter or two in an editor, and signs, are like all and nothing."""
-    if not joins_paths(query):
-        return False
-    words = question_of(query.text).words
-    return _is_short(query) or (bool(words) and all(has_sign(term) for term, _ in words))
+def _filter(query: RecallQuery, question: Question, wanted: Wanted, *, joins_paths: bool) -> Filter:
+    """Return the filter of a query that names no origins, with its preset's; no condition if those are all origins.
 
-
-def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
-    """Return the query's filter, with the preset's origins if it names none; no condition if those are all origins."""
-    return asked if asked.origins or origins == ALL_ORIGINS else replace(asked, origins=origins)
-
-
-def _without_answers(query: RecallQuery, wanted: Wanted, where: Filter) -> Filter:
-    """Exclude turns of the model if the query is small talk.
-
-    Origins that the caller names are kept.
+    Turns of the model are added if the query asks for them, and excluded if it is small talk.
     """
-    is_talk = query.preset in (Preset.CHAT, Preset.AGENT) and joins_paths(query) and not wanted
-    if query.filter.origins or not is_talk or not is_small_talk(question_of(query.text)):
-        return where
-    return replace(where, origins=(where.origins or ALL_ORIGINS) - {Origin.AI_OUTPUT})
-
-
-def _answering(query: RecallQuery, origins: frozenset[Origin], wanted: Wanted) -> frozenset[Origin]:
-    """Return a preset's origins, and AI_OUTPUT if the query asks for the model's turns."""
-    return origins | {Origin.AI_OUTPUT} if Wanted.FROM_ASSISTANT in wanted else origins
+    origins = PRESETS[query.preset].origins
+    if wanted & Wanted.FROM_ASSISTANT:
+        origins |= {Origin.AI_OUTPUT}
+    elif joins_paths and not wanted and query.preset in _OF_TALK and is_small_talk(question):
+        origins -= {Origin.AI_OUTPUT}
+    return query.filter if origins == ALL_ORIGINS else replace(query.filter, origins=origins)
 
 
 def _time_share(question: Question, times: tuple[TimeInterval, ...]) -> float:
-    is_only = bool(times) and is_only_of_times(question, [each.phrase for each in times])
-    return ONLY_TIME_SHARE if is_only else TIME_SHARE
+    return ONLY_TIME_SHARE if is_only_of_times(question, [each.phrase for each in times]) else TIME_SHARE
 
 
-def _window(query: RecallQuery, defaults: Defaults) -> SessionWindow | None:
+def _window(query: RecallQuery) -> SessionWindow | None:
     """The newest turns of the session, which are excluded: the caller has them in the history (S4-55)."""
-    turns = _or(query.window_turns, defaults.window_turns)
-    return SessionWindow(session_id=query.session_id, turns=turns) if query.session_id and turns else None
+    turns = _or(query.window_turns, PRESETS[query.preset].window_turns)
+    return SessionWindow(session_id=query.session_id, turns=turns) if turns else None
 
 
 def decay_of(query: RecallQuery) -> Decay:

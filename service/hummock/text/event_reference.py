@@ -52,7 +52,7 @@ def parse_event_reference(question: Question) -> EventReference | None:
 
     Other times in the text are not considered (`time_words`).
     """
-    if not _HINT.search(question.text, 0, MAX_OPENING):
+    if _HINTS.isdisjoint(question.hints) or not _HINT.search(question.text, 0, MAX_OPENING):
         return None
     looked_at = question.simple_opening
     for start, end, event, lies in (*_in_chinese(looked_at), *_in_english(looked_at)):
@@ -114,6 +114,9 @@ def _lies_in_english(found: re.Match[str]) -> Callable[[Span], Span]:
 _HINT: Final = re.compile(
     r"[前后後次翌隔那当當]|第二天|(?:day|week|month|year)s? (?:before|after|prior|following|of) ", re.IGNORECASE
 )
+_HINTS: Final = frozenset((*"前后次翌隔那当第", *(f"{unit}{end}" for unit in _EN_UNITS for end in ("", "s"))))
+"""The hint has one of them among its `hints_of`."""
+
 _DAYS_AROUND: Final = 3 * time_rules.DAY
 _COUNT = time_words_zh.A_FEW_CHARACTERS
 _ZH_UNIT = any_of(_ZH_UNITS)

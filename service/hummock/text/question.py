@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property, lru_cache
 from typing import Final
 
 from hummock.text.analyzer import words_of
 from hummock.text.normalise import nfkc, simplified, words_by_script
-from hummock.text.signs import without_ignored
+from hummock.text.signs import has_sign, without_ignored
 
 MAX_OPENING: Final = 512
 """Characters at the start of a text that are searched for times and for what it asks for."""
 
+_HINT: Final = re.compile(r"[a-z]+|[^\W_]")
 _KEPT: Final = 32
 _LONGEST_KEPT: Final = 1024
 
@@ -25,6 +27,7 @@ class Question:
         simplified: `nfkc` in simplified characters, of the same length.
         opening: `nfkc` of the first MAX_OPENING characters of the text.
         simple_opening: `opening` in simplified characters.
+        hints: Those of `simple_opening`, as `hints_of` gives them.
         scripts: Number of words in each script, as `words_by_script` counts.
     """
 
@@ -35,12 +38,18 @@ class Question:
         if len(text) > MAX_OPENING:
             self.opening = nfkc(text[:MAX_OPENING])
             self.simple_opening = simplified(self.opening)
+        self.hints = hints_of(self.simple_opening)
         self.scripts = words_by_script(text)
 
     @property
     def is_han(self) -> bool:
         """Whether the text has a Chinese character."""
         return self.scripts["han"] > 0
+
+    @cached_property
+    def is_of_signs(self) -> bool:
+        """Whether the text has terms, and each has a symbol beyond ASCII, an emoji or a keycap."""
+        return not self.text.isascii() and bool(self.words) and all(has_sign(term) for term, _ in self.words)
 
     @cached_property
     def words(self) -> tuple[tuple[str, str], ...]:
@@ -50,6 +59,18 @@ class Question:
             return tuple(words_of(self.nfkc, self.simplified))
         normal = nfkc(bare)
         return tuple(words_of(normal, simplified(normal)))
+
+
+def hints_of(text: str) -> frozenset[str]:
+    """The English words of a text in small letters, and each other letter and digit.
+
+    Tables of words need one of some of them: two sets tell soon that a text has none. Letters that `re.IGNORECASE`
+    takes for an i are one.
+    """
+    lowered = text.lower()
+    if not lowered.isascii():
+        lowered = lowered.replace("ı", "i").replace("i\u0307", "i")
+    return frozenset(_HINT.findall(lowered))
 
 
 def question_of(text: str) -> Question:

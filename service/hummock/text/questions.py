@@ -54,9 +54,11 @@ _CHINESE: Final = {
 }
 
 
-# In small letters. No pattern matches without one of its hints, and most questions have none; no hint has an i, a k or
-# an s, which are more characters to a pattern than to a comparison.
-_HINTS: Final = {Wanted.WHEN: ("wh", "how", *"什何啥几哪多时日"), Wanted.FROM_ASSISTANT: ("you", "你")}
+_HINTS: Final = {
+    Wanted.WHEN: frozenset(("when", "what", "which", "long", *"时几多日份天年月周星季")),
+    Wanted.FROM_ASSISTANT: frozenset(("you", "your", "你")),
+}
+"""No pattern matches a text that has none of them among its `hints_of`, and most questions have none."""
 
 PATTERNS: Final = tuple(
     (wanted, _HINTS[wanted], re.compile(pattern, re.IGNORECASE))
@@ -68,10 +70,9 @@ PATTERNS: Final = tuple(
 
 def wanted_by(question: Question) -> Wanted:
     """Return the kinds of answers that a question wants, by the words of its opening."""
-    lowered = question.simple_opening.lower()
     found = Wanted.NOTHING
     for wanted, hints, pattern in PATTERNS:
-        if not wanted & found and any(map(lowered.__contains__, hints)) and pattern.search(question.simple_opening):
+        if not hints.isdisjoint(question.hints) and not wanted & found and pattern.search(question.simple_opening):
             found |= wanted
     return found
 

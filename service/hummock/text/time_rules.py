@@ -199,8 +199,9 @@ class Rules:
         self,
         rules: Sequence[Rule],
         *,
-        hints: Sequence[str] = (),
+        words: Iterable[str] = (),
         hint: str,
+        hint_characters: Iterable[str],
         before: str = "",
         after: str = "",
         lean: Lean | None = None,
@@ -209,15 +210,17 @@ class Rules:
 
         Args:
             rules: Forms of words.
-            hints: In small letters; no rule matches a text that has none of them nor the next, and most texts do not.
+            words: English words in small letters; no rule matches a text without one of them and without the hint.
             hint: A pattern for small letters, where a word says too little.
+            hint_characters: Characters of which each match of the hint has one; most texts have none.
             before: What must stand before each match (an assertion of width 0).
             after: What must stand behind it.
             lean: Looks for what counts from a match.
         """
         self._rules = rules
-        self._hints = tuple(hints)
+        self._words = frozenset(words)
         self._hint = re.compile(hint)
+        self._hint_characters = frozenset(hint_characters)
         self._before = before
         self._after = after
         self._lean = lean
@@ -237,9 +240,11 @@ class Rules:
         joint = "|".join(f"(?P<rule{number}>{pattern})" for number, pattern in enumerate(bare))
         return surrounded(joint), [surrounded(rule.pattern) for rule in self._rules]
 
-    def may_match(self, lowered: str) -> bool:
-        """Whether a rule may match a text, given in small letters; far sooner than `find`."""
-        return any(map(lowered.__contains__, self._hints)) or self._hint.search(lowered) is not None
+    def may_match(self, text: str, hints: frozenset[str]) -> bool:
+        """Whether a rule may match a text, whose `hints_of` are given; far sooner than `find`."""
+        if not self._words.isdisjoint(hints):
+            return True
+        return not self._hint_characters.isdisjoint(hints) and self._hint.search(text.lower()) is not None
 
     def find(self, text: str, now: datetime) -> Iterator[TimeMatch]:
         """Words that mean a span, in the order of the text, without overlaps."""

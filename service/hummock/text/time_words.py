@@ -13,8 +13,8 @@ from typing import Final
 
 from hummock.core.recall import TimeInterval
 from hummock.core.time_zone import unix_seconds, wall_clock
-from hummock.text.normalise import CJK, nfkc, simplified
-from hummock.text.question import MAX_OPENING, Question
+from hummock.text.normalise import nfkc, simplified
+from hummock.text.question import MAX_OPENING, Question, hints_of
 from hummock.text.time_rules import (
     NOT_BEFORE_A_NAME,
     NOT_INSIDE_A_NAME,
@@ -29,7 +29,6 @@ from hummock.text.time_words_en import ENGLISH
 from hummock.text.time_words_zh import CHINESE
 
 _ANY_DAY: Final = datetime(2024, 6, 15, 12, tzinfo=UTC)
-_HAS_CJK: Final = re.compile(f"[{CJK}]")
 
 
 def _written_day(match: re.Match[str], now: datetime) -> Span | None:
@@ -43,15 +42,17 @@ def _written_month(match: re.Match[str], now: datetime) -> Span:
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _MONTH = r"(?P<month>1[0-2]|0?[1-9])"
 _DAY = r"(?P<day>3[01]|[12]\d|0?[1-9])"
-_DIGITS: Final = Rules(
+DIGITS: Final = Rules(
     [
         *(Rule(rf"{_YEAR}{mark}{_MONTH}{mark}{_DAY}(?:T\d\d:[\d:.Z]+)?", _written_day) for mark in ("-", "/", r"\.")),
         Rule(rf"{_YEAR}-(?P<month>1[0-2]|0[1-9])", _written_month),
     ],
     hint=r"(?:19|20)\d\d[-/.]",
+    hint_characters="12",
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
 )
+"""Times in digits, whatever the language."""
 
 
 def time_intervals(question: Question, as_of: float, zone: tzinfo = UTC) -> tuple[TimeInterval, ...]:
@@ -60,7 +61,7 @@ def time_intervals(question: Question, as_of: float, zone: tzinfo = UTC) -> tupl
     Words such as "yesterday" are relative to `as_of`, in Unix seconds; days, weeks and months are those of the zone.
     """
     looked_at = question.simple_opening
-    tables = _tables(looked_at)
+    tables = _tables(looked_at, question.hints)
     if not tables:
         return ()
     try:
@@ -74,14 +75,12 @@ def time_intervals(question: Question, as_of: float, zone: tzinfo = UTC) -> tupl
 def speaks_of_a_time(text: str) -> bool:
     """Whether the opening of a text has any words for a time, whenever it was written."""
     looked_at = simplified(nfkc(text[:MAX_OPENING]))
-    return any(True for table in _tables(looked_at) for _ in table.find(looked_at, _ANY_DAY))
+    return any(True for table in _tables(looked_at, hints_of(looked_at)) for _ in table.find(looked_at, _ANY_DAY))
 
 
-def _tables(text: str) -> list[Rules]:
+def _tables(text: str, hints: frozenset[str]) -> list[Rules]:
     """The tables that may have a rule for words of the text."""
-    lowered = text.lower()
-    tables = (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(text) else (_DIGITS, ENGLISH)
-    return [table for table in tables if table.may_match(lowered)]
+    return [table for table in (DIGITS, ENGLISH, CHINESE) if table.may_match(text, hints)]
 
 
 def _interval(text: str, said: TimeMatch, zone: tzinfo) -> TimeInterval:

@@ -249,6 +249,10 @@ _HINT = (
     rf"|[周期拜][一二三四五六日天末]|[\d{_NUMERALS}]月|[\d零〇{_NUMERALS}]年"
 )
 
+_HINT_CHARACTERS = "前去近今昨天日月年周星期礼拜晚夜早节段阵多几两半旬季刚" + "".join(
+    {name[1] for name in CHINESE_HOLIDAYS}
+)
+
 CHINESE: Final = Rules(
     [
         Rule(rf"(?<![当以之])(?P<name>{any_of(_DAYS)})[天日](?![天气空]){_PART}", _named_day),
@@ -294,5 +298,6 @@ CHINESE: Final = Rules(
         Rule(r"刚才|刚刚", time_rules.just_now),
     ],
     hint=_HINT,
+    hint_characters=_HINT_CHARACTERS,
     lean=_leaning,
 )
