@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from hummock.core.learning import (
     FeedbackCounts,
@@ -255,8 +256,8 @@ def test_a_row_of_an_older_version_that_gets_vectors_notes_whose_they_are() -> N
 
 
 def packed(numbers: dict[str, int], *given: Terms) -> list[bytes]:
-    def look_up(spelt: Sequence[str]) -> list[int]:
-        return [numbers.setdefault(term, len(numbers)) for term in spelt]
+    def look_up(spelt: Sequence[str]) -> NDArray[np.uint32]:
+        return np.array([numbers.setdefault(term, len(numbers)) for term in spelt], np.uint32)
 
     return forward_lists.pack(given, TermDictionary(), look_up)
 

@@ -83,7 +83,9 @@ KEYS: Final = (
 )
 """Keys that are recognised by their form in any place."""
 
-_KEY_HINTS: Final = ("://", *(trigger for detector in KEYS for trigger in detector.triggers))
+_HINTED: Final = tuple((trigger, place) for place, detector in enumerate(KEYS) for trigger in detector.triggers)
+_ADDRESS_HINT: Final = "://"
+_KEY_HINTS: Final = (_ADDRESS_HINT, *(trigger for trigger, _ in _HINTED))
 
 _URL_KIND: Final = "password in an address"
 _SAID_KIND: Final = "password"
@@ -135,10 +137,9 @@ def may_hold_secret(text: str) -> bool:
 def redacted(text: str) -> Redacted:
     """The text with `[redacted: kind]` for each secret. Doing so twice changes nothing."""
     found: Counter[str] = Counter()
-    if holds_any(_KEY_HINTS, text):
-        for detector in KEYS:
-            if holds_any(detector.triggers, text):
-                text = _without(text, detector, found)
+    for place in sorted({place for trigger, place in _HINTED if trigger in text}):
+        text = _without(text, KEYS[place], found)
+    if _ADDRESS_HINT in text:
         text = _ADDRESS.sub(lambda match: _in_place(match, 1, _URL_KIND, found), text)
     if holds_any(_SAID_HINTS, text.lower()):
         text = "\n".join(_without_passwords(line, found) for line in text.split("\n"))

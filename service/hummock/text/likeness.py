@@ -125,6 +125,8 @@ def _unmarked(name: str) -> str:
 
 def _if_marked(path: str) -> str:
     """Return the last part of a path without its marks; empty if it has none, or is one."""
+    if not _MARK.search(path):
+        return ""
     last = PurePosixPath(path).name
     return prose(_MARK.sub("", last)) if _MARK.search(last) else ""
 
@@ -252,7 +254,8 @@ def _echo(stem: str, *, is_plain: bool) -> str:
     bare = _faceless(stem)
     if is_plain:
         return _without_space_in_cjk(prose(bare))
-    words = [word if _counts_as_written(word) else prose(word) for word in bare.split()]
+    has_sign = _SIGNS.search
+    words = [(word if has_sign(word) else word.lower()) if word.isascii() else _folded(word) for word in bare.split()]
     return _without_space_in_cjk(" ".join(words))
 
 
@@ -261,11 +264,11 @@ def _faceless(text: str) -> str:
     return bare if bare.isascii() else _FACE_RUNS.sub(" ", bare)
 
 
-def _counts_as_written(word: str) -> bool:
-    """Whether a word has a sign, or a number such as ² that folding makes another one."""
-    if _SIGNS.search(word):
-        return True
-    return not word.isascii() and any(one.isnumeric() and not (one.isdecimal() or one.isalpha()) for one in word)
+def _folded(word: str) -> str:
+    """The word as prose; as it is written if it has a sign, or a number such as ² that folding makes another one."""
+    if _SIGNS.search(word) or any(one.isnumeric() and not (one.isdecimal() or one.isalpha()) for one in word):
+        return word
+    return prose(word)
 
 
 def _without_space_in_cjk(text: str) -> str:

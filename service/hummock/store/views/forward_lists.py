@@ -136,19 +136,18 @@ def length(terms: Terms) -> int:
 
 
 def pack(
-    terms: Sequence[Terms], dictionary: TermDictionary, look_up: Callable[[Sequence[str]], Sequence[int]]
+    terms: Sequence[Terms], dictionary: TermDictionary, look_up: Callable[[Sequence[str]], NDArray[np.uint32]]
 ) -> list[bytes]:
     """Encode the forward list of each memory; numbers missing in the project's dictionary are added.
 
-    `look_up` returns the numbers of terms in the project, assigning new ones. A term may occur twice.
+    `look_up` returns the numbers of (n,) terms in the project, (n,) uint32, assigning new ones. A term may occur twice.
     """
     indptr, key, counts = _gathered(terms)
     numbers = dictionary.numbers_of(key)
     new = _unknown(key, numbers)
-    if new:
+    if len(new):
         missing = np.flatnonzero(numbers == UNKNOWN)
-        made = look_up(_spelt(terms, indptr, list(new.values())))
-        dictionary.remember(np.array(list(new), np.uint64), np.array(made, np.uint32))
+        dictionary.remember(key[new], look_up(_spelt(terms, indptr, new.tolist())))
         numbers[missing] = dictionary.numbers_of(key[missing])
     words, ends = pack_lists(indptr, numbers, counts)
     stored = words.astype(_WORD, copy=False).tobytes()
@@ -161,15 +160,17 @@ def unknown_terms(terms: Sequence[Terms], dictionary: TermDictionary) -> list[st
     if not terms:
         return []
     indptr, key, _ = _gathered(terms)
-    return _spelt(terms, indptr, list(_unknown(key, dictionary.numbers_of(key)).values()))
+    return _spelt(terms, indptr, _unknown(key, dictionary.numbers_of(key)).tolist())
 
 
-def _unknown(key: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> dict[int, int]:
-    """The first place of each key without a number."""
+def _unknown(key: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The first place of each key without a number, ascending."""
     missing = np.flatnonzero(numbers == UNKNOWN)
-    places: dict[int, int] = {}
-    for unknown, place in zip(key[missing].tolist(), missing.tolist(), strict=True):
-        places.setdefault(unknown, place)
+    if not len(missing):
+        return missing
+    _, first = np.unique(key[missing], return_index=True)
+    first.sort()
+    places: NDArray[np.int64] = missing[first]
     return places
 
 

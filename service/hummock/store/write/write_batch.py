@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
@@ -236,19 +237,17 @@ class WriteBatch:
         self.put(self._tables.token, [entry for entry in parts[1::2] if entry[1]])
         return of_chunks
 
-    def _term_numbers(self, spelt: Sequence[str], record: record_codec.ProjectRecord) -> list[int]:
-        """The numbers of these terms; new terms get numbers in their order."""
+    def _term_numbers(self, spelt: Sequence[str], record: record_codec.ProjectRecord) -> NDArray[np.uint32]:
+        """The numbers of (n,) terms, (n,) uint32; new terms get numbers in their order."""
         names = keys.name_keys(self._number, spelt)
         with self._txn.cursor(self._tables.term) as cursor:
-            numbers = {name: int.from_bytes(value, "little") for name, value in cursor.getmulti(sorted(set(names)))}
-        made = []
-        for name in names:
-            if name not in numbers:
-                numbers[name] = record.next_term
-                record.next_term += 1
-                made.append((name, numbers[name].to_bytes(_TERM_BYTES, "little")))
+            numbers = dict(cursor.getmulti(sorted(set(names))))
+        new = [name for name in dict.fromkeys(names) if name not in numbers]
+        made = [(name, number.to_bytes(_TERM_BYTES, "little")) for number, name in enumerate(new, record.next_term)]
+        record.next_term += len(new)
         self.put(self._tables.term, sorted(made))
-        return [numbers[name] for name in names]
+        numbers.update(made)
+        return np.frombuffer(b"".join([numbers[name] for name in names]), "<u4").astype(np.uint32, copy=False)
 
 
 def digests_of(embeddings: Sequence[Embedding]) -> bytes:
