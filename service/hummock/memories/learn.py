@@ -7,13 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
 
 from hummock.core.deadline import then
 from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory, SecretPolicy
-from hummock.core.review import Quarantined, ReviewPolicy
+from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
+from hummock.core.review import Quarantined
 from hummock.core.settings import ProjectSettings
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, sought_key, to_hold
 from hummock.memories.screening import families_of, unseen_in
@@ -24,41 +23,29 @@ from hummock.ports.writes import UnitOfWork, WriteRequest, Written
 _MOST_PROJECTS = 1024
 
 
-class Policies(NamedTuple):
-    """The secret and review policies of a project."""
+class SettingsSeen:
+    """Cache of the settings of the most recently written projects. Thread-safe.
 
-    secrets: SecretPolicy
-    review: ReviewPolicy
-
-    @classmethod
-    def of(cls, settings: ProjectSettings) -> Policies:
-        """Return the policies in these settings."""
-        return cls(settings.secret_policy(), settings.review_policy())
-
-
-class PoliciesSeen:
-    """Cache of the policies of the most recently written projects. Thread-safe.
-
-    Another service may have changed them: if a write finds other policies, its drafts must be screened again.
+    Another service may have changed them: if a write finds others, its drafts must be screened again.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, Policies] = OrderedDict()
+        self._seen: OrderedDict[str, ProjectSettings] = OrderedDict()
 
-    def last(self, project: str) -> Policies:
-        """Return the cached policies of a project; read from the store if there are none."""
-        return self._seen.get(project) or self.note(project, Policies.of(self._store.settings(project)))
+    def last(self, project: str) -> ProjectSettings:
+        """Return the cached settings of a project; read from the store if there are none."""
+        return self._seen.get(project) or self.note(project, self._store.settings(project))
 
-    def note(self, project: str, policies: Policies) -> Policies:
-        """Cache these policies, and return them."""
+    def note(self, project: str, settings: ProjectSettings) -> ProjectSettings:
+        """Cache these settings, and return them."""
         with self._lock:
-            self._seen[project] = policies
+            self._seen[project] = settings
             self._seen.move_to_end(project)
             if len(self._seen) > _MOST_PROJECTS:
                 self._seen.popitem(last=False)
-        return policies
+        return settings
 
 
 _CLOCK_SKEW_S = 60.0
@@ -66,9 +53,6 @@ _CLOCK_SKEW_S = 60.0
 
 MOST_INTERACTIVE = 8
 """Largest number of memories in an interactive write; more are bulk."""
-
-_Stored: TypeAlias = Callable[[Sequence[str]], Sequence[Memory | None]]
-"""Returns the memories stored under ids, with payloads and in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +80,7 @@ class Learn:
         self._preparation = preparation
         self._clock = clock
         self._on_pending = on_pending
-        self._policies = PoliciesSeen(store)
+        self._settings = SettingsSeen(store)
 
     def __call__(self, command: LearnCommand) -> Future[Learned]:
         """Store all lessons or none; they are durable and recallable once the future is done.
@@ -110,25 +94,25 @@ class Learn:
         now = self._clock.now()
         given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
         embeds = None in given and not command.is_deferred
-        policies = self._policies.last(command.project)
-        prepared = self._prepared_now(command, policies)
+        settings = self._settings.last(command.project)
+        prepared = self._prepared(command, settings)
         if not embeds:
             waiting = [() if vector is None else vector for vector in given]
-            return self._write(command, policies, prepared, waiting, now)
+            return self._write(command, settings, prepared, waiting, now)
         found, known = self._known(command.project, prepared)
-        if found != policies:
-            policies = self._policies.note(command.project, found)
-            prepared = self._prepared_now(command, policies)
+        if found != settings:
+            settings = self._settings.note(command.project, found)
+            prepared = self._prepared(command, settings)
             _, known = self._known(command.project, prepared)
         vectors = self._embedded(command, prepared, given, known)
-        written = self._write(command, policies, prepared, vectors, now)
+        written = self._write(command, settings, prepared, vectors, now)
         if None not in vectors:
             return written
         try:
             written.result()
         except VectorsMissing:  # a memory that made embedding needless was removed meanwhile
             vectors = self._embedded(command, prepared, given, [False] * len(prepared))
-            return self._write(command, policies, prepared, vectors, now)
+            return self._write(command, settings, prepared, vectors, now)
         return written
 
     def _checked(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
@@ -138,8 +122,8 @@ class Learn:
             return None
         return (given_embedding(f"memories[{place}].vector", lesson.vector, self._embedder.space),)
 
-    def _known(self, project: str, prepared: Sequence[Prepared]) -> tuple[Policies, list[bool]]:
-        """The project's policies, and which memories are stored already and need no vectors, as far as can be seen now.
+    def _known(self, project: str, prepared: Sequence[Prepared]) -> tuple[ProjectSettings, list[bool]]:
+        """The project's settings, and which memories are stored already and need no vectors, as far as can be seen now.
 
         A caller's id is looked for by itself, any other memory by its text.
         """
@@ -155,16 +139,28 @@ class Learn:
             else:
                 is_stored = one.key is not None and next(holders) is not None
             known.append(bool(one.held_for) or is_stored)
-        return Policies.of(found.settings), known
+        return found.settings, known
 
-    def _prepared_now(self, command: LearnCommand, policies: Policies) -> list[Prepared]:
-        return self._prepared(command, policies, lambda ids: self._store.get(command.project, ids, 0, full=True))
-
-    def _prepared(self, command: LearnCommand, policies: Policies, stored: _Stored) -> list[Prepared]:
+    def _prepared(
+        self, command: LearnCommand, settings: ProjectSettings, work: UnitOfWork | None = None
+    ) -> list[Prepared]:
+        """Prepare and screen the drafts; what is stored under their ids the write says, or the store before one."""
         drafts = [lesson.draft for lesson in command.lessons]
-        prepared = self._preparation.prepare(command.project, drafts, policies.secrets, command.deadline)
-        read_as = families_of([one.draft for one in prepared], policies.review, command.deadline)
-        return _held(prepared, read_as, stored, policies.review) if any(read_as) else prepared
+        policy = settings.review_policy()
+        prepared = self._preparation.prepare(command.project, drafts, settings.secret_policy(), command.deadline)
+        read_as = families_of([one.draft for one in prepared], policy, command.deadline)
+        if not any(read_as):
+            return prepared
+        suspects = [
+            to_hold(one, families) if families else one for one, families in zip(prepared, read_as, strict=True)
+        ]
+        ids = [one.memory_id for one in suspects]
+        stored = [*map(work.get, ids)] if work else self._store.get(command.project, ids, 0, full=True)
+        # A memory with that text was approved then.
+        return [
+            one if memory is not None and not unseen_in(one.complete, memory, policy)[0] else suspect
+            for one, suspect, memory in zip(prepared, suspects, stored, strict=True)
+        ]
 
     def _embedded(
         self,
@@ -184,22 +180,22 @@ class Learn:
     def _write(
         self,
         command: LearnCommand,
-        policies: Policies,
+        settings: ProjectSettings,
         prepared: Sequence[Prepared],
         vectors: Sequence[tuple[Embedding, ...] | None],
         now: float,
     ) -> Future[Learned]:
         def apply(work: UnitOfWork) -> Reply:
             ones, made = prepared, vectors
-            found = Policies.of(work.settings())
-            if found != policies:  # another service, or another call, has changed them meanwhile
-                self._policies.note(command.project, found)
-                ones = self._prepared(command, found, lambda ids: [work.get(memory_id) for memory_id in ids])
+            found = work.settings()
+            if found != settings:  # another service, or another call, has changed them meanwhile
+                self._settings.note(command.project, found)
+                ones = self._prepared(command, found, work)
                 made = _still_true(command.lessons, vectors, prepared, ones)
             require_future("memories[{}].expire_time", [one.draft.expire_time for one in ones], now)
-            results = tuple(store_one(work, *pair, now) for pair in zip(ones, made, strict=True))
+            results = tuple([store_one(work, *pair, now) for pair in zip(ones, made, strict=True)])
             written = (LearnStatus.CREATED, LearnStatus.UPDATED)
-            pending = sum(vector == () and one.status in written for one, vector in zip(results, made, strict=True))
+            pending = sum([vector == () and one.status in written for one, vector in zip(results, made, strict=True)])
             return Reply(results=results, pending=pending)
 
         def learned(written: Written[Reply]) -> Learned:
@@ -216,18 +212,6 @@ class Learn:
             lookups=lookups_of(prepared),
         )
         return then(self._store.write(command.project, request), learned)
-
-
-def _held(
-    prepared: Sequence[Prepared], read_as: Sequence[tuple[str, ...]], stored: _Stored, policy: ReviewPolicy
-) -> list[Prepared]:
-    """Mark drafts to be held; not if the stored memory already has that text, which was approved then."""
-    suspects = [to_hold(one, families) if families else one for one, families in zip(prepared, read_as, strict=True)]
-    memories = stored([one.memory_id for one in suspects])
-    return [
-        one if memory is not None and not unseen_in(one.complete, memory, policy)[0] else suspect
-        for one, suspect, memory in zip(prepared, suspects, memories, strict=True)
-    ]
 
 
 def _still_true(

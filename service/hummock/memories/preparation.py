@@ -170,7 +170,7 @@ class Analysis:
     def begin(self, project: str, memories: Iterable[tuple[Sequence[Piece], str]]) -> list[Words]:
         """Return the words of the memories of one request, given their pieces and shown texts."""
         words = [Words(self, project, pieces, shown) for pieces, shown in memories]
-        if sum(len(text) for one in words for text, _ in one.pieces) > _SMALL_CHARACTERS:
+        if sum([len(text) for one in words for text, _ in one.pieces]) > _SMALL_CHARACTERS:
             self._analyse(words)
         else:
             self._waiting.extend(words)

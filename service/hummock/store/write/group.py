@@ -167,11 +167,7 @@ class Job:
     project: str
     request: WriteRequest[Any] | ProjectRemoval
     future: Future[Written[Any]]
-
-    @property
-    def is_bulk(self) -> bool:
-        """Whether interactive jobs go first."""
-        return isinstance(self.request, WriteRequest) and self.request.is_bulk
+    is_bulk: bool  # Whether interactive jobs go first.
 
     def apply(self, group: GroupTransaction) -> Outcome:
         """Apply the write to a transaction."""

@@ -171,21 +171,21 @@ class WriteBatch:
         self.put(tables.terms, zip(doc_keys, lists, strict=True))
         of_chunks = self.put_embeddings([(put.doc, put.embeddings) for put in puts], record.active_space)
         parts = zip(doc_keys, zip(records, payloads, rows, lists, strict=True), of_chunks, strict=True)
-        sums = [(key, integrity.row_of([*((key, one) for one in of_doc), *of])) for key, of_doc, of in parts]
+        sums = [(key, integrity.row_of([*[(key, one) for one in of_doc], *of])) for key, of_doc, of in parts]
         self.put(tables.checksum, sums)
         pending = [key for key, put in zip(doc_keys, puts, strict=True) if not put.embeddings]
         self.put(tables.pending, [(key, b"") for key in pending])
         record.pending += len(pending)
-        ids = sorted((keys.name_key(number, put.memory.id), packed(put.doc)) for put in puts)
+        ids = sorted([(keys.name_key(number, put.memory.id), packed(put.doc)) for put in puts])
         self.put(tables.by_id, [(key, integrity.seal(key, value)) for key, value in ids])
-        ends = sorted(
+        ends = [
             keys.expiry_key(put.memory.expire_time, number, put.doc)
             for put in puts
             if put.memory.expire_time is not None
-        )
-        self.put(tables.expiry, [(key, b"") for key in ends])
-        texts = sorted(keys.text_key(number, put.text, put.doc) for put in puts if put.text)
-        self.put(tables.by_text, [(key, b"") for key in texts])
+        ]
+        self.put(tables.expiry, [(key, b"") for key in sorted(ends)])
+        texts = [keys.text_key(number, put.text, put.doc) for put in puts if put.text]
+        self.put(tables.by_text, [(key, b"") for key in sorted(texts)])
 
     def embed(
         self,

@@ -89,10 +89,11 @@ class Writer:
 
     def submit(self, project: str, request: WriteRequest[Any] | ProjectRemoval) -> Future[Written[Any]]:
         """Queue a write, or the removal of a project. After `close` its future fails with Unavailable."""
-        job = Job(project=project, request=request, future=Future())
+        is_bulk = isinstance(request, WriteRequest) and request.is_bulk
+        job = Job(project=project, request=request, future=Future(), is_bulk=is_bulk)
         with self._lock:
             if self._why_closed is None:
-                self._submitted += not job.is_bulk
+                self._submitted += not is_bulk
                 self._queue.put(job)
                 return job.future
         job.future.set_exception(Unavailable(self._why_closed))
