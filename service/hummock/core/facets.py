@@ -83,7 +83,8 @@ def is_facet(term: str) -> bool:
 
 
 def _facet(prefix: str, value: str) -> str:
-    if len(value.encode()) > _LONGEST:
+    # At most four bytes a character.
+    if 4 * len(value) > _LONGEST and len(value.encode()) > _LONGEST:
         value = blake2b(value.encode(), digest_size=16).hexdigest()
     return f"{_MARK}{prefix}{value}"
 

@@ -266,7 +266,8 @@ def _faceless(text: str) -> str:
 
 def _folded(word: str) -> str:
     """The word as prose; as it is written if it has a sign, or a number such as ² that folding makes another one."""
-    if _SIGNS.search(word) or any(one.isnumeric() and not (one.isdecimal() or one.isalpha()) for one in word):
+    numbers = filter(str.isnumeric, word)
+    if _SIGNS.search(word) or any([not (one.isdecimal() or one.isalpha()) for one in numbers]):
         return word
     return prose(word)
 

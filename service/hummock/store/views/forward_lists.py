@@ -144,9 +144,9 @@ def pack(
     """
     indptr, key, counts = _gathered(terms)
     numbers = dictionary.numbers_of(key)
-    new = _unknown(key, numbers)
-    if len(new):
-        missing = np.flatnonzero(numbers == UNKNOWN)
+    missing = np.flatnonzero(numbers == UNKNOWN)
+    if len(missing):
+        new = _firsts(key, missing)
         dictionary.remember(key[new], look_up(_spelt(terms, indptr, new.tolist())))
         numbers[missing] = dictionary.numbers_of(key[missing])
     words, ends = pack_lists(indptr, numbers, counts)
@@ -160,18 +160,15 @@ def unknown_terms(terms: Sequence[Terms], dictionary: TermDictionary) -> list[st
     if not terms:
         return []
     indptr, key, _ = _gathered(terms)
-    return _spelt(terms, indptr, _unknown(key, dictionary.numbers_of(key)).tolist())
+    missing = np.flatnonzero(dictionary.numbers_of(key) == UNKNOWN)
+    return _spelt(terms, indptr, _firsts(key, missing).tolist())
 
 
-def _unknown(key: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The first place of each key without a number, ascending."""
-    missing = np.flatnonzero(numbers == UNKNOWN)
-    if not len(missing):
-        return missing
-    _, first = np.unique(key[missing], return_index=True)
-    first.sort()
-    places: NDArray[np.int64] = missing[first]
-    return places
+def _firsts(key: NDArray[np.uint64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first of the places, (n,) ascending, of each key."""
+    _, first = np.unique(key[places], return_index=True)
+    found: NDArray[np.int64] = places[np.sort(first)]
+    return found
 
 
 def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
