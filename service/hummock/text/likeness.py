@@ -267,7 +267,7 @@ def _faceless(text: str) -> str:
 def _folded(word: str) -> str:
     """The word as prose; as it is written if it has a sign, or a number such as ² that folding makes another one."""
     numbers = filter(str.isnumeric, word)
-    if _SIGNS.search(word) or any([not (one.isdecimal() or one.isalpha()) for one in numbers]):
+    if _SIGNS.search(word) or any(not (one.isdecimal() or one.isalpha()) for one in numbers):
         return word
     return prose(word)
 

@@ -209,7 +209,7 @@ class TableProject(DecodesRecords):
     def changes(self, after_seq: int) -> Changes:
         """Net effect of the operations after this write."""
         prefix, start = keys.project_prefix(self.number), keys.op_key(self.number, after_seq + 1, 0)
-        found = op_log.net(value for _, value in keys.entries(self.txn, self._tables.ops, prefix, start))
+        found = op_log.net([value for _, value in keys.entries(self.txn, self._tables.ops, prefix, start)])
         changed = (*found.removed.tolist(), *found.embedded)
         self._memories.drop(self.number, changed)
         if self._recent is not None:
