@@ -78,17 +78,22 @@ def _parted(
 ) -> tuple[list[str], list[str]]:
     """Split unreferenced entries into those injected by use and those that wait, each in the order of the table."""
     forced = set(referenced)
+    high, mid = settings.high_above, settings.mid_above
+    mid_cooldown, low_cooldown = settings.mid_cooldown_turns, settings.low_cooldown_turns
     coming: list[tuple[int, str]] = []
     waiting: list[tuple[float, str]] = []
+    # A scope may have used a thousand: no call for each.
     for memory_id, used in usage.items():
-        if memory_id in forced:
-            continue
-        since, cooldown = turn - used.last_sent_turn, _cooldown(used, settings)
-        if used.frequency > settings.high_above or used.last_sent_turn == NEVER or not 0 < since <= cooldown:
-            coming.append((-used.frequency, memory_id))
-        else:
+        since, frequency = turn - used.last_sent_turn, used.frequency
+        cooldown = mid_cooldown if frequency > mid else low_cooldown
+        if frequency <= high and 0 < since <= cooldown and used.last_sent_turn != NEVER:
             waiting.append((-since / (cooldown + 1), memory_id))
-    return [memory_id for _, memory_id in sorted(coming)], [memory_id for _, memory_id in sorted(waiting)]
+        else:
+            coming.append((-frequency, memory_id))
+    return (
+        [memory_id for _, memory_id in sorted(coming) if memory_id not in forced],
+        [memory_id for _, memory_id in sorted(waiting) if memory_id not in forced],
+    )
 
 
 def _cooldown(usage: Usage, settings: LearningSettings) -> int:

@@ -21,7 +21,7 @@ from hummock.render.listing import (
     render_index,
     render_memories,
 )
-from hummock.render.section import Form, Frame, Section, Selected
+from hummock.render.section import Form, Frame, Section, Selected, Wording, count_blocks
 from hummock.render.waterfall import WATERFALL_BUDGET_TOKENS, render_waterfall
 from hummock.text.attacks import reading_as_orders
 
@@ -51,6 +51,9 @@ FORMS: Final[dict[RenderForm, FormOfText]] = {
 }
 
 
+_ORDERS: Final = "reads as an order"
+
+
 def compose(selected: Sequence[Selected], read: Sequence[Selected], frame: Frame, form: FormOfText) -> Section:
     """Write the memories read by the model in full, then the others in the form; the former take their room first.
 
@@ -69,12 +72,13 @@ def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write memories that a model asked to read: all of them in full, whatever they take."""
     if not selected:
         return Section()
-    texts = [full_entry(item.memory, frame) for item in selected]
-    text = "".join([opening(frame.wording), *texts, CLOSING])
+    blocks = [full_entry(item.memory, frame) for item in selected]
+    count_blocks(blocks, frame.counter)
+    text = "".join([opening(frame.wording), *[block.text for block in blocks], CLOSING])
     token_count = frame.counter.count(text)
     memories = tuple(
-        item.rendered(Tier.FULL, frame.counter.count(each), "read: always in full")
-        for item, each in zip(selected, texts, strict=True)
+        item.rendered(Tier.FULL, block.token_count, "read: always in full")
+        for item, block in zip(selected, blocks, strict=True)
     )
     over_budget = token_count > frame.budget_tokens
     return Section(text=text, token_count=token_count, over_budget=over_budget, memories=memories)
@@ -109,18 +113,28 @@ def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame:
     """Result for each memory, with remarks for the reader."""
     by_id = {item.memory.id: item.memory for item in items}
     stored = [by_id[one.memory_id] for one in memories]
-    texts = [_shown(memory, one.tier, frame) for memory, one in zip(stored, memories, strict=True)]
-    are_code = [memory.kind is MemoryKind.CODE_FRAGMENT for memory in stored]
     out = []
-    for one, memory, is_order in zip(memories, stored, reading_as_orders(texts, are_code), strict=True):
+    for one, memory, is_order in zip(memories, stored, _are_orders(stored, memories, frame.wording), strict=True):
         marks = marks_of(memory, frame.as_of) + (MemoryMark.INSTRUCTION_LIKE,) * is_order
         out.append(structs.replace(one, marks=marks) if marks else one)
     return tuple(out)
 
 
-def _shown(memory: Memory, tier: Tier, frame: Frame) -> str:
+def _are_orders(stored: Sequence[Memory], memories: Sequence[RenderedMemory], wording: Wording) -> list[bool]:
+    """Whether what a model sees of each memory reads as an order; kept with the memory for the next rendering."""
+    keys = [(one.tier, wording.language) for one in memories]
+    found = [vars(memory).get(_ORDERS, {}).get(key) for memory, key in zip(stored, keys, strict=True)]
+    new = [place for place, is_order in enumerate(found) if is_order is None]
+    texts = [_shown(stored[place], memories[place].tier, wording) for place in new]
+    are_code = [stored[place].kind is MemoryKind.CODE_FRAGMENT for place in new]
+    for place, is_order in zip(new, reading_as_orders(texts, are_code) if new else (), strict=True):
+        found[place] = vars(stored[place]).setdefault(_ORDERS, {})[keys[place]] = is_order
+    return found
+
+
+def _shown(memory: Memory, tier: Tier, wording: Wording) -> str:
     """The text of the memory for a model."""
     if tier is Tier.DROPPED:
         return ""
-    body = body_of(memory, frame.wording) if tier is Tier.FULL else memory.index.summary
+    body = body_of(memory, wording) if tier is Tier.FULL else memory.index.summary
     return "\n".join((memory.index.title, *memory.index.tags, body))

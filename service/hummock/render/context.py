@@ -7,9 +7,8 @@ the form's document to the letter: each text to that character, code by its path
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from operator import attrgetter
 from typing import Final
 
@@ -21,10 +20,11 @@ from hummock.core.render import Quotas, RenderedMemory, Tier
 from hummock.render import escape
 from hummock.render.escape import UNVERIFIED, is_unverified
 from hummock.render.passage import Passage, columns, passage_of
-from hummock.render.section import Frame, Section, Selected, Wording
+from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block
 
 CONTEXT_BUDGET_TOKENS: Final = 4000
 
+_FORM: Final = "context"
 _FILES: Final = 5
 _FLOAT32_SLACK: Final = 1e-5
 
@@ -56,14 +56,16 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
     """
     counter, budget_tokens, info = frame.counter, frame.budget_tokens, frame.info
     chapters = [_chapter(layout, selected, frame) for layout in _LAYOUTS]
+    count_blocks([block for chapter in chapters for block in chapter.blocks], counter)
     project = "" if info is None else _project(info, frame.wording)
     notice = f"{frame.wording.data_notice}\n\n"
-    texts = [text for chapter in chapters for text in (chapter.heading, *[one.text for one in chapter.blocks])]
-    notice_cost, project_cost, *costs = counter.counts([notice, project, *texts])
+    notice_cost, project_cost, *heading_costs = counter.counts(
+        [notice, project, *[chapter.heading for chapter in chapters]]
+    )
     room = budget_tokens - notice_cost
     if project_cost > room:
         project, project_cost = "", 0
-    _admit(chapters, room - project_cost, costs)
+    _admit(chapters, room - project_cost, heading_costs)
     text = _assembled(project, notice, chapters)
     # A text can have more tokens than its parts.
     while (token_count := counter.count(text)) > budget_tokens:
@@ -76,68 +78,61 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
     return Section(text=text, token_count=token_count, memories=memories)
 
 
-class _Block(Struct, frozen=True, kw_only=True):
-    """One memory as text, which ends with an empty line; `reason` says whether it is whole."""
-
-    item: Selected
-    text: str
-    reason: str
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Chapter:
-    """The blocks under one heading, the most important first.
+    """The memories under one heading, the most important first.
 
     Attributes:
         ends_text: Whether the first block that does not fit ends the text.
+        blocks: One for each of `items`; each ends with an empty line.
         left_out: Memories that are left out at any budget.
-        costs: Tokens of the first blocks, those that are in the text.
+        shown_count: Number of the first blocks that are in the text.
     """
 
     heading: str
     ends_text: bool
-    blocks: tuple[_Block, ...]
+    items: Sequence[Selected]
+    blocks: Sequence[Block]
     left_out: tuple[RenderedMemory, ...]
-    costs: list[int] = field(default_factory=list)
+    shown_count: int = 0
 
     def text(self) -> str:
         """The heading and the blocks in the text; empty if there are none."""
-        return "".join([self.heading, *[one.text for one in self.blocks[: len(self.costs)]]]) if self.costs else ""
+        shown = [block.text for block in self.blocks[: self.shown_count]]
+        return "".join([self.heading, *shown]) if shown else ""
 
     def memories(self) -> list[RenderedMemory]:
         """Result for each memory."""
-        shown = zip(self.blocks, self.costs, strict=False)
+        shown = zip(self.items[: self.shown_count], self.blocks, strict=False)
         return [
-            *[block.item.rendered(Tier.FULL, cost, block.reason) for block, cost in shown],
-            *[block.item.dropped() for block in self.blocks[len(self.costs) :]],
+            *[item.rendered(Tier.FULL, block.token_count, block.reason) for item, block in shown],
+            *[item.dropped() for item in self.items[self.shown_count :]],
             *self.left_out,
         ]
 
 
-def _admit(chapters: Sequence[_Chapter], room: int, costs: Iterable[int]) -> None:
-    """Takes the blocks that fit into the text; `costs` are the tokens of each heading and the blocks below it."""
-    counts = iter(costs)
-    for chapter in chapters:
-        heading_cost, *block_costs = islice(counts, 1 + len(chapter.blocks))
-        for cost in block_costs:
-            needed = cost if chapter.costs else heading_cost + cost
+def _admit(chapters: Sequence[_Chapter], room: int, heading_costs: Iterable[int]) -> None:
+    """Takes the blocks that fit into the text; `heading_costs` are the tokens of each chapter's heading."""
+    for chapter, heading_cost in zip(chapters, heading_costs, strict=True):
+        for block in chapter.blocks:
+            needed = block.token_count if chapter.shown_count else heading_cost + block.token_count
             if needed > room:
                 if chapter.ends_text:
                     return
                 break
             room -= needed
-            chapter.costs.append(cost)
+            chapter.shown_count += 1
 
 
 def _has_block(chapters: Sequence[_Chapter]) -> bool:
-    return any(chapter.costs for chapter in chapters)
+    return any(chapter.shown_count for chapter in chapters)
 
 
 def _give_way(chapters: Sequence[_Chapter]) -> None:
     """Takes the last block of the least important chapter that has any."""
     for chapter in reversed(chapters):
-        if chapter.costs:
-            chapter.costs.pop()
+        if chapter.shown_count:
+            chapter.shown_count -= 1
             return
 
 
@@ -159,7 +154,8 @@ class _Layout:
     heading: Callable[[Wording], str]
     quota: Callable[[Quotas], int | None]
     ends_text: bool
-    write: Callable[[Selected, int, Frame], _Block]
+    write: Callable[[Selected, int, Frame], Block]
+    has_numbers: bool = False
 
 
 def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Chapter:
@@ -171,7 +167,8 @@ def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Ch
     return _Chapter(
         ends_text=layout.ends_text,
         heading=layout.heading(frame.wording) + "\n",
-        blocks=tuple([layout.write(item, number, frame) for number, item in enumerate(shown, start=standing + 1)]),
+        items=shown,
+        blocks=[_block(layout, item, number, frame) for number, item in enumerate(shown, start=standing + 1)],
         left_out=(
             *[item.dropped(f"this form shows the first {quota} of its kind") for item in items[len(shown) :]],
             *[item.dropped(item.drawback) for item in of_kind if item.drawback],
@@ -179,7 +176,15 @@ def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Ch
     )
 
 
-def _domain(item: Selected, _number: int, frame: Frame) -> _Block:
+def _block(layout: _Layout, item: Selected, number: int, frame: Frame) -> Block:
+    """The memory's block, kept with it if it is whole: an excerpt depends on the words of a query."""
+    memory = item.memory
+    place = (number, item.score) if layout.has_numbers or not memory.index.title else None
+    key = frame.wording.language, frame.counter, frame.quotas.text_characters, frame.passage_scale, place
+    return kept_block(memory, _FORM, key, lambda: layout.write(item, number, frame), _WHOLE)
+
+
+def _domain(item: Selected, _number: int, frame: Frame) -> Block:
     wording = frame.wording
     detail = _detail(item)
     if not isinstance(detail, DomainKnowledge):
@@ -191,7 +196,7 @@ def _domain(item: Selected, _number: int, frame: Frame) -> _Block:
         *[each.text for each in texts],
         _listed(wording.key_files, detail.key_files[:_FILES]),
     )
-    return _Block(item=item, text=text, reason=_reason(texts))
+    return Block(text, _reason(texts))
 
 
 def _name(item: Selected, detail: DomainKnowledge, frame: Frame) -> str:
@@ -200,7 +205,7 @@ def _name(item: Selected, detail: DomainKnowledge, frame: Frame) -> str:
     return title if not frame.quotas.text_characters and title.endswith(f" > {detail.domain}") else detail.domain
 
 
-def _record(item: Selected, number: int, frame: Frame) -> _Block:
+def _record(item: Selected, number: int, frame: Frame) -> Block:
     wording = frame.wording
     detail = _detail(item)
     if not isinstance(detail, LearningRecord):
@@ -213,7 +218,7 @@ def _record(item: Selected, number: int, frame: Frame) -> _Block:
         _labelled(wording.answer, answer.text),
         _listed(wording.source_files, detail.source_files[:_FILES]),
     )
-    return _Block(item=item, text=text, reason=_reason([question, answer]))
+    return Block(text, _reason([question, answer]))
 
 
 def _per_cent(score: float) -> int:
@@ -222,7 +227,7 @@ def _per_cent(score: float) -> int:
     return int(score * 100 + _FLOAT32_SLACK)
 
 
-def _remembered(item: Selected, number: int, frame: Frame) -> _Block:
+def _remembered(item: Selected, number: int, frame: Frame) -> Block:
     wording = frame.wording
     title = escape.heading(item.memory.index.title)
     content = escape.clean(item.memory.payload.content if item.memory.payload else item.memory.index.summary)
@@ -231,13 +236,13 @@ def _remembered(item: Selected, number: int, frame: Frame) -> _Block:
     repeats = content.strip() == escape.one_line(item.memory.index.title)
     heading = f"### {title}" if title else f"{wording.memory} {number}"
     text = _lines(heading + _unverified(item), "" if repeats else shown.text)
-    return _Block(item=item, text=text, reason=shown.reason)
+    return Block(text, shown.reason)
 
 
-def _code(item: Selected, _number: int, frame: Frame) -> _Block:
+def _code(item: Selected, _number: int, frame: Frame) -> Block:
     place, code = _code_excerpt(item.memory, frame)
     text = _lines(f"{frame.wording.code_file} {place}{_unverified(item)}", code.text)
-    return _Block(item=item, text=text, reason=code.reason)
+    return Block(text, code.reason)
 
 
 def _unverified(item: Selected) -> str:
@@ -357,6 +362,7 @@ _LAYOUTS: Final = (
         quota=attrgetter("learning_records"),
         ends_text=True,
         write=_record,
+        has_numbers=True,
     ),
     _Layout(
         kinds=frozenset({MemoryKind.NOTE, MemoryKind.ENTRY}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import add
 from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin, Payload
@@ -12,7 +11,7 @@ from hummock.core.render import Tier
 from hummock.core.time_zone import wall_clock
 from hummock.render import escape
 from hummock.render.escape import shown_marks
-from hummock.render.section import Frame, Section, Selected, Wording, read_memory
+from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block, read_memory
 from hummock.text.tokens import TokenCounter
 
 CLOSING: Final = f"</{escape.ENVELOPE}>\n"
@@ -40,9 +39,14 @@ def index_opening_with_rule(frame: Frame) -> str:
     return index_opening(frame).removesuffix("\n") + frame.wording.read_on.format(tool=frame.read_tool) + "\n\n"
 
 
-def full_entry(memory: Memory, frame: Frame) -> str:
+def full_entry(memory: Memory, frame: Frame) -> Block:
     """The whole memory between its tags. A title that is the body's first line is left out."""
-    wording = frame.wording
+    marks = shown_marks(memory, frame.as_of)
+    key = frame.wording.language, frame.counter, marks
+    return kept_block(memory, "full entry", key, lambda: _full_entry(memory, marks.strip(), frame.wording))
+
+
+def _full_entry(memory: Memory, marks: str, wording: Wording) -> Block:
     body = escape.clean(body_of(memory, wording)).strip("\n")
     title = memory.index.title
     repeats = escape.one_line(body.partition("\n")[0]) in (title, f"{wording.question} {title}")
@@ -55,10 +59,10 @@ def full_entry(memory: Memory, frame: Frame) -> str:
         "trust": "" if memory.trust >= 1 else f"{memory.trust:.2g}",
     }
     written = "".join(f" {name}={escape.attribute(value)}" for name, value in attributes.items() if value)
-    if marks := shown_marks(memory, frame.as_of):
-        written += f' note="{marks.strip()}"'
+    if marks:
+        written += f' note="{marks}"'
     quoted = escape.quoted(body, keeps_keys=escape.keeps_keys(memory))
-    return f"<{escape.ENTRY}{written}>\n{quoted}\n</{escape.ENTRY}>\n\n"
+    return Block(f"<{escape.ENTRY}{written}>\n{quoted}\n</{escape.ENTRY}>\n\n")
 
 
 def least_tokens(memories: Sequence[Memory], counter: TokenCounter) -> list[int]:
@@ -77,18 +81,23 @@ def numbered(number: int) -> str:
     return f"{number}. "
 
 
-def index_entry(memory: Memory, as_of: float) -> str:
+def index_entry(memory: Memory, frame: Frame) -> Block:
     """Title, tags and summary; two lines, or one when there is no summary. An origin is named unless it is a person."""
+    marks = shown_marks(memory, frame.as_of)
+    return kept_block(memory, "index entry", (frame.counter, marks), lambda: _index_entry(memory, marks))
+
+
+def _index_entry(memory: Memory, marks: str) -> Block:
     title = escape.string(escape.clip(memory.index.title, _TITLE_CHARACTERS))
     tags = _tags(memory.index.tags)
     summary = escape.inline(escape.clip(memory.index.summary, _SUMMARY_CHARACTERS))
     notes = [f" {escape.parenthesised(f'Tags: {tags}')}"] if tags else []
     if memory.origin is not Origin.MANUAL:
         notes.append(f" (Origin: {memory.origin.name.lower()})")
-    lines = [f"{escape.bracketed_id(memory.id)} {title}{''.join(notes)}{shown_marks(memory, as_of)}"]
+    lines = [f"{escape.bracketed_id(memory.id)} {title}{''.join(notes)}{marks}"]
     if summary:
         lines.append(f"   > Summary: {summary}")
-    return "".join(f"{line}\n" for line in lines)
+    return Block("".join(f"{line}\n" for line in lines))
 
 
 def body_of(memory: Memory, wording: Wording) -> str:
@@ -144,7 +153,7 @@ class _List:
 
     opening: str
     closing: str
-    write: Callable[[Selected], str]
+    write: Callable[[Memory], Block]
     tier: Tier
     reason: str
     number: Callable[[int], str] = lambda _: ""
@@ -156,7 +165,7 @@ def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
     look = _List(
         opening=index_opening(frame),
         closing=INDEX_CLOSING,
-        write=lambda item: index_entry(item.memory, frame.as_of),
+        write=lambda memory: index_entry(memory, frame),
         number=numbered,
         tier=Tier.INDEX,
         reason="index only: this form lists",
@@ -172,7 +181,7 @@ def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
     look = _List(
         opening=_MEMORIES,
         closing=f"\n{frame.wording.data_notice}\n",
-        write=lambda item: _line(item, frame),
+        write=lambda memory: _line(memory, frame),
         tier=Tier.FULL,
         reason="in full: it fits",
         forces_first=frame.force_best,
@@ -211,37 +220,42 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
 def _counted(selected: Sequence[Selected], look: _List, counter: TokenCounter) -> Iterator[tuple[str, int]]:
     """Yield the entries with their tokens, in batches: counting many at once is cheaper, and few are written in vain.
 
-    Numbers are counted separately: a memory's number changes between turns, and the count of its text is cached.
+    Numbers are counted separately: a memory's number changes between turns, and its block is kept with its tokens.
     """
-    numbers: list[str] = []
-    few: list[str] = []
-    characters = 0
+    few: list[Block] = []
+    characters = first = 0
     for number, item in enumerate(selected, start=1):
-        numbers.append(look.number(number))
-        few.append(look.write(item))
-        characters += len(few[-1])
+        few.append(look.write(item.memory))
+        characters += len(few[-1].text)
         if len(few) == _COUNTED_ENTRIES or characters > _COUNTED_CHARACTERS:
-            yield from _with_numbers(numbers, few, counter)
-            numbers, few, characters = [], [], 0
-    yield from _with_numbers(numbers, few, counter)
+            yield from _with_numbers(few, first, look, counter)
+            few, characters, first = [], 0, number
+    yield from _with_numbers(few, first, look, counter)
 
 
-def _with_numbers(numbers: Sequence[str], few: Sequence[str], counter: TokenCounter) -> Iterator[tuple[str, int]]:
-    counts = counter.counts([*numbers, *few])
-    return zip(map(add, numbers, few), map(add, counts, counts[len(few) :]), strict=False)
+def _with_numbers(few: Sequence[Block], first: int, look: _List, counter: TokenCounter) -> Iterator[tuple[str, int]]:
+    count_blocks(few, counter)
+    numbers = [look.number(first + place) for place in range(1, len(few) + 1)]
+    counts = counter.counts(numbers) if any(numbers) else [0] * len(few)
+    for block, number, count in zip(few, numbers, counts, strict=True):
+        yield number + block.text, count + block.token_count
 
 
 def _assembled(entries: Sequence[str], look: _List) -> str:
     return "".join([look.opening, *entries, look.closing]) if entries else ""
 
 
-def _line(item: Selected, frame: Frame) -> str:
-    memory = item.memory
+def _line(memory: Memory, frame: Frame) -> Block:
+    key = frame.wording.language, frame.counter, frame.zone
+    return kept_block(memory, "line", key, lambda: _written_line(memory, frame))
+
+
+def _written_line(memory: Memory, frame: Frame) -> Block:
     moment = memory.create_time if memory.event_time is None else memory.event_time
     # Years that are far off are cut, a day before the calendar's ends, so that every zone has room.
     local = wall_clock(min(max(moment, _FIRST_SECOND), _LAST_SECOND), frame.zone)
     text = escape.listed(_named(memory, frame), keeps_keys=escape.keeps_keys(memory))
-    return f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n"
+    return Block(f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n")
 
 
 def _named(memory: Memory, frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Final
@@ -44,6 +44,46 @@ class Selected(Struct, frozen=True, kw_only=True):
     def dropped(self, reason: str = "the budget is used up") -> RenderedMemory:
         """The report of this memory as left out."""
         return self.rendered(Tier.DROPPED, 0, reason)
+
+
+class Block(Struct, eq=False):
+    """A memory as a form writes it.
+
+    Attributes:
+        reason: How much of it is shown, for people; empty where the form says so itself.
+        token_count: 0 until `count_blocks` has counted it.
+    """
+
+    text: str
+    reason: str = ""
+    token_count: int = 0
+
+
+def kept_block(memory: Memory, form: str, key: object, write: Callable[[], Block], whole: str = "") -> Block:
+    """The block that `write` makes, kept with the memory if its reason is `whole`, one for each form.
+
+    Args:
+        memory: Its store gives the same object again as long as it is asked for often and does not change.
+        form: Name of the form.
+        key: All besides the memory that the block and its token count depend on.
+        write: Called unless the kept block has this key.
+        whole: Reason of a block that depends on nothing else.
+    """
+    kept = vars(memory)
+    known: tuple[object, Block] | None = kept.get(form)
+    if known is not None and known[0] == key:
+        return known[1]
+    block = write()
+    if block.reason == whole:
+        kept[form] = key, block
+    return block
+
+
+def count_blocks(blocks: Sequence[Block], counter: TokenCounter) -> None:
+    """Count the tokens of those blocks that were never counted, all at once."""
+    new = [block for block in blocks if not block.token_count]
+    for block, count in zip(new, counter.counts([block.text for block in new]) if new else (), strict=True):
+        block.token_count = count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

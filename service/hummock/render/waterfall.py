@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from hummock.core.render import Tier
 from hummock.render.listing import (
@@ -17,7 +17,7 @@ from hummock.render.listing import (
     numbered,
     opening,
 )
-from hummock.render.section import Frame, Section, Selected, read_memory
+from hummock.render.section import Block, Frame, Section, Selected, count_blocks, read_memory
 
 WATERFALL_BUDGET_TOKENS: Final = 2000
 
@@ -77,12 +77,14 @@ def _placed(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
         forced = frame.force_best and not placed
         if forced or entries.may_fit(place, room):
             full = entries.written(place, room)
-            if forced or full.cost <= room:
+            if forced or full.token_count <= room:
                 reason = _BEST if forced else _FITS
-                placed.append(_Placed(item=item, tier=Tier.FULL, reason=reason, text=full.text, token_count=full.cost))
-                room -= full.cost
+                placed.append(
+                    _Placed(item=item, tier=Tier.FULL, reason=reason, text=full.text, token_count=full.token_count)
+                )
+                room -= full.token_count
                 continue
-        line = numbered(listed_count + 1) + index_entry(item.memory, frame.as_of)
+        line = numbered(listed_count + 1) + index_entry(item.memory, frame).text
         cost = counter.count(line)
         # All index entries share one frame, charged with the first.
         needed = cost if listed_count else cost + index_frame
@@ -94,11 +96,6 @@ def _placed(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
     return placed
 
 
-class _Entry(NamedTuple):
-    text: str
-    cost: int
-
-
 class _FullEntries:
     """The memories in full with their tokens, some of them at a time: to count many at once costs less."""
 
@@ -106,13 +103,13 @@ class _FullEntries:
         self._selected = selected
         self._frame = frame
         self._least = least_tokens([item.memory for item in selected], frame.counter)
-        self._written: dict[int, _Entry] = {}
+        self._written: dict[int, Block] = {}
 
     def may_fit(self, place: int, room: int) -> bool:
         """False where the memory is known, without writing it, to take more than the room."""
         return self._least[place] <= room
 
-    def written(self, place: int, room: int) -> _Entry:
+    def written(self, place: int, room: int) -> Block:
         """Return the entry of a memory; some of the next ones are written too, if they may fit as well."""
         if place not in self._written:
             places = [place]
@@ -121,8 +118,9 @@ class _FullEntries:
                 if not self.may_fit(other, room):
                     break
                 places.append(other)
-            texts = [full_entry(self._selected[each].memory, self._frame) for each in places]
-            self._written.update(zip(places, map(_Entry, texts, self._frame.counter.counts(texts)), strict=True))
+            blocks = [full_entry(self._selected[each].memory, self._frame) for each in places]
+            count_blocks(blocks, self._frame.counter)
+            self._written.update(zip(places, blocks, strict=True))
         return self._written[place]
 
 

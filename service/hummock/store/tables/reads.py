@@ -276,21 +276,21 @@ class TableProject(DecodesRecords):
 
     def named(self, memory_ids: Sequence[str], *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None for an unknown id. Raises: MemoryDamaged."""
-        id_keys = keys.name_keys(self.number, memory_ids)
-        self._engine.prefetch(self.txn, {"by_id": id_keys})
-        stored = ((key, self.txn.get(key, db=self._tables.by_id)) for key in id_keys)
-        numbers = [integrity.opened_number(key, value) for key, value in stored if value is not None]
-        self.prefetch([int.from_bytes(one, "little") for one in numbers if one is not None], full=full)
-        return [self._named(memory_id, full=full) for memory_id in memory_ids]
+        self._engine.prefetch(self.txn, {"by_id": keys.name_keys(self.number, memory_ids)})
+        docs = [doc_of(self.txn, self._tables, self.number, memory_id) for memory_id in memory_ids]
+        self.prefetch([doc for doc in docs if doc is not None], full=full)
+        return [
+            None if doc is None else self._named(memory_id, doc, full=full)
+            for memory_id, doc in zip(memory_ids, docs, strict=True)
+        ]
 
-    def _named(self, memory_id: str, *, full: bool) -> Memory | None:
-        doc = doc_of(self.txn, self._tables, self.number, memory_id)
+    def _named(self, memory_id: str, doc: int, *, full: bool) -> Memory | None:
         try:
-            memory = None if doc is None else self.memory(doc, full=full)
+            memory = self._loaded(doc, full=full)
         except MemoryDamaged as error:
             raise MemoryDamaged(memory_id, error.doc) from error
         # An id that leads to another memory is damaged.
-        if doc is not None and memory is not None and memory.id != memory_id:
+        if memory is not None and memory.id != memory_id:
             raise MemoryDamaged(memory_id, doc)
         return memory
 
