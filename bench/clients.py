@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench import toy_models
 from bench.asking import Latency
 from bench.command import Options, run_parts
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed
-from hummock import models
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
@@ -77,7 +77,7 @@ def measure(options: Options) -> Findings:
     able = [client for client in CLIENTS if shutil.which(client.tool)]
     rows, figures = [], []
     with TemporaryDirectory(dir=options.stores.directory) as directory:
-        bench = Bench.prepare(Path(directory), models.TINY, None)
+        bench = Bench.prepare(Path(directory), toy_models.TINY, None)
         with bench.serving() as service:
             _learn_one(ContextServiceStub(service.channel))
             for client, rounds in _rounds(able, service.target, options.queries // ROUNDS or 1):

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench import toy_models
 from bench.asking import LEARN, Latency, caller
 from bench.command import Options, run_parts
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed, Serving
-from hummock import models
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
 
@@ -130,7 +130,7 @@ def entry_names(count: int) -> list[str]:
 def _serving(directory: Path, address: str, names: Sequence[str]) -> Iterator[Serving]:
     """A service with these entries that learns by the language model at an address; by none where it is empty."""
     directory.mkdir()
-    bench = Bench.prepare(directory, models.TINY, directory.parent / "models")
+    bench = Bench.prepare(directory, toy_models.TINY, directory.parent / "models")
     if address:
         table = f'[learning_llm]\nbase_url = {json.dumps(address)}\nmodel = "bench"\ntimeout_s = {_HANGS_S}\n'
         with (directory / "hummock.toml").open("a", encoding="utf-8") as settings:

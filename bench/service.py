@@ -14,6 +14,7 @@ from pathlib import Path
 
 import grpc
 
+from bench import toy_models
 from hummock import models
 from hummock.config import Settings, load_settings
 from hummock_client.channel import channel_options
@@ -44,8 +45,8 @@ class Bench:
     def prepare(cls, directory: Path, model: str, models_dir: Path | None) -> Bench:
         """Writes the settings and puts the model there: the toy model is built, another is fetched if need be."""
         models_dir = models_dir.absolute() if models_dir else directory / "models"
-        if model == models.TINY:
-            name = models.build_tiny(models_dir).name
+        if model == toy_models.TINY:
+            name = toy_models.build_tiny(models_dir).name
         else:
             wanted = models.candidates(model, models_dir)
             name = models.pull_first(wanted, models_dir, say).name

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bench import toy_models
 from hummock import models
 from hummock.ports.models import Embedder
 from tests.desk import Desk
@@ -125,7 +126,7 @@ def work(tmp_path: Path) -> Iterator[Workplace]:
 @pytest.fixture(scope="module")
 def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
     directory = tmp_path_factory.mktemp("models")
-    tiny = models.build_tiny(directory)
+    tiny = toy_models.build_tiny(directory)
     loaded = models.load(tiny, directory / tiny.name, slots=1)
     yield loaded
     loaded.close()

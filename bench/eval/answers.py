@@ -15,6 +15,7 @@ from pathlib import Path
 import grpc
 from google.protobuf import field_mask_pb2
 
+from bench import toy_models
 from bench.eval.made import half_of
 from bench.eval.metrics import Judged
 from bench.eval.sets import Corpus, Question, Slice
@@ -246,7 +247,7 @@ def installed(models_dir: Path) -> list[str]:
         *models.PAIRS,
         *folders,
     ]
-    return [name for name in dict.fromkeys(names) if name != models.TINY and _is_there(name, models_dir)]
+    return [name for name in dict.fromkeys(names) if name != toy_models.TINY and _is_there(name, models_dir)]
 
 
 def _is_there(name: str, models_dir: Path) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import model
+from bench import model, toy_models
 from bench.command import Options
 from bench.model import ModelAlone, TextSession
 from bench.stores import Setting, Stores, space_id_of
@@ -39,7 +39,7 @@ def test_each_language_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(model, "ONE_OF_A", Setting(name="one-of-tiny", memories=400, projects=1, embedded="quarter"))
     monkeypatch.setattr(model, "WARM_UP_CALLS", 1)
     monkeypatch.setattr(model, "_CALLS", 4)
-    tiny = models.build_tiny(tmp_path / "models")
+    tiny = toy_models.build_tiny(tmp_path / "models")
     monkeypatch.setattr(model, "default_model", lambda _: tiny)
     found = model.measure(Options(stores=Stores(directory=tmp_path), models_dir=tmp_path / "models", queries=4))
     assert [row.row for row in found.rows] == [13, 13]
@@ -54,7 +54,7 @@ def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tiny(models_dir: Path) -> ModelDescription:
-    return models.build_tiny(models_dir)
+    return toy_models.build_tiny(models_dir)
 
 
 @pytest.fixture(scope="module")

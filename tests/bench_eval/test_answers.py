@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import toy_models
 from bench.eval.answers import Answer, Place, answers, as_json, emb_space, installed, request, serving
 from bench.eval.indexed import Indexed
 from bench.eval.sets import CORPORA, Corpus, Question, Slice
@@ -28,7 +29,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("eval")
-    return Place(directory=folder, models_dir=folder / "models", model=models.TINY)
+    return Place(directory=folder, models_dir=folder / "models", model=toy_models.TINY)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def test_half_a_model_other_folders_and_the_toy_model_are_not_installed(tmp_path
     put(tmp_path, "bge-small-zh-v1.5")
     (tmp_path / "bge-small-zh-v1.5" / "model.onnx").unlink()
     (tmp_path / "notes").mkdir()
-    models.build_tiny(tmp_path)
+    toy_models.build_tiny(tmp_path)
     assert installed(tmp_path) == installed(tmp_path / "nowhere") == []
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from hummock import models
+from bench import toy_models
 from hummock.access.tokens import TokenFile
 from hummock.cli.main import app
 from hummock.core.access import Scope
@@ -41,14 +41,14 @@ Doctor = Callable[..., Result]
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of models with one in it."""
     directory = tmp_path_factory.mktemp("tiny")
-    models.build_tiny(directory)
+    toy_models.build_tiny(directory)
     return directory
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A sound directory with memories, of the tiny model."""
-    with opened(tmp_path / "data", space=replace(SPACE, model=models.TINY)) as store:
+    with opened(tmp_path / "data", space=replace(SPACE, model=toy_models.TINY)) as store:
         fill(store)
     return tmp_path / "data"
 
@@ -86,14 +86,14 @@ def test_a_sound_directory_ends_with_nothing_to_mend(data: Path) -> None:
     assert done.stdout.splitlines()[-1].endswith(" checks fine")
     assert found(data, "error") == {}
     fine = found(data, "ok")
-    assert f"the data file is whole, with vectors of {models.TINY}" in fine
-    assert f"model {models.TINY} is as it was published" in fine
+    assert f"the data file is whole, with vectors of {toy_models.TINY}" in fine
+    assert f"model {toy_models.TINY} is as it was published" in fine
     assert "no service runs" in fine
     assert not any(what.startswith("there is no backup") for what in found(data, "warning"))
 
 
 def test_a_machine_without_a_directory_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HUMMOCK_MODEL", models.TINY)
+    monkeypatch.setenv("HUMMOCK_MODEL", toy_models.TINY)
     done = run("--data", tmp_path / "none")
     assert done.exit_code == 0, done.output
     assert any("the first `hummock serve` makes it" in what for what in found(tmp_path / "none", "ok"))
@@ -188,12 +188,12 @@ def test_models_that_are_missing_altered_or_of_another_name_are_told(
 ) -> None:
     own = tmp_path / "models"
     monkeypatch.setenv("HUMMOCK_MODELS", str(own))
-    models.build_tiny(own)
-    pull = f"hummock models pull {models.TINY} --models {own}"
-    with (own / models.TINY / "tokenizer.json").open("ab") as file:
+    toy_models.build_tiny(own)
+    pull = f"hummock models pull {toy_models.TINY} --models {own}"
+    with (own / toy_models.TINY / "tokenizer.json").open("ab") as file:
         file.write(b" ")
     assert [command for what, command in found(data, "error").items() if "SHA-256" in what] == [pull]
-    (own / models.TINY / "tokenizer.json").unlink()
+    (own / toy_models.TINY / "tokenizer.json").unlink()
     assert [command for what, command in found(data, "warning").items() if "a start fetches it" in what] == [pull]
     monkeypatch.setenv("HUMMOCK_MODEL", "bge-m3")
     assert any("the settings name bge-m3" in what for what in found(data, "error"))
@@ -303,7 +303,7 @@ def test_a_lock_that_is_left_behind_is_no_fault(data: Path) -> None:
 
 
 def test_a_running_service_is_asked(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with in_process(tmp_path / "live", tiny, models.TINY) as service:
+    with in_process(tmp_path / "live", tiny, toy_models.TINY) as service:
         monkeypatch.setenv("HUMMOCK_PORT", service.target.rpartition(":")[2])
         fine = found(tmp_path / "live", "ok")
         assert f"a service answers at {service.target}" in fine

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hummock.models import TINY, TINY_RERANKER, build_tiny, build_tiny_reranker, open_embedder, read_calibration
+from bench.toy_models import TINY, TINY_RERANKER, build_tiny, build_tiny_reranker
+from hummock.models import open_embedder, read_calibration
 from hummock.models.fusion import FUSED_FILE
 from tests.cli.conftest import Run
 

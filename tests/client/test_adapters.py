@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from hummock.core.tools import read_tool, search_tool
 from hummock_client import AsyncClient, Client
 from hummock_client.adapters.found import KINDS
@@ -28,7 +28,7 @@ _PROGRAM = Path(__file__).parent / "frameworks" / "program.py"
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service whose project "port" holds a note and a code fragment."""
     directory = tmp_path_factory.mktemp("adapters")
-    model = models.build_tiny(directory / "models").name
+    model = toy_models.build_tiny(directory / "models").name
     with in_process(directory / "data", directory / "models", model) as service, Client(service.target) as client:
         code = memory_pb2.CodeFragment(path="src/dates.py", start_line=3, end_line=4, symbol="parse_date")
         memories = [

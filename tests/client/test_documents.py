@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from tests.client.frameworks.installed import require_frameworks
 from tests.service.running import in_process
 
@@ -32,7 +32,7 @@ _DOCUMENTS = [
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("documents")
-    model = models.build_tiny(directory / "models").name
+    model = toy_models.build_tiny(directory / "models").name
     with in_process(directory / "data", directory / "models", model) as service:
         yield service.target
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from tests.service.running import in_process
 
 pytestmark = pytest.mark.long
@@ -34,7 +34,7 @@ def go() -> str:
 
 
 def test_its_tests_and_examples_pass_against_a_real_service(go: str, tmp_path: Path) -> None:
-    model = models.build_tiny(tmp_path / "models").name
+    model = toy_models.build_tiny(tmp_path / "models").name
     with in_process(tmp_path / "service", tmp_path / "models", model) as service:
         env = {**os.environ, "HUMMOCK_TARGET": service.target}
         command = [go, "test", "-count=1", "-v", "./..."]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from tests.alone import alone_in
 from tests.service.running import in_process
 
@@ -47,7 +47,7 @@ def maven() -> Iterator[str]:
 def target(maven: str, tmp_path: Path) -> Iterator[str]:
     """Address of a service."""
     models_dir = tmp_path / "models"
-    model = models.build_tiny(models_dir).name
+    model = toy_models.build_tiny(models_dir).name
     with in_process(tmp_path / "data", models_dir, model) as service:
         yield service.target
 

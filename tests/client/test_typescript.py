@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from tests.alone import alone_in
 from tests.service.running import in_process
 
@@ -58,7 +58,7 @@ def test_its_code_is_formatted_and_what_is_generated_is_up_to_date(npm: str) -> 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("service")
-    model = models.build_tiny(directory / "models").name
+    model = toy_models.build_tiny(directory / "models").name
     with in_process(directory / "data", directory / "models", model) as service:
         yield service.target
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from hummock import models
+from bench import toy_models
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
 from tests.conformance.certificates import Authority, Signed
@@ -29,7 +29,7 @@ _DRAIN_S = 1.0
 def serving(directory: Path) -> Iterator[Path]:
     """All of them for as long as the block runs; gives the file that tells runners where they are."""
     models_dir = directory / "models"
-    model = models.build_tiny(models_dir).name
+    model = toy_models.build_tiny(models_dir).name
     path = directory / "hummock.sock"
     over_unix = {"HUMMOCK_UNIX_SOCKET": str(path)}
     authority = Authority()

@@ -23,7 +23,7 @@ from threading import Lock
 
 import grpc
 
-from hummock import models
+from bench import toy_models
 from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import memory_service_pb2 as memory
@@ -294,7 +294,7 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "models").mkdir()
-        model = models.build_tiny(place / "models").name
+        model = toy_models.build_tiny(place / "models").name
         figures = run(place, place / "models", model, arguments.kills, arguments.seed)
     said = asdict(figures)
     said["violations"] = len(figures.violations)

@@ -19,7 +19,7 @@ from random import Random
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 
-from hummock import models
+from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2 as pb
@@ -183,7 +183,7 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "models").mkdir()
-        model = models.build_tiny(place / "models").name
+        model = toy_models.build_tiny(place / "models").name
         figures = run(
             place,
             place / "models",

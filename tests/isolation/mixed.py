@@ -23,7 +23,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from hummock import models
+from bench import toy_models
 from hummock_client.v1 import recall_pb2 as recall
 from tests.isolation.calls import CALLS, IDS, SOLITARY, Caller, Crossed, Replies, Shared, begin, canaries, canary
 from tests.service.running import Stubs, in_process
@@ -183,7 +183,7 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "models").mkdir()
-        model = models.build_tiny(place / "models").name
+        model = toy_models.build_tiny(place / "models").name
         figures = run(
             place, place / "models", model, projects=arguments.projects, calls=arguments.calls, seed=arguments.seed
         )

@@ -13,7 +13,8 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 
-from hummock.models import ModelDescription, OnnxEmbedder, build_tiny, load
+from bench.toy_models import build_tiny
+from hummock.models import ModelDescription, OnnxEmbedder, load
 from hummock.models.convert import LAYER_PARTS, Float32Array
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hummock.models import ModelDescription, build_tiny, install, is_present, load, verify
+from bench.toy_models import build_tiny
+from hummock.models import ModelDescription, install, is_present, load, verify
 from hummock.models.description import DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Conversion, ModelFile
 from hummock.models.errors import (
     DescriptionInvalid,

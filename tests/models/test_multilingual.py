@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import helper
 
+from bench.toy_models import build_tiny_reranker, tiny_cross_encoder
 from hummock.core.embedding import Calibration
-from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, build_tiny_reranker, load
+from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
+from hummock.models.bert_graph import build_graph
 from hummock.models.convert import write_int8
 from hummock.models.description import (
     DESCRIPTION_FILE,
@@ -29,7 +31,6 @@ from hummock.models.description import (
 )
 from hummock.models.encoder import Encoder, declared_inputs, open_session
 from hummock.models.files import sha256_of
-from hummock.models.tiny import tiny_cross_encoder
 from tests.models.embedding import embedded
 
 TEXT = "先本后息 repay"
@@ -42,7 +43,7 @@ BERT_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 
 def toy(directory: Path, pooling: Pooling) -> ModelDescription:
     """A model of XLM-R's shape with random weights; with CLS its graph has no token types."""
-    write_int8(tiny_cross_encoder(), directory / GRAPH_FILE, pooling)
+    write_int8(build_graph(tiny_cross_encoder(), pooling), directory / GRAPH_FILE)
     if pooling is Pooling.CLS:
         _drop_token_types(directory / GRAPH_FILE)
     files = tuple(ModelFile(name=name, sha256=sha256_of(directory / name)) for name in (GRAPH_FILE, TOKENIZER_FILE))

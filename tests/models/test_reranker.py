@@ -16,24 +16,21 @@ from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
+from bench.toy_models import TINY_RERANKER, build_cross_encoder, build_tiny_reranker, tiny_cross_encoder
 from hummock.core.deadline import InferenceTimes
 from hummock.models import (
     RERANKERS,
-    TINY_RERANKER,
     ModelDescription,
     OnnxReranker,
     RerankerDescription,
-    build_tiny_reranker,
     find,
     find_reranker,
     load_reranker,
 )
-from hummock.models.bert_graph import build_cross_encoder
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
 from hummock.models.errors import ModelFileAltered, ModelGraphUnsupported, ModelUnknown, ScoreNotFinite
 from hummock.models.files import sha256_of
 from hummock.models.reranker import CHARACTERS_A_TOKEN, LENGTHS, CrossEncoder, pair_times
-from hummock.models.tiny import tiny_cross_encoder
 from hummock.ports.models import Clock, Pair, Reranker
 from tests.fakes import FakeClock
 from tests.models.numpy_bert import pair_logit

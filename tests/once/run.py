@@ -13,7 +13,7 @@ from difflib import unified_diff
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hummock import models
+from bench import toy_models
 from tests.once.proxy import Fate, bad_network
 from tests.once.script import AFTER, Script, answered, settle
 from tests.once.state import digest, lines
@@ -84,7 +84,7 @@ def main() -> None:
     for seed in range(arguments.seed, arguments.seed + arguments.rounds):
         with TemporaryDirectory() as directory:
             place = Path(directory)
-            model = models.build_tiny(place / "models").name
+            model = toy_models.build_tiny(place / "models").name
             outcome = run(place, place / "models", model, seed, projects=arguments.projects, steps=arguments.steps)
         fates += outcome.fates
         for at, (one, other) in enumerate(zip(outcome.faultless, outcome.faulty, strict=True)):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hummock import models
+from bench import toy_models
 from tests.postgresql.node import running_node
 from tests.service.calls import ask, learn
 from tests.service.inputs import note
@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10_000)
     rounds = parser.parse_args().rounds
     with TemporaryDirectory(prefix="pg-") as name, TemporaryDirectory() as data:
-        tiny = models.build_tiny(Path(data))
+        tiny = toy_models.build_tiny(Path(data))
         with running_node(Path(name)) as node:
             dsn = node.dsn_of("hummock")
             one = settings(Path(data) / "one", Path(data), tiny.name, store=dsn)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from bench import toy_models
 from hummock import models
 from tests.service.running import NotStarted, Process, Stubs, connected, in_process
 
@@ -70,7 +71,7 @@ def two_services(
     if models_dir is None:
         models_dir = directory / "models"
         models_dir.mkdir(exist_ok=True)
-        model = models.build_tiny(models_dir).name
+        model = toy_models.build_tiny(models_dir).name
     with (directory / LOG).open("a", encoding="utf-8") as log, ExitStack() as running:
 
         def start(opened: ExitStack, name: str, port: int) -> tuple[Process, Stubs]:

@@ -21,9 +21,9 @@ import numpy as np
 from google.protobuf import text_format
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from bench import toy_models
 from bench.eval.sets import code, note, records
 from bench.eval.talk import turns
-from hummock import models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
@@ -282,7 +282,7 @@ def main() -> None:
         data, models_dir = Path(directory) / "data", Path(directory) / "models"
         data.mkdir()
         models_dir.mkdir()
-        model = given.model or models.build_tiny(models_dir).name
+        model = given.model or toy_models.build_tiny(models_dir).name
         if given.model:
             models_dir = Path(".demo/models").resolve()
         chosen = settings(data, models_dir, model, store=given.store)

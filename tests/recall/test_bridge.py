@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bench.toy_models import build_tiny
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, MemoryKind, Payload
 from hummock.core.recall import KeywordMode, Preset, Recalled, RecallPath
-from hummock.models import PairDescription, build_tiny, open_embedder
+from hummock.models import PairDescription, open_embedder
 from hummock.ports.models import Embedder
 from hummock.recall import bridge
 from tests.desk import Desk, ids, note

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from bench import toy_models
 from hummock import models
 from hummock.core.memory import MemoryIndex
 from hummock.core.recall import CrossEncoding, Preset, Recalled, RecallPath, RecallQuery
@@ -232,7 +233,7 @@ def test_an_answer_that_a_deadline_cut_is_not_kept(desk: Desk, reranker: Countin
 @pytest.mark.long
 def test_the_real_one_orders_by_its_scores(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tmp_path_factory.mktemp("models")
-    model = models.build_tiny_reranker(directory)
+    model = toy_models.build_tiny_reranker(directory)
     real = models.load_reranker(model, directory / model.name, desk.clock)
     teach(desk, 6)
     answer = recall(desk, real)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from tests.recall.replies import hits_of, our_replies
 from tests.service.running import in_thread, settings
 
@@ -27,7 +27,7 @@ def _replies(directory: Path) -> list[tuple[str, list[tuple[str, float]]]]:
     data, models_dir = directory / "data", directory / "models"
     data.mkdir()
     models_dir.mkdir()
-    model = models.build_tiny(models_dir).name
+    model = toy_models.build_tiny(models_dir).name
     with in_thread(settings(data, models_dir, model)) as service:
         return [(name, hits_of(reply)) for name, reply in our_replies(service)]
 

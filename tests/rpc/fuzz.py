@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
 
-from hummock import models
+from bench import toy_models
 from hummock.rpc.policy import SERVICES
 from tests.rpc.hostile import hostile
 from tests.service.running import Process, in_process
@@ -199,7 +199,7 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "models").mkdir()
-        model = models.build_tiny(place / "models").name
+        model = toy_models.build_tiny(place / "models").name
         figures = run(
             place, place / "models", model, calls=arguments.calls, seed=arguments.seed, processes=arguments.processes
         )

@@ -16,8 +16,8 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.toy_models import build_tiny
 from hummock.core.errors import HummockError, InvalidRequest
-from hummock.models import build_tiny
 from hummock.rpc.admission import Load
 from hummock.rpc.call import CallContext
 from hummock.rpc.lanes import Lane

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings
 
@@ -31,7 +31,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[Stubs]:
     """One service over the toy model, for tests in which meaning has no part."""
-    tiny = models.build_tiny(models_dir).name
+    tiny = toy_models.build_tiny(models_dir).name
     with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, tiny)) as stubs:
         yield stubs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as learning
 from hummock_client.v1 import memory_pb2 as pb
@@ -38,7 +38,7 @@ def stub() -> Iterator[Stub]:
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, stub: Stub) -> Iterator[Stubs]:
     llm = {"base_url": stub.base_url, "model": "stub", "api_key": KEY}
-    tiny = models.build_tiny(models_dir).name
+    tiny = toy_models.build_tiny(models_dir).name
     with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, tiny, llm=llm)) as stubs:
         detail = pb.DomainKnowledge(domain="还款", summary="还款的一切", key_files=["src/RepaymentService.java"])
         code = pb.CodeFragment(path="src/RepaymentService.java")
@@ -192,7 +192,7 @@ def test_a_service_without_a_language_model_says_so(service: Stubs, project: str
 def test_the_setting_asks_for_every_recall(tmp_path: Path, models_dir: Path, asked: Stub) -> None:
     asked.says(WORKED)
     llm = {"base_url": asked.base_url, "model": "stub"}
-    tiny = models.build_tiny(models_dir).name
+    tiny = toy_models.build_tiny(models_dir).name
     with in_thread(settings(tmp_path, models_dir, tiny, llm=llm, intent="llm")) as stubs:
         assert ask(stubs, "p", QUERY).intent.action == "ADD_FEATURE"
         lexical = ask(stubs, "p", QUERY, intent_mode=recall.INTENT_MODE_LEXICAL)
@@ -201,8 +201,8 @@ def test_the_setting_asks_for_every_recall(tmp_path: Path, models_dir: Path, ask
 
 @pytest.fixture(scope="module")
 def encoding(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[Stubs]:
-    name = models.build_tiny_reranker(models_dir).name
-    tiny = models.build_tiny(models_dir).name
+    name = toy_models.build_tiny_reranker(models_dir).name
+    tiny = toy_models.build_tiny(models_dir).name
     data = tmp_path_factory.mktemp("data")
     chosen = settings(data, models_dir, tiny, cross_encoder="auto", cross_encoder_model=name)
     with in_thread(chosen) as stubs:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hummock import models
+from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_pb2, recall_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
@@ -41,7 +41,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, stub: St
 
 
 def learning_from(stub: Stub, data: Path, models_dir: Path) -> AbstractContextManager[Stubs]:
-    tiny = models.build_tiny(models_dir).name
+    tiny = toy_models.build_tiny(models_dir).name
     learning_llm = {"base_url": stub.base_url, "model": "small"}
     # The other one is not there: what learns has one of its own.
     llm = {"base_url": "http://127.0.0.1:9/v1", "model": "large"}

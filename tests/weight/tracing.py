@@ -21,6 +21,7 @@ from typing import Any
 
 import hummock
 import hummock_kernels
+from bench import toy_models
 
 SERVICE, KERNELS = (f"{Path(str(package.__file__)).parent}/" for package in (hummock, hummock_kernels))
 
@@ -155,7 +156,6 @@ class Tracer:
 def traced() -> dict[str, list[Trace]]:
     """Traces of each kind of call, made over a real socket of a service with the toy model and LMDB."""
     tracer = Tracer()  # before the service begins its threads
-    from hummock import models
     from tests.service.running import in_thread, settings
     from tests.weight.calls import calls_of, prepare
 
@@ -163,7 +163,7 @@ def traced() -> dict[str, list[Trace]]:
         models_dir, data = Path(directory) / "models", Path(directory) / "data"
         models_dir.mkdir()
         data.mkdir()
-        model = models.build_tiny(models_dir).name
+        model = toy_models.build_tiny(models_dir).name
         with in_thread(settings(data, models_dir, model, store=None)) as service:
             prepare(service)
             return {name: _traces(tracer, call) for name, call in calls_of(service).items()}

@@ -37,7 +37,6 @@ from hummock.models.registry import (
     that_will_do,
 )
 from hummock.models.reranker import OnnxReranker, load_reranker
-from hummock.models.tiny import TINY, TINY_RERANKER, build_tiny, build_tiny_reranker
 
 __all__ = [
     "AUTO",
@@ -45,8 +44,6 @@ __all__ = [
     "PAIRS",
     "REGISTRY",
     "RERANKERS",
-    "TINY",
-    "TINY_RERANKER",
     "EmbeddingModel",
     "Measured",
     "Model",
@@ -58,8 +55,6 @@ __all__ = [
     "PulledModel",
     "RerankerDescription",
     "TextPair",
-    "build_tiny",
-    "build_tiny_reranker",
     "calibrated",
     "candidates",
     "find",

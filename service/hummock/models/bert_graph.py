@@ -28,7 +28,7 @@ def build_graph(checkpoint: BertCheckpoint, pooling: Pooling) -> onnx.ModelProto
     Inputs `input_ids`, `attention_mask`, `token_type_ids`, each int64 (batch, sequence). Outputs
     `last_hidden_state` (batch, sequence, hidden) and `sentence_embedding` (batch, hidden), a unit vector.
     """
-    graph = _GraphBuilder(checkpoint, ("input_ids", "attention_mask", "token_type_ids"))
+    graph = GraphBuilder(checkpoint, ("input_ids", "attention_mask", "token_type_ids"))
     state = graph.encoder()
     graph.add("Identity", [state], "last_hidden_state")
     if pooling is Pooling.CLS:
@@ -39,18 +39,7 @@ def build_graph(checkpoint: BertCheckpoint, pooling: Pooling) -> onnx.ModelProto
     return graph.model(last_hidden_state=["batch", "sequence", hidden], sentence_embedding=["batch", hidden])
 
 
-def build_cross_encoder(checkpoint: BertCheckpoint) -> onnx.ModelProto:
-    """The encoder of an XLM-R and its classification head with one label, in float32.
-
-    Inputs `input_ids`, `attention_mask`, each int64 (batch, sequence): that family has one token type. Output `logits`
-    (batch, 1). The head's weights are `classifier.dense` and `classifier.out_proj`.
-    """
-    graph = _GraphBuilder(checkpoint, ("input_ids", "attention_mask"))
-    graph.classify(graph.encoder())
-    return graph.model(logits=["batch", 1])
-
-
-class _GraphBuilder:
+class GraphBuilder:
     """Nodes and constants of the graph so far; every method returns the name of the tensor it made."""
 
     def __init__(self, checkpoint: BertCheckpoint, inputs: Sequence[str]) -> None:
@@ -61,6 +50,7 @@ class _GraphBuilder:
         self._epsilon = checkpoint.shape.layer_norm_epsilon
 
     def add(self, operator: str, inputs: Sequence[str], output: str, **attributes: float) -> str:
+        """Add a node; names of fused operators are those of onnxruntime."""
         domain = "com.microsoft" if operator in FUSED else ""
         node = helper.make_node(operator, list(inputs), [output], name=output, domain=domain)
         node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
@@ -68,16 +58,20 @@ class _GraphBuilder:
         return output
 
     def constant(self, name: str, value: NDArray[np.float32] | NDArray[np.int64]) -> str:
+        """A tensor with this value."""
         self._constants[name] = numpy_helper.from_array(value, name)
         return name
 
     def indices(self, name: str, *values: int) -> str:
+        """A tensor of these int64 numbers."""
         return self.constant(name, np.asarray(values, dtype=np.int64))
 
     def weight(self, name: str) -> str:
+        """A weight of the checkpoint, by its name there."""
         return self.constant(name, self._checkpoint.weights[name])
 
     def encoder(self) -> str:
+        """The hidden states of the last layer, (batch, sequence, hidden)."""
         state = self._embeddings()
         for index in range(self._checkpoint.shape.layers):
             state = self._layer(index, state)
@@ -114,12 +108,12 @@ class _GraphBuilder:
     def _layer(self, index: int, state: str) -> str:
         prefix, short = f"encoder.layer.{index}", f"layer{index}"
         attended = self._attention(index, state)
-        projected = self._matmul(f"{prefix}.attention.output.dense", attended, f"{short}/projected")
+        projected = self.matmul(f"{prefix}.attention.output.dense", attended, f"{short}/projected")
         state = self._skip_norm(f"{prefix}.attention.output", projected, state, f"{short}/attended")
-        inner = self._matmul(f"{prefix}.intermediate.dense", state, f"{short}/inner")
+        inner = self.matmul(f"{prefix}.intermediate.dense", state, f"{short}/inner")
         bias = self.weight(f"{prefix}.intermediate.dense.bias")
         gated = self.add("BiasGelu", [inner, bias], f"{short}/gated")
-        outer = self._matmul(f"{prefix}.output.dense", gated, f"{short}/outer")
+        outer = self.matmul(f"{prefix}.output.dense", gated, f"{short}/outer")
         return self._skip_norm(f"{prefix}.output", outer, state, f"{short}/out")
 
     def _attention(self, index: int, state: str) -> str:
@@ -135,7 +129,8 @@ class _GraphBuilder:
         ]
         return self.add("Attention", inputs, f"layer{index}/attention", num_heads=self._checkpoint.shape.heads)
 
-    def _matmul(self, name: str, state: str, output: str) -> str:
+    def matmul(self, name: str, state: str, output: str) -> str:
+        """The product of a state with the matrix of a linear layer, without its bias."""
         transposed = np.ascontiguousarray(self._checkpoint.weights[f"{name}.weight"].T)
         return self.add("MatMul", [state, self.constant(f"{name}.weight", transposed)], output)
 
@@ -145,10 +140,12 @@ class _GraphBuilder:
         return self.add("SkipLayerNormalization", [state, skip, *norms, bias], output, epsilon=self._epsilon)
 
     def pool_first(self, state: str) -> None:
+        """Makes the output `sentence_embedding` of the first token."""
         zero = self.constant("pool/first", np.asarray(0, dtype=np.int64))
         self._unit(self.add("Gather", [state, zero], "pool/cls", axis=1))
 
     def pool_mean(self, state: str) -> None:
+        """Makes the output `sentence_embedding` of the mean over all tokens."""
         mask = self.add("Cast", ["attention_mask"], "pool/mask", to=TensorProto.FLOAT)
         sequence = self.indices("index/1", 1)
         wide = self.add("Unsqueeze", [mask, self.indices("index/2", 2)], "pool/mask3")
@@ -160,16 +157,6 @@ class _GraphBuilder:
         norm = self.add("ReduceL2", [pooled, self.indices("index/1", 1)], "pool/norm", keepdims=1)
         tiny = self.constant("pool/tiny", np.asarray(1e-12, dtype=np.float32))
         self.add("Div", [pooled, self.add("Max", [norm, tiny], "pool/floor")], "sentence_embedding")
-
-    def classify(self, state: str) -> None:
-        zero = self.constant("head/first", np.asarray(0, dtype=np.int64))
-        first = self.add("Gather", [state, zero], "head/cls", axis=1)
-        inner = self.add("Tanh", [self._linear("classifier.dense", first, "head/dense")], "head/tanh")
-        self._linear("classifier.out_proj", inner, "logits")
-
-    def _linear(self, name: str, state: str, output: str) -> str:
-        product = self._matmul(name, state, f"{output}/product")
-        return self.add("Add", [product, self.weight(f"{name}.bias")], output)
 
     def model(self, **outputs: list[str | int]) -> onnx.ModelProto:
         """The graph with these outputs, each with its shape."""

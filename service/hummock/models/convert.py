@@ -10,12 +10,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.models.description import Pooling
 from hummock.models.errors import CheckpointUnsupported, ConverterMissing
+
+if TYPE_CHECKING:
+    import onnx
 
 LAYER_PARTS = (
     "attention.self.query",
@@ -77,7 +81,9 @@ def convert(config: Path, weights: Path, target: Path, pooling: Pooling) -> None
     Raises: CheckpointUnsupported: It is no BERT that the graph builder knows. ConverterMissing.
     """
     require_converter()
-    write_int8(read_checkpoint(config, weights), target, pooling)
+    from hummock.models.bert_graph import build_graph
+
+    write_int8(build_graph(read_checkpoint(config, weights), pooling), target)
 
 
 def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
@@ -100,8 +106,8 @@ def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
     return BertCheckpoint(shape=shape, weights=weights)
 
 
-def write_int8(checkpoint: BertCheckpoint, target: Path, pooling: Pooling | None) -> None:
-    """Write the graph, of a cross-encoder where there is no pooling, with weights in int8 per channel.
+def write_int8(graph: onnx.ModelProto, target: Path) -> None:
+    """Write a graph with weights in int8 per channel.
 
     Activations are quantised as they come. Per tensor would be the library's default; it loses five hundredths of
     cosine.
@@ -109,10 +115,8 @@ def write_int8(checkpoint: BertCheckpoint, target: Path, pooling: Pooling | None
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    from hummock.models.bert_graph import build_cross_encoder, build_graph
-
     quantize_dynamic(
-        build_cross_encoder(checkpoint) if pooling is None else build_graph(checkpoint, pooling),
+        graph,
         str(target),
         per_channel=True,
         weight_type=QuantType.QInt8,

@@ -1,4 +1,4 @@
-"""Toy models for tests and for machines without real ones: random weights, the real code path.
+"""Toy models for tests and benches, also on machines without real ones: random weights, the real code path.
 
 The embedder knows letters, not meaning: its vectors are close where texts share words or Chinese characters. Token
 vectors are the random embeddings of pieces of words, which two almost idle layers leave nearly as they are; the mean of
@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import string
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -33,6 +34,9 @@ from hummock.models.description import (
 )
 from hummock.models.files import is_present, publish, sha256_of, staging, turn, verify
 from hummock.models.fusion import derive
+
+if TYPE_CHECKING:
+    import onnx
 
 TINY = "tiny"
 TINY_RERANKER = "tiny-reranker"
@@ -79,13 +83,34 @@ def build_tiny_reranker(models_directory: Path) -> RerankerDescription:
     require_converter()
     with turn(models_directory), staging(TINY_RERANKER, models_directory) as staged:
         _reranker_tokenizer().save(str(staged / TOKENIZER_FILE), pretty=False)
-        write_int8(tiny_cross_encoder(), staged / GRAPH_FILE, pooling=None)
+        write_int8(build_cross_encoder(tiny_cross_encoder()), staged / GRAPH_FILE)
         model = RerankerDescription(
             name=TINY_RERANKER, licence="Apache-2.0", files=_files(staged), sources=(), max_tokens=_RERANKER_WINDOW
         )
         write_description(model, staged)
         publish(staged, models_directory / TINY_RERANKER)
     return model
+
+
+def build_cross_encoder(checkpoint: BertCheckpoint) -> onnx.ModelProto:
+    """The encoder of an XLM-R and its classification head with one label, in float32.
+
+    Inputs `input_ids`, `attention_mask`, each int64 (batch, sequence): that family has one token type. Output `logits`
+    (batch, 1). The head's weights are `classifier.dense` and `classifier.out_proj`.
+    """
+    from hummock.models.bert_graph import GraphBuilder
+
+    graph = GraphBuilder(checkpoint, ("input_ids", "attention_mask"))
+    zero = graph.constant("head/first", np.asarray(0, dtype=np.int64))
+
+    def linear(name: str, state: str, output: str) -> str:
+        product = graph.matmul(name, state, f"{output}/product")
+        return graph.add("Add", [product, graph.weight(f"{name}.bias")], output)
+
+    first = graph.add("Gather", [graph.encoder(), zero], "head/cls", axis=1)
+    inner = graph.add("Tanh", [linear("classifier.dense", first, "head/dense")], "head/tanh")
+    linear("classifier.out_proj", inner, "logits")
+    return graph.model(logits=["batch", 1])
 
 
 def tiny_cross_encoder() -> BertCheckpoint:
@@ -112,10 +137,12 @@ def _there(models_directory: Path, name: str) -> ModelDescription | RerankerDesc
 
 
 def _build(models_directory: Path) -> ModelDescription:
+    from hummock.models.bert_graph import build_graph
+
     vocabulary = _vocabulary()
     with staging(TINY, models_directory) as staged:
         _tokenizer(vocabulary).save(str(staged / TOKENIZER_FILE), pretty=False)
-        write_int8(_checkpoint(len(vocabulary)), staged / GRAPH_FILE, Pooling.MEAN)
+        write_int8(build_graph(_checkpoint(len(vocabulary)), Pooling.MEAN), staged / GRAPH_FILE)
         model = ModelDescription(
             name=TINY,
             licence="Apache-2.0",
