@@ -26,17 +26,11 @@ from tokenizers.pre_tokenizers import Split
 from bench import corpus as bench_corpus
 from bench.corpus import TAG_SHARES, TAGS, Batch, Corpus, Space, place_of
 from bench.service import Bench, BenchFailed, Serving, say
+from bench.toy_models import write_description
 from hummock.core.embedding import Calibration
 from hummock.models import EmbeddingModel, ModelDescription, PairDescription
 from hummock.models.basis import load_basis
-from hummock.models.description import (
-    GRAPH_FILE,
-    TOKENIZER_FILE,
-    ModelFile,
-    Pooling,
-    read_description,
-    write_description,
-)
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling, read_description
 from hummock.models.files import sha256_of
 from hummock.models.pair import marked_bases
 from hummock.models.space import embedding_space, pair_space

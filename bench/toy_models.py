@@ -9,7 +9,9 @@ scores differ by pair and mean nothing.
 from __future__ import annotations
 
 import itertools
+import json
 import string
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +25,15 @@ from tokenizers.processors import TemplateProcessing
 from hummock.core.embedding import Calibration
 from hummock.models.convert import LAYER_PARTS, BertCheckpoint, BertShape, Float32Array, require_converter, write_int8
 from hummock.models.description import (
+    DESCRIPTION_FILE,
     GRAPH_FILE,
+    RERANKER,
     TOKENIZER_FILE,
     ModelDescription,
     ModelFile,
     Pooling,
     RerankerDescription,
     read_description,
-    write_description,
 )
 from hummock.models.files import is_present, publish, sha256_of, staging, turn, verify
 from hummock.models.fusion import derive
@@ -111,6 +114,20 @@ def build_cross_encoder(checkpoint: BertCheckpoint) -> onnx.ModelProto:
     inner = graph.add("Tanh", [linear("classifier.dense", first, "head/dense")], "head/tanh")
     linear("classifier.out_proj", inner, "logits")
     return graph.model(logits=["batch", 1])
+
+
+def write_description(model: ModelDescription | RerankerDescription, directory: Path) -> None:
+    """Write the description to the model's directory, without sources and conversion."""
+    content: dict[str, object] = {name: getattr(model, name) for name in ("name", "licence", "max_tokens")}
+    content["files"] = {file.name: file.sha256 for file in model.files}
+    if isinstance(model, ModelDescription):
+        plain = ("dim", "query_prefix", "document_prefix", "hidden_output", "lowercase")
+        content |= {name: getattr(model, name) for name in plain} | asdict(model.calibration)
+        content |= {"pooling": model.pooling.value, "scripts": sorted(model.scripts)}
+    else:
+        content |= {"task": RERANKER, "score_output": model.score_output}
+    text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+    (directory / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
 
 
 def tiny_cross_encoder() -> BertCheckpoint:

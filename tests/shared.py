@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from hummock import models
+from hummock.models.files import write_record
 
 _ROOT = Path(__file__).parents[1]
 _SHARED = Path(os.environ.get("HUMMOCK_SHARED") or _ROOT.parent / "shared")
@@ -38,11 +39,15 @@ def install_minilm(models_dir: Path) -> bool:
     if graph is None:
         return False
     if graph.is_relative_to(_SHARED):
-        models.install(models.REGISTRY[MINILM], graph.parent, models_dir)
+        # It was converted elsewhere.
+        (models_dir / MINILM).mkdir(parents=True)
+        for file in models.REGISTRY[MINILM].files:
+            shutil.copyfile(graph.parent / file.name, models_dir / MINILM / file.name)
+        write_record(models.REGISTRY[MINILM], models_dir / MINILM)
     else:
-        # It was converted on this machine: the record alongside it says what it is. An earlier version fused no graph.
+        # It was converted on this machine: the record alongside it says what it is.
         shutil.copytree(graph.parent, models_dir / MINILM)
-        models.pull(models.REGISTRY[MINILM], models_dir)
+    models.pull(models.REGISTRY[MINILM], models_dir)
     return True
 
 

@@ -42,7 +42,6 @@ _SMALL_BYTES: Final = 4096
 
 _READ_ON_BYTES: Final = 64 * 1024
 _WITHIN_S: Final = {h11.IDLE: HEAD_S, h11.SEND_BODY: BODY_S}
-_DISCONNECT: Final[Message] = {"type": "http.disconnect"}
 
 
 class BodyRefused(Exception):

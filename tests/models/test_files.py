@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.toy_models import build_tiny
-from hummock.models import ModelDescription, install, is_present, load, verify
+from hummock.models import ModelDescription, is_present, load, verify
 from hummock.models.description import DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Conversion, ModelFile
 from hummock.models.errors import (
     DescriptionInvalid,
@@ -17,7 +17,7 @@ from hummock.models.errors import (
     ModelsDirectoryUnusable,
     ModelUnknown,
 )
-from hummock.models.files import RECORD_FILE, sha256_of, write_record
+from hummock.models.files import RECORD_FILE, sha256_of, turn, write_record
 from hummock.models.registry import find
 
 
@@ -32,15 +32,14 @@ def copied(tiny_files: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_files, tmp_path / "tiny"))
 
 
-def converted(tiny: ModelDescription, graph_sha256: str) -> ModelDescription:
+def converted(tiny: ModelDescription) -> ModelDescription:
     """The toy model as if its graph were converted here."""
     checkpoint = ModelFile(name="model.safetensors", sha256="1" * 64)
     config = ModelFile(name="config.json", sha256="2" * 64)
-    known = frozenset({graph_sha256})
     return replace(
         tiny,
         files=(ModelFile(name=GRAPH_FILE, sha256=None), tiny.file(TOKENIZER_FILE)),
-        conversion=Conversion(recipe_version=1, config=config, weights=checkpoint, known_graphs_sha256=known),
+        conversion=Conversion(recipe_version=1, config=config, weights=checkpoint),
     )
 
 
@@ -68,7 +67,7 @@ def test_a_missing_file_is_named_with_its_fix(tiny: ModelDescription, copied: Pa
 
 
 def test_a_converted_graph_is_held_to_its_record(tiny: ModelDescription, copied: Path) -> None:
-    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    model = converted(tiny)
     write_record(model, copied)
     verify(model, copied)
     flip_a_byte(copied / GRAPH_FILE)
@@ -77,7 +76,7 @@ def test_a_converted_graph_is_held_to_its_record(tiny: ModelDescription, copied:
 
 
 def test_a_converted_graph_without_record_is_not_present(tiny: ModelDescription, copied: Path) -> None:
-    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    model = converted(tiny)
     (copied / RECORD_FILE).unlink()
     assert not is_present(model, copied)
     with pytest.raises(ModelFileMissing, match=RECORD_FILE):
@@ -86,14 +85,14 @@ def test_a_converted_graph_without_record_is_not_present(tiny: ModelDescription,
 
 @pytest.mark.parametrize("record", ["", "[]", '{"files": {}}', '{"weights_sha256": "3", "recipe_version": 1}'])
 def test_a_record_of_something_else_is_refused(tiny: ModelDescription, copied: Path, record: str) -> None:
-    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    model = converted(tiny)
     (copied / RECORD_FILE).write_text(record)
     with pytest.raises(ModelFileAltered, match="record of this model's conversion"):
         verify(model, copied)
 
 
 def test_the_record_of_an_older_recipe_is_refused(tiny: ModelDescription, copied: Path) -> None:
-    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    model = converted(tiny)
     write_record(model, copied)
     record = json.loads((copied / RECORD_FILE).read_text())
     (copied / RECORD_FILE).write_text(json.dumps({**record, "recipe_version": 0}))
@@ -101,38 +100,10 @@ def test_the_record_of_an_older_recipe_is_refused(tiny: ModelDescription, copied
         verify(model, copied)
 
 
-@pytest.mark.long
-def test_files_can_be_brought_in_by_hand(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
-    target = install(tiny, copied, tmp_path / "models")
-    verify(tiny, target)
-    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == [".lock", "tiny"]
-
-
-@pytest.mark.long
-def test_a_known_conversion_can_be_brought_in(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
-    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
-    verify(model, install(model, copied, tmp_path / "models"))
-
-
-def test_an_unknown_conversion_cannot_be_brought_in(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
-    model = converted(tiny, "4" * 64)
-    with pytest.raises(ModelFileAltered):
-        install(model, copied, tmp_path / "models")
-    assert [path.name for path in (tmp_path / "models").iterdir()] == [".lock"]
-
-
-def test_a_directory_that_cannot_be_written_is_named(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ModelsDirectoryUnusable, match="file/models"):
-        install(tiny, copied, tmp_path / "file" / "models")
-
-
-@pytest.mark.long
-def test_what_is_brought_in_replaces_a_damaged_copy(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
-    target = install(tiny, copied, tmp_path / "models")
-    flip_a_byte(target / GRAPH_FILE)
-    install(tiny, copied, tmp_path / "models")
-    verify(tiny, target)
+    with pytest.raises(ModelsDirectoryUnusable, match="file/models"), turn(tmp_path / "file" / "models"):
+        pass
 
 
 def test_a_directory_that_describes_itself_is_a_model(tiny: ModelDescription, models_directory: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import helper
 
-from bench.toy_models import build_tiny_reranker, tiny_cross_encoder
+from bench.toy_models import build_tiny_reranker, tiny_cross_encoder, write_description
 from hummock.core.embedding import Calibration
 from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
 from hummock.models.bert_graph import build_graph
@@ -27,7 +27,6 @@ from hummock.models.description import (
     ModelFile,
     Pooling,
     read_description,
-    write_description,
 )
 from hummock.models.encoder import Encoder, declared_inputs, open_session
 from hummock.models.files import sha256_of

@@ -23,7 +23,7 @@ from hummock.models.description import (
 from hummock.models.embedder import OnnxEmbedder, load, open_embedder
 from hummock.models.files import is_here, is_present, verify
 from hummock.models.fusion import served
-from hummock.models.pull import PulledModel, install, pull, pull_first
+from hummock.models.pull import PulledModel, pull, pull_first
 from hummock.models.registry import (
     AUTO,
     AUTO_ORDER,
@@ -60,7 +60,6 @@ __all__ = [
     "find",
     "find_any",
     "find_reranker",
-    "install",
     "is_here",
     "is_present",
     "load",

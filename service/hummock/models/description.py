@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -88,14 +88,10 @@ Source = Hub | Maven | PyPI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """The graph is made on this machine from a published checkpoint.
-
-    `known_graphs_sha256` are conversions made elsewhere by the same recipe that may be installed as they are.
-    """
+    """The graph is made on this machine from a published checkpoint."""
 
     config: ModelFile
     weights: ModelFile
-    known_graphs_sha256: frozenset[str] = frozenset()
     recipe_version: int = 1
     """Moves when the same checkpoint would give other vectors (`convert.py`)."""
 
@@ -222,20 +218,6 @@ class PairDescription:
 
 EmbeddingModel = ModelDescription | PairDescription
 Model = PublishedModel | PairDescription
-
-
-def write_description(model: ModelDescription | RerankerDescription, directory: Path) -> None:
-    """Write the description to the model's directory, without sources and conversion."""
-    content: dict[str, object] = {name: getattr(model, name) for name in ("name", "licence", "max_tokens")}
-    content["files"] = {file.name: file.sha256 for file in model.files}
-    if isinstance(model, ModelDescription):
-        plain = ("dim", "query_prefix", "document_prefix", "hidden_output", "lowercase")
-        content |= {name: getattr(model, name) for name in plain} | asdict(model.calibration)
-        content |= {"pooling": model.pooling.value, "scripts": sorted(model.scripts)}
-    else:
-        content |= {"task": RERANKER, "score_output": model.score_output}
-    text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-    (directory / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
 
 
 def read_description(models_directory: Path, name: str) -> ModelDescription | RerankerDescription | None:

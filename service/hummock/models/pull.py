@@ -114,29 +114,6 @@ def pull_first(models: Sequence[AnyModel], models_directory: Path, progress: Pro
     raise ModelPullFailed(" or ".join(model.name for model in models), attempts)
 
 
-def install(
-    model: PublishedModel, from_directory: Path, models_directory: Path, progress: Progress = lambda line: None
-) -> Path:
-    """Copy a model's files in from a directory (an air-gapped host, a test's fixture); returns where they lie.
-
-    A graph that is otherwise converted here is taken when it is a known conversion. Raises: ModelFileMissing,
-    ModelFileAltered, ModelsDirectoryUnusable.
-    """
-    target = models_directory / model.name
-    with turn(models_directory), staging(model.name, models_directory) as staged:
-        for file in model.files:
-            source = from_directory / file.name
-            if not source.is_file():
-                raise ModelFileMissing(model.name, source)
-            shutil.copyfile(source, staged / file.name)
-        _check_known_graph(model, staged)
-        write_record(model, staged)
-        verify(model, staged)
-        derive(model, staged, staged, progress)
-        publish(staged, target)
-    return target
-
-
 def _intact(model: PublishedModel, directory: Path, progress: Progress) -> bool:
     try:
         verify(model, directory)
@@ -179,14 +156,6 @@ def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progre
         write_record(model, staged)
     verify(model, staged)
     derive(model, staged, staged, progress)
-
-
-def _check_known_graph(model: PublishedModel, directory: Path) -> None:
-    if model.conversion is None:
-        return
-    path, known = directory / GRAPH_FILE, model.conversion.known_graphs_sha256
-    if (actual := sha256_of(path)) not in known:
-        raise ModelFileAltered(model.name, path, " or ".join(sorted(known)) or "(no known conversion)", actual)
 
 
 def _words(source: Source) -> str:
