@@ -60,7 +60,8 @@ class OpenAiCompatible:
         self._monotonic = clock.monotonic
         self._pause = pause
         self._breaker = Breaker(clock.monotonic)
-        self._meter = Meter()
+        self._usage = LlmUsage()
+        self._lock = Lock()
         self._knows_schemas = True
         headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
         self._client = httpx2.Client(
@@ -87,7 +88,7 @@ class OpenAiCompatible:
     @property
     def usage(self) -> LlmUsage:
         """What it was asked so far, and what that came to."""
-        return self._meter.usage
+        return self._usage
 
     def close(self) -> None:
         """Closes its connections."""
@@ -107,10 +108,15 @@ class OpenAiCompatible:
 
     def _value_of(self, body: bytes) -> object:
         reply = _decoded(body)
-        self._meter.answered(reply)
+        # Usable or not: its tokens were paid for.
+        self._count(**{name: _tokens(reply, name) for name in ("prompt_tokens", "completion_tokens")})
         value = _json_of(_content_of(reply))
-        self._meter.was_usable()
+        self._count(replies=1)
         return value
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            self._usage = replace(self._usage, **{name: getattr(self._usage, name) + n for name, n in more.items()})
 
     def _reply(self, question: LlmQuestion, until_s: float) -> bytes:
         with_schema = self._knows_schemas
@@ -130,7 +136,7 @@ class OpenAiCompatible:
         if left_s <= 0:
             raise LlmLate
         body = _request(self._endpoint.model, question, with_schema=with_schema)
-        self._meter.asked()
+        self._count(requests=1)
         try:
             with self._client.stream("POST", "chat/completions", json=body, timeout=left_s) as response:
                 return response.status_code, self._read(response, until_s)
@@ -195,38 +201,6 @@ class Breaker:
 
     def _is_open(self) -> bool:
         return self._failures >= FAILURES and self._monotonic() < self._open_until_s
-
-
-class Meter:
-    """Counts what a model was asked, and what that came to. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._usage = LlmUsage()
-        self._lock = Lock()
-
-    @property
-    def usage(self) -> LlmUsage:
-        """So far."""
-        return self._usage
-
-    def asked(self) -> None:
-        """A question was sent."""
-        with self._lock:
-            self._usage = replace(self._usage, requests=self._usage.requests + 1)
-
-    def answered(self, reply: object) -> None:
-        """An answer came, usable or not: its tokens were paid for."""
-        with self._lock:
-            self._usage = replace(
-                self._usage,
-                prompt_tokens=self._usage.prompt_tokens + _tokens(reply, "prompt_tokens"),
-                completion_tokens=self._usage.completion_tokens + _tokens(reply, "completion_tokens"),
-            )
-
-    def was_usable(self) -> None:
-        """The last answer was."""
-        with self._lock:
-            self._usage = replace(self._usage, replies=self._usage.replies + 1)
 
 
 def _request(model: str, question: LlmQuestion, *, with_schema: bool) -> Mapping[str, object]:

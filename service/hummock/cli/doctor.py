@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -65,6 +64,7 @@ def _case(settings: Settings) -> Case:
     """Collect the owner of the directory and the status of the service at its address."""
     with packages_of("server"):
         from hummock.doctor import Case
+        from hummock.store import holder
     target = _target(settings)
     is_listened_at, status, refusal = _is_listened_at(target), None, ""
     if is_listened_at:
@@ -76,7 +76,7 @@ def _case(settings: Settings) -> Case:
         settings=settings,
         version=version("hummock"),
         now_s=time.time(),
-        holder=_holder(settings.data_dir),
+        holder=holder(settings.data_dir),
         address=target,
         is_listened_at=is_listened_at,
         status=status,
@@ -103,15 +103,3 @@ def _asked(target: str) -> admin_service_pb2.GetStatusResponse:
     """Raises: CommandFailed."""
     with connect(target) as service:
         return service.admin.GetStatus(admin_service_pb2.GetStatusRequest(), timeout=_ANSWER_TIMEOUT_S)
-
-
-def _holder(data: Path) -> str:
-    """The process that has the directory; empty where none has."""
-    with packages_of("server"):
-        from hummock.store import require_free
-        from hummock.store.errors import DirectoryInUse
-    try:
-        require_free(data)
-    except DirectoryInUse as failure:
-        return failure.pid
-    return ""

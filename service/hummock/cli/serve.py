@@ -249,7 +249,7 @@ def stop(data: DataOption = None) -> None:
     """Stop the service of the data directory, and wait until it has: what it has accepted is answered and kept."""
     directory = data_dir_of(data)
     holder = _holder(directory)
-    if holder is None:
+    if not holder:
         note(f"no service runs over {directory}")
         return
     _ask_to_end(holder, directory)
@@ -264,18 +264,14 @@ def stop(data: DataOption = None) -> None:
     note(f"stopped (process {holder}, over {directory})")
 
 
-def _holder(directory: Path) -> str | None:
-    """The process that has the directory; None where none has. Raises: CommandFailed."""
+def _holder(directory: Path) -> str:
+    """The process that has the directory; empty where none has. Raises: CommandFailed."""
     with packages_of("server"):
-        from hummock.store import require_free
-        from hummock.store.errors import DirectoryInUse
-    try:
-        require_free(directory)
-    except DirectoryInUse as held:
-        if held.pid.isdecimal():
-            return held.pid
-        raise CommandFailed(f"{directory} is in use, and its file `lock` does not say by which process") from held
-    return None
+        from hummock.store import holder
+    pid = holder(directory)
+    if pid and not pid.isdecimal():
+        raise CommandFailed(f"{directory} is in use, and its file `lock` does not say by which process")
+    return pid
 
 
 def _ask_to_end(pid: str, directory: Path) -> None:

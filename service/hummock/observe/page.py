@@ -36,6 +36,8 @@ Loads: TypeAlias = Callable[[], Mapping[str, Load]]
 """Returns the load of each lane by name."""
 Numbers: TypeAlias = NDArray[np.void]
 """The numbers of all ledgers, one `ledger.LAYOUT` per process."""
+Read: TypeAlias = tuple[str, str, float]
+"""A metric without labels: its name, what it counts, and its value."""
 
 _METHOD: Final = ("grpc_service", "grpc_method")
 """Labels, named as in gRPC's metrics interceptors for other languages."""
@@ -92,13 +94,13 @@ class StateCollector(Collector):
         status, activity = self._status(), self._activity()
         yield from _calls(self._numbers())
         yield InfoMetricFamily("hummock", "What runs.", value={"version": status.version, "model": status.space.model})
-        yield GaugeMetricFamily("hummock_uptime_seconds", "Since the service began.", value=status.uptime_s)
-        yield GaugeMetricFamily("hummock_readers", "Reader processes that answer.", value=activity.process_count - 1)
+        yield from _gauges(
+            ("uptime_seconds", "Since the service began.", status.uptime_s),
+            ("readers", "Reader processes that answer.", activity.process_count - 1),
+        )
         yield from self._queues(activity.load)
         yield from _parts(activity.load)
-        yield CounterMetricFamily(
-            "hummock_cache_hits", "Recalls that were answered from the cache.", value=activity.cache_hit_count
-        )
+        yield from _counters(("cache_hits", "Recalls that were answered from the cache.", activity.cache_hit_count))
         yield from _store(status.store)
         yield from _embedding(status.embedding)
         yield from _learner(status.learner)
@@ -164,75 +166,60 @@ def _filled(family: HistogramMetricFamily, numbers: Numbers, name: str) -> Metri
 
 def _parts(load: ProcessLoad) -> Iterator[Metric]:
     """Load metrics, summed over all processes."""
-    yield GaugeMetricFamily("hummock_cache_answers", "Answers of recalls that are kept.", value=load.cached_answers)
-    yield GaugeMetricFamily("hummock_cache_bytes", "Of these answers.", value=load.cached_bytes)
-    yield GaugeMetricFamily("hummock_views", "Indexes in memory, of all processes.", value=load.loaded_projects)
-    yield GaugeMetricFamily("hummock_views_bytes", "Of these indexes.", value=load.index_bytes)
-    yield CounterMetricFamily(
-        "hummock_views_evicted", "Indexes that were given up for want of room.", value=load.evicted_projects
+    yield from _gauges(
+        ("cache_answers", "Answers of recalls that are kept.", load.cached_answers),
+        ("cache_bytes", "Of these answers.", load.cached_bytes),
+        ("views", "Indexes in memory, of all processes.", load.loaded_projects),
+        ("views_bytes", "Of these indexes.", load.index_bytes),
+        ("op_log_lag_operations", "Operations that the index furthest behind has not taken in.", load.lag_operations),
+        ("model_slots", "Texts that may be embedded at a time, of queries and of documents each.", load.model_slots),
+        ("model_busy_slots", "Texts that are being embedded.", load.busy_slots),
+        ("model_waiting_texts", "Texts of documents that wait for the model.", load.waiting_texts),
     )
-    yield GaugeMetricFamily(
-        "hummock_op_log_lag_operations",
-        "Operations that the index furthest behind has not taken in.",
-        value=load.lag_operations,
-    )
-    yield GaugeMetricFamily(
-        "hummock_model_slots",
-        "Texts that may be embedded at a time, of queries and of documents each.",
-        value=load.model_slots,
-    )
-    yield GaugeMetricFamily("hummock_model_busy_slots", "Texts that are being embedded.", value=load.busy_slots)
-    yield GaugeMetricFamily(
-        "hummock_model_waiting_texts", "Texts of documents that wait for the model.", value=load.waiting_texts
-    )
+    yield from _counters(("views_evicted", "Indexes that were given up for want of room.", load.evicted_projects))
 
 
 def _store(store: StoreStatus) -> Iterator[Metric]:
-    yield GaugeMetricFamily("hummock_store_used_bytes", "Of the data file, in use.", value=store.used_bytes)
-    yield GaugeMetricFamily("hummock_store_quota_bytes", "Of the data file, allowed.", value=store.quota_bytes)
-    yield GaugeMetricFamily("hummock_projects", "Projects.", value=store.project_count)
-    yield GaugeMetricFamily(
-        "hummock_projects_loaded", "Projects whose index is in memory.", value=store.loaded_project_count
+    yield from _gauges(
+        ("store_used_bytes", "Of the data file, in use.", store.used_bytes),
+        ("store_quota_bytes", "Of the data file, allowed.", store.quota_bytes),
+        ("projects", "Projects.", store.project_count),
+        ("projects_loaded", "Projects whose index is in memory.", store.loaded_project_count),
+        ("index_bytes", "Of these indexes.", store.loaded_bytes),
+        ("writes_refused", "1 while writes are refused.", 1 if store.write_fault else 0),
+        ("clock_ahead_seconds", "Of the time by which memories are removed.", store.clock_ahead_s),
     )
-    yield GaugeMetricFamily("hummock_index_bytes", "Of these indexes.", value=store.loaded_bytes)
-    yield GaugeMetricFamily(
-        "hummock_writes_refused", "1 while writes are refused.", value=1 if store.write_fault else 0
-    )
-    yield GaugeMetricFamily(
-        "hummock_clock_ahead_seconds", "Of the time by which memories are removed.", value=store.clock_ahead_s
-    )
-    yield CounterMetricFamily(
-        "hummock_damaged_records", "Records that were not what was written.", value=store.damaged_count
-    )
+    yield from _counters(("damaged_records", "Records that were not what was written.", store.damaged_count))
 
 
 def _embedding(embedding: EmbeddingStatus) -> Iterator[Metric]:
-    yield GaugeMetricFamily(
-        "hummock_embedding_pending_memories", "Memories that wait for their vectors.", value=embedding.pending
+    yield from _gauges(
+        ("embedding_pending_memories", "Memories that wait for their vectors.", embedding.pending),
+        ("embedding_failed_memories", "Of these, on how many the model failed.", embedding.failed),
     )
-    yield GaugeMetricFamily(
-        "hummock_embedding_failed_memories", "Of these, on how many the model failed.", value=embedding.failed
-    )
-    yield CounterMetricFamily(
-        "hummock_embedding_embedded_memories", "Memories that waited and were embedded.", value=embedding.embedded
-    )
-    yield CounterMetricFamily(
-        "hummock_embedding_reused_memories",
-        "Memories that waited and whose text had its vectors already.",
-        value=embedding.reused,
+    reused = "Memories that waited and whose text had its vectors already."
+    yield from _counters(
+        ("embedding_embedded_memories", "Memories that waited and were embedded.", embedding.embedded),
+        ("embedding_reused_memories", reused, embedding.reused),
     )
 
 
 def _learner(learner: LearnerStatus) -> Iterator[Metric]:
-    yield GaugeMetricFamily(
-        "hummock_learner_waiting_turns", "Turns that are to be learnt from.", value=learner.waiting_turns
+    yield from _gauges(("learner_waiting_turns", "Turns that are to be learnt from.", learner.waiting_turns))
+    yield from _counters(
+        ("learner_dropped_turns", "Turns that never were.", learner.dropped_turns),
+        ("learner_requests", "Sent to the language model, repeated ones included.", learner.requests),
+        ("learner_replies", "Of these, answered usably.", learner.replies),
     )
-    yield CounterMetricFamily("hummock_learner_dropped_turns", "Turns that never were.", value=learner.dropped_turns)
-    yield CounterMetricFamily(
-        "hummock_learner_requests", "Sent to the language model, repeated ones included.", value=learner.requests
-    )
-    yield CounterMetricFamily("hummock_learner_replies", "Of these, answered usably.", value=learner.replies)
     tokens = CounterMetricFamily("hummock_learner_tokens", "That the language model counted.", labels=["kind"])
     tokens.add_metric(["prompt"], learner.prompt_tokens)
     tokens.add_metric(["completion"], learner.completion_tokens)
     yield tokens
+
+
+def _gauges(*read: Read) -> Iterator[Metric]:
+    return (GaugeMetricFamily(f"hummock_{name}", what, value) for name, what, value in read)
+
+
+def _counters(*read: Read) -> Iterator[Metric]:
+    return (CounterMetricFamily(f"hummock_{name}", what, value) for name, what, value in read)

@@ -2,11 +2,11 @@
 
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.lmdb.environment import recorded_model
-from hummock.store.lmdb.files import held, require_free
+from hummock.store.lmdb.files import held, holder, require_free
 from hummock.store.lmdb.opening import open_reads, open_store
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 
 __all__ = [
-    "DEFAULT_LIMITS", "ReadOnlyStore", "StoreLimits", "WritableStore", "held", "open_reads", "open_store",
+    "DEFAULT_LIMITS", "ReadOnlyStore", "StoreLimits", "WritableStore", "held", "holder", "open_reads", "open_store",
     "recorded_model", "require_free",
 ]  # fmt: skip # a list of names

@@ -58,14 +58,6 @@ class SystemClock:
     """Unix seconds, and seconds from some start. Called at every stage of a recall, so without a wrapper."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalls:
-    """Recall on the store, without and with a cache of answers."""
-
-    uncached: Recall
-    cached: CachedRecall
-
-
 def access_of(settings: Settings) -> Access:
     """Build access control from the settings. Raises: StartError."""
     tls = None
@@ -114,8 +106,8 @@ def recalling(
     clock: Clock,
     say: Say,
     want: Callable[[str, Sequence[int]], None] | None = None,
-) -> Iterator[Recalls]:
-    """Build the recall for the settings.
+) -> Iterator[tuple[Recall, CachedRecall]]:
+    """Build the recall for the settings, and the same with a cache of answers.
 
     `want` gets recalled memories that wait for vectors.
     """
@@ -123,9 +115,7 @@ def recalling(
     with _ask_intent(settings, clock, say) as ask_intent:
         cross_encode = CrossEncode(reranker, mode, clock)
         recall = Recall(embedder, clock, cross_encode, ask_intent, want)
-        yield Recalls(
-            uncached=recall, cached=CachedRecall(recall, memories, embedder.space.id, clock, recall.is_inline)
-        )
+        yield recall, CachedRecall(recall, memories, embedder.space.id, clock, recall.is_inline)
 
 
 def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:

@@ -94,7 +94,7 @@ def _answer(
                 memory_budget_bytes=storage.memory_budget_bytes,
             )
         ) as memories,
-        recalling(settings, memories, embedder, SystemClock(), say) as recalls,
+        recalling(settings, memories, embedder, SystemClock(), say) as (_, recall),
         ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
     ):
         reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
@@ -103,7 +103,7 @@ def _answer(
         collect_garbage_seldom()
         beating: list[asyncio.Task[None]] = []
 
-        load = loading(recalls.cached, memories, embedder)
+        load = loading(recall, memories, embedder)
 
         def note() -> None:
             calls = lanes.load()
@@ -118,7 +118,7 @@ def _answer(
         async def serve() -> None:
             ended = _event_after(until)
             await serve_recalls(
-                recalls.cached,
+                recall,
                 lanes,
                 parse_address(address),
                 service,

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -135,7 +134,7 @@ def serve(
     ):
 
         def activity() -> Activity:
-            return ledgers.activity(use_cases.load(), lanes.load(), readers.processes.living() if readers else 0)
+            return ledgers.activity(use_cases.load(), lanes.load(), readers.living() if readers else 0)
 
         watching.enter_context(metrics_shown(settings, use_cases, lanes, activity, ledgers, say))
         traced = watching.enter_context(tracing(settings, access.interceptor, say))
@@ -150,7 +149,7 @@ def serve(
                 inside=inside,
                 shares_port=readers is not None,
                 activity=activity,
-                warm_up=readers.listen if readers else None,
+                warm_up=partial(readers.listen, service=inside) if readers and inside else None,
                 on_listening=listening,
                 on_hangup=reload,
             )
@@ -205,18 +204,6 @@ def _lanes(settings: Settings) -> Iterator[Lanes]:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _RunningReaders:
-    """Readers that have been started, and where they reach this process."""
-
-    processes: Readers
-    service: UnixAddress
-
-    def listen(self, address: Address) -> None:
-        """Returns when they let calls in at the address of this process."""
-        self.processes.listen(address, self.service)
-
-
 @contextmanager
 def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
     """Yield a plaintext socket for the service's own processes; None if there are none."""
@@ -234,9 +221,7 @@ def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
 
 
 @contextmanager
-def _run_readers(
-    settings: Settings, inside: UnixAddress | None, ledgers: Sequence[int]
-) -> Iterator[_RunningReaders | None]:
+def _run_readers(settings: Settings, inside: UnixAddress | None, ledgers: Sequence[int]) -> Iterator[Readers | None]:
     """Start the configured readers. They load in parallel with this process and end after it. Raises: StartError."""
     if not settings.readers or inside is None:
         yield None
@@ -244,7 +229,7 @@ def _run_readers(
     if sys.platform != "linux":
         raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
     with Readers(settings.readers, _READER, settings.for_reader(), ledgers) as readers:
-        yield _RunningReaders(readers, inside)
+        yield readers
 
 
 @contextmanager
@@ -273,8 +258,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         stack.enter_context(closing(Expiry(opened))).start()
         forget, sessions = Forget(opened), Sessions(opened, clock, make_id)
         stack.enter_context(closing(Retention(opened, forget, sessions, clock))).start()
-        recalls = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
-        uncached, recall = recalls.uncached, recalls.cached
+        uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
         entries, find_references = Entries(), ProjectReferences()
         render_turn = RenderTurn(opened, entries, find_references)
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)

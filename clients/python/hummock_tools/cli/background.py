@@ -134,12 +134,8 @@ def _data_dir() -> Path:
 def _is_held(data: Path) -> bool:
     """True if another service, which started faster, holds the data directory."""
     with packages_of("server"):
-        from hummock.store import require_free
-    try:
-        require_free(data)
-    except HummockError:
-        return True
-    return False
+        from hummock.store import holder
+    return bool(holder(data))
 
 
 def listens(target: str) -> bool:

@@ -172,6 +172,15 @@ def require_free(directory: Path) -> None:
         os.close(descriptor)
 
 
+def holder(directory: Path) -> str:
+    """The process that has the directory locked, "(unknown)" if it does not say; empty if none has."""
+    try:
+        require_free(directory)
+    except DirectoryInUse as failure:
+        return failure.pid
+    return ""
+
+
 def _holder(descriptor: int) -> str:
     return os.pread(descriptor, _PID_BYTES, 0).decode("ascii", "replace").strip() or "(unknown)"
 
