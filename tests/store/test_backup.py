@@ -102,7 +102,7 @@ def test_backups_beside_a_writer_are_each_a_state_between_two_writes(tmp_path: P
 def test_what_did_not_change_is_not_stored_again(data: Path, tmp_path: Path) -> None:
     backups = Backups(tmp_path / "backups")
     first = made(data, backups)
-    assert made(data, backups, now=2.0).new_blocks == 0
+    assert made(data, backups, now=2.0).new_bytes == 0
     with opened(data) as store:
         put(store, "p", Entry(id="new", words=("reef",)))
     assert 0 < made(data, backups, now=3.0).new_bytes < first.new_bytes

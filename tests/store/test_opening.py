@@ -22,9 +22,8 @@ from hummock.store.errors import (
     SchemaTooNew,
     SpaceDiffers,
 )
-from hummock.store.lmdb import environment
 from hummock.store.lmdb.files import DirectoryLock
-from hummock.store.tables import record_codec
+from hummock.store.tables import lookups, record_codec
 from hummock.text.analyzer import ANALYZER_VERSION
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
@@ -205,7 +204,7 @@ def test_a_directory_of_a_later_analyzer_is_refused_until_that_one_is_back(
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
     with monkeypatch.context() as patch:
-        patch.setattr(environment, "ANALYZER_VERSION", ANALYZER_VERSION - 1)
+        patch.setattr(lookups, "ANALYZER_VERSION", ANALYZER_VERSION - 1)
         with pytest.raises(AnalyzerTooNew, match="or a later one") as caught, opened(tmp_path):
             pass
         with pytest.raises(StartError):

@@ -147,7 +147,7 @@ def test_a_start_that_is_cut_short_goes_on_where_it_was(
         with pytest.raises(DirectoryUnusable, match="power cut"), opened(tmp_path):
             pass
     with monkeypatch.context() as patch:
-        patch.setattr("hummock.store.lmdb.environment.ANALYZER_VERSION", FIRST_ANALYZER)
+        patch.setattr("hummock.store.tables.lookups.ANALYZER_VERSION", FIRST_ANALYZER)
         with pytest.raises(AnalyzerTooNew):
             recorded_model(tmp_path)
     lines: list[str] = []

@@ -30,9 +30,7 @@ def ls(models: ModelsOption = None) -> None:
     with packages_of("server"):
         from hummock.models import PAIRS, REGISTRY, RERANKERS, is_here, is_present, served
     directory = _directory(models)
-    table = new_table()
-    for heading in ("model", "dim", "tokens", "scripts", "size", "licence", "here"):
-        table.add_column(heading, no_wrap=True)
+    table = new_table(dict.fromkeys(("model", "dim", "tokens", "scripts", "size", "licence", "here"), "left"))
     known: Sequence[EmbeddingModel] = (*REGISTRY.values(), *PAIRS.values())
     for model in known:
         scripts = " ".join(sorted(model.scripts))
@@ -107,9 +105,8 @@ def calibrate(
 
 
 def _figures(measured: Mapping[str, Measured]) -> Table:
-    table = new_table()
-    for heading in ("script", "pairs", "unrelated", "95 %", "answering", "5 %", "different 99.9 %", "versions 5 %"):
-        table.add_column(heading, no_wrap=True)
+    headings = ("script", "pairs", "unrelated", "95 %", "answering", "5 %", "different 99.9 %", "versions 5 %")
+    table = new_table(dict.fromkeys(headings, "left"))
     for script, its in measured.items():
         cosines = (
             *(its.unrelated, its.unrelated_ceiling, its.answering, its.answering_floor),

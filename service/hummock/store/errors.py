@@ -132,8 +132,6 @@ class DiskReserveReached(DiskFull):
         super().__init__(
             f"{free_bytes} bytes are free, and the last {reserve_bytes} are kept so that deleting works", used_bytes
         )
-        self.free_bytes = free_bytes
-        self.reserve_bytes = reserve_bytes
 
 
 class DiskFault(Unavailable):
@@ -160,7 +158,6 @@ class MapFull(StorageFull):
         )
         self.used_bytes = used_bytes
         self.quota_bytes = most_bytes
-        self.reserve_bytes = reserve_bytes
 
 
 class OpenedInOtherProcess(HummockError):

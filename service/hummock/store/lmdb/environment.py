@@ -16,21 +16,13 @@ import msgspec
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.ports.claims import Claim
-from hummock.store.errors import (
-    AnalyzerTooNew,
-    DatabaseDamaged,
-    DirectoryUnusable,
-    OpenedInOtherProcess,
-    SchemaTooNew,
-    SpaceDiffers,
-)
+from hummock.store.errors import DatabaseDamaged, DirectoryUnusable, OpenedInOtherProcess
 from hummock.store.limits import MAX_READERS
 from hummock.store.lmdb.files import DATA_FILE, RESTORE, DataFile, DirectoryLock, cause_of, require_whole
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Table, Tables, Transaction
 from hummock.store.tables.integrity import Damage
-from hummock.store.tables.lookups import DIRECTORY_KEY, active_space
-from hummock.text.analyzer import ANALYZER_VERSION
+from hummock.store.tables.lookups import DIRECTORY_KEY, active_space, first_record, known_record, number_of_space
 
 NEXT_PROJECT_KEY = b"next_project"
 _ROOM_FOR_TABLES = 64
@@ -210,26 +202,21 @@ class Environment:
             recorded = _read_directory(txn, self.tables.meta, self.directory)
         if recorded is None:
             return self._record_first_space()
-        active = active_space(recorded)
-        if active.id != self.space.id:
-            raise SpaceDiffers(self.directory, (active.model, active.id), (self.space.model, self.space.id))
+        number = number_of_space(recorded, self.space, self.directory)
         if self._lock is not None and recorded.schema < record_codec.SCHEMA:
             # Keeps earlier versions, which would not write all that this one expects, from opening it.
             self._record(msgspec.structs.replace(recorded, schema=record_codec.SCHEMA))
-        return active.number
+        return number
 
     def _record_first_space(self) -> int:
-        space = record_codec.SpaceRecord(1, self.space.id, self.space.model, self.space.dim, self.space.token_dim)
-        record = record_codec.DirectoryRecord(
-            schema=record_codec.SCHEMA, active_space=space.number, spaces=(space,), analyzer=ANALYZER_VERSION
-        )
+        record = first_record(self.space)
         try:
             # Before the record: a directory with a record is not synced again.
             _sync_names(self.directory)
         except OSError as error:
             raise unusable(self.directory, error) from error
         self._record(record)
-        return space.number
+        return record.active_space
 
     def _record(self, record: record_codec.DirectoryRecord) -> None:
         try:
@@ -366,15 +353,9 @@ def _read_directory(
     if value is None:
         return None
     try:
-        schema = record_codec.decode_schema(value).schema
-        if schema > record_codec.SCHEMA:
-            raise SchemaTooNew(directory, schema, record_codec.SCHEMA)
-        record = record_codec.decode_directory(value)
+        return known_record(value, directory)
     except msgspec.MsgspecError as error:
         raise DirectoryUnusable(directory, f"its record is damaged ({error})", RESTORE) from error
-    if record.analyzer > ANALYZER_VERSION:
-        raise AnalyzerTooNew(directory, record.analyzer, ANALYZER_VERSION)
-    return record
 
 
 def _own(txn: Transaction) -> lmdb.Transaction[bytes]:

@@ -13,7 +13,7 @@ from psycopg import sql
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
 from hummock.ports.claims import Claim, ClaimLost
-from hummock.store.errors import AnalyzerTooNew, DatabaseIsCopiedInto, DatabaseUnusable, SchemaTooNew, SpaceDiffers
+from hummock.store.errors import DatabaseIsCopiedInto, DatabaseUnusable
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
     PATIENCE_S,
@@ -28,9 +28,8 @@ from hummock.store.postgresql.transaction import Entrance, KeysOfTables, RowTabl
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Tables, Transaction
 from hummock.store.tables.integrity import Damage
-from hummock.store.tables.lookups import DIRECTORY_KEY, active_space
+from hummock.store.tables.lookups import DIRECTORY_KEY, first_record, known_record, number_of_space
 from hummock.store.views.stored import ProjectGone
-from hummock.text.analyzer import ANALYZER_VERSION
 
 CHANNEL = "hummock"  # Channel on which every write is notified: the project's seq after it, and its name.
 
@@ -370,29 +369,13 @@ class Database:
     def _record_space(self) -> int:
         with self.writing(number=0) as txn:
             value = txn.get(DIRECTORY_KEY, db=self._by_name["meta"])
-            if value is not None:
-                return self._recorded_space(value)
-            space = record_codec.SpaceRecord(1, self.space.id, self.space.model, self.space.dim, self.space.token_dim)
-            record = record_codec.DirectoryRecord(
-                schema=record_codec.SCHEMA, active_space=space.number, spaces=(space,), analyzer=ANALYZER_VERSION
-            )
-            txn.put(DIRECTORY_KEY, record_codec.encode(record), db=self._by_name["meta"])
-            return space.number
-
-    def _recorded_space(self, value: bytes) -> int:
-        schema_of_records = record_codec.decode_schema(value).schema
-        if schema_of_records > record_codec.SCHEMA:
-            raise SchemaTooNew(self.place, schema_of_records, record_codec.SCHEMA)
+            if value is None:
+                value = record_codec.encode(first_record(self.space))
+                txn.put(DIRECTORY_KEY, value, db=self._by_name["meta"])
         try:
-            recorded = record_codec.decode_directory(value)
+            return number_of_space(known_record(value, self.place), self.space, self.place)
         except msgspec.MsgspecError as error:
             raise DatabaseUnusable(self.place, f"its record is damaged ({error}); restore it from a backup") from error
-        if recorded.analyzer > ANALYZER_VERSION:
-            raise AnalyzerTooNew(self.place, recorded.analyzer, ANALYZER_VERSION)
-        active = active_space(recorded)
-        if active.id != self.space.id:
-            raise SpaceDiffers(self.place, (active.model, active.id), (self.space.model, self.space.id))
-        return active.number
 
 
 def _look_at(numbers: Sequence[int]) -> Entrance:

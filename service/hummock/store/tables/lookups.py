@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from itertools import islice, takewhile
+from pathlib import Path
 
 import msgspec
 
+from hummock.core.embedding import EmbeddingSpace
 from hummock.core.memory import Memory
 from hummock.ports.writes import TextKey
-from hummock.store.errors import EntryDamaged
+from hummock.store.errors import AnalyzerTooNew, EntryDamaged, SchemaTooNew, SpaceDiffers
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.views.stored import ProjectGone
+from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.likeness import identity
 
 DIRECTORY_KEY = b"directory"
@@ -38,6 +41,33 @@ def project_record(txn: Transaction, engine: Engine, number: int) -> record_code
 def active_space(record: record_codec.DirectoryRecord) -> record_codec.SpaceRecord:
     """The embedding space of all vectors."""
     return next(space for space in record.spaces if space.number == record.active_space)
+
+
+def first_record(space: EmbeddingSpace) -> record_codec.DirectoryRecord:
+    """The record of a new store for vectors of this space."""
+    first = record_codec.SpaceRecord(1, space.id, space.model, space.dim, space.token_dim)
+    return record_codec.DirectoryRecord(
+        schema=record_codec.SCHEMA, active_space=first.number, spaces=(first,), analyzer=ANALYZER_VERSION
+    )
+
+
+def known_record(value: bytes, place: Path | str) -> record_codec.DirectoryRecord:
+    """The record of a store that this version can open. Raises: SchemaTooNew, AnalyzerTooNew, msgspec.MsgspecError."""
+    schema = record_codec.decode_schema(value).schema
+    if schema > record_codec.SCHEMA:
+        raise SchemaTooNew(place, schema, record_codec.SCHEMA)
+    record = record_codec.decode_directory(value)
+    if record.analyzer > ANALYZER_VERSION:
+        raise AnalyzerTooNew(place, record.analyzer, ANALYZER_VERSION)
+    return record
+
+
+def number_of_space(record: record_codec.DirectoryRecord, space: EmbeddingSpace, place: Path | str) -> int:
+    """The number of the space of all vectors, which must be this one. Raises: SpaceDiffers."""
+    active = active_space(record)
+    if active.id != space.id:
+        raise SpaceDiffers(place, (active.model, active.id), (space.model, space.id))
+    return active.number
 
 
 def doc_of(

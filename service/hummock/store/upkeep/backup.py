@@ -64,7 +64,6 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     manifest: Manifest
-    new_blocks: int
     new_bytes: int
     dropped: tuple[str, ...]
 
@@ -125,8 +124,7 @@ class Backups:
                 copy.unlink(missing_ok=True)
             name = self._publish(data, manifest)
             dropped = self._drop(data, name, keep)
-        new = [size for _, size in stored if size]
-        return Made(name=name, manifest=manifest, new_blocks=len(new), new_bytes=sum(new), dropped=dropped)
+        return Made(name=name, manifest=manifest, new_bytes=sum(size for _, size in stored), dropped=dropped)
 
     def _store(self, block: bytes) -> tuple[str, int]:
         """Store a block; returns its name, and the bytes written, 0 if it existed."""
