@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.store.views import domain_names
-from hummock.store.views.domain_names import MAX_CHARACTERS, names_within
+from hummock.store.views.domain_names import DomainNames
 from hummock.text.analyzer import query_terms
 from hummock.text.keywords import is_word_at, keywords, phrases
 from hummock.text.normalise import prose
-from hummock.text.question import Question
+from hummock.text.question import MAX_OPENING, Question
 from hummock.text.word_lists import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
 
 MIXED = st.text(st.sampled_from("还款的目和平在线先本后息aB1 ,。-_.+'/#’\n"), max_size=40)
@@ -90,14 +90,12 @@ def test_the_names_within_a_text_are_those_among_its_windows(text: str, names: s
     windows = sorted(domain_windows(text))
     if windows:
         names |= data.draw(st.sets(st.sampled_from(windows), max_size=3))
-    lengths: dict[str, set[int]] = {}
-    for name in names:
-        lengths.setdefault(name[0], set()).add(len(name))
-    assert names_within(text, names, lengths) == names & set(windows)
+    numbers = {name: number for number, name in enumerate(sorted(names))}
+    assert DomainNames.of(numbers).within(text) == {name: numbers[name] for name in names & set(windows)}
 
 
 def test_only_the_beginning_of_a_long_text_is_looked_at_and_an_empty_one_has_no_windows() -> None:
-    assert "还款" not in domain_windows("x " * (MAX_CHARACTERS // 2) + "还款")
+    assert "还款" not in domain_windows("x " * (MAX_OPENING // 2) + "还款")
     assert domain_windows("") == frozenset()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,9 +14,9 @@ from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.core.project import GivenNames
 from hummock.store.views.columns import Columns
 from hummock.store.views.stored import StoredProject
-from hummock.text.normalise import CJK, prose
+from hummock.text.normalise import CJK, nfkc
+from hummock.text.question import MAX_OPENING, question_of
 
-MAX_CHARACTERS: Final = 512
 MAX_WINDOW_CJK: Final = 12
 MAX_WINDOW_WORDS: Final = 5
 
@@ -26,33 +26,14 @@ NAMING_KINDS = (MemoryKind.DOMAIN_KNOWLEDGE, MemoryKind.ENTRY)
 MOST_NAMED = 1000  # Upper bound on memories read of each kind.
 
 # A unit is one CJK character, or one word with an optional suffix (c++, c#).
-_UNIT = re.compile(rf"(?P<cjk>[{CJK}])|[^\W{CJK}]+(?:\+\+|#)?")
+_UNIT = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:\+\+|#)?")
+_IS_CJK = re.compile(f"[{CJK}]").match
 _GAPS = frozenset({"", " ", "-", ".", "/", "&", "·", "'"})
 
 
-def names_within(text: str, names: Container[str], lengths: Mapping[str, Container[int]]) -> set[str]:
-    """The names that occur in a text, at a cost independent of the number of names.
-
-    A possible name is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`, `4s店 管理`),
-    joined by nothing, one space, or a mark that occurs inside names. Only the first 512 characters of the text are
-    searched. Names are normalised as prose; `lengths` has those of all names by their first character.
-    """
-    normal_form = _normal_form(text)
-    if lengths.keys().isdisjoint(normal_form):
-        return set()
-    units = list(_UNIT.finditer(normal_form))
-    found: set[str] = set()
-    for i, unit in enumerate(units):
-        some = lengths.get(normal_form[unit.start()], ())
-        if some:
-            found.update(
-                window for window in _windows_from(normal_form, units, i) if len(window) in some and window in names
-            )
-    return found
-
-
 def _normal_form(text: str) -> str:
-    return prose(text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
+    """The opening of a text as prose."""
+    return " ".join(nfkc(question_of(text).opening.casefold()).split())[:MAX_OPENING]
 
 
 def _windows_from(normal_form: str, units: list[re.Match[str]], first: int) -> list[str]:
@@ -60,7 +41,7 @@ def _windows_from(normal_form: str, units: list[re.Match[str]], first: int) -> l
     characters = words = 0
     start = end = units[first].start()
     for unit in units[first:]:
-        if unit["cjk"]:
+        if _IS_CJK(unit[0]):
             characters += 1
         else:
             words += 1
@@ -78,27 +59,36 @@ class DomainNames:
     """All names that domains of the project have ever had."""
 
     numbers: Mapping[str, int]  # From a name, normalised as prose (for a very long one its hash), to its term's number.
-    # From the first character of a name to the lengths of those that begin with it.
-    lengths: Mapping[str, frozenset[int]]
+    beginnings: frozenset[str]  # The first unit of each name.
 
     @classmethod
     def read(cls, stored: StoredProject) -> DomainNames:
         """Read all names that the transaction sees."""
-        numbers = stored.numbers_behind(_FACET)
-        lengths: dict[str, set[int]] = {}
-        for name in filter(None, numbers):
-            lengths.setdefault(name[0], set()).add(len(name))
-        return cls(numbers=numbers, lengths={first: frozenset(some) for first, some in lengths.items()})
+        return cls.of(stored.numbers_behind(_FACET))
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, int]) -> DomainNames:
+        """The names with these numbers."""
+        return cls(numbers=numbers, beginnings=frozenset(unit[0] for unit in map(_UNIT.match, numbers) if unit))
 
     def among(self, names: Iterable[str]) -> dict[str, int]:
         """The known ones of the given names, with their numbers."""
-        found = ((name, self.numbers.get(facets.domain(name).removeprefix(_FACET))) for name in names)
+        found = [(name, self.numbers.get(facets.domain(name).removeprefix(_FACET))) for name in names]
         return {name: number for name, number in found if number is not None}
 
     def within(self, text: str) -> dict[str, int]:
-        """The names that occur in a text, with their numbers."""
-        found = names_within(text, self.numbers, self.lengths) if text and self.lengths else ()
-        return {name: self.numbers[name] for name in found}
+        """The names that occur in the opening of a text, with their numbers, at a cost independent of their number.
+
+        A possible name is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`, `4s店 管理`),
+        joined by nothing, one space, or a mark that occurs inside names.
+        """
+        normal_form = _normal_form(text) if text and self.beginnings else ""
+        if self.beginnings.isdisjoint(_UNIT.findall(normal_form)):
+            return {}
+        units, numbers = list(_UNIT.finditer(normal_form)), self.numbers
+        starts = [place for place, unit in enumerate(units) if unit[0] in self.beginnings]
+        windows = [window for first in starts for window in _windows_from(normal_form, units, first)]
+        return {window: numbers[window] for window in windows if window in numbers}
 
 
 _FACET = facets.domain("")
