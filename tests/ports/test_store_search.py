@@ -118,10 +118,13 @@ def test_terms_that_begin_alike_come_with_how_many_hold_each(store: Store) -> No
     words = (("retry", "retain", "cache"), ("retry", "return"), ("gone",))
     put(store, "p", *(Entry(id=f"m{n}", words=each, seeds=(n,)) for n, each in enumerate(words)))
     assert at(store, "p").holders(("retry", "nowhere", "cache", "gone")) == (2, 0, 1, 1)
+    assert at(store, "p").unheld(("retry", "nowhere", "cache", "nothing")) == [1, 3]
     assert at(store, "p").terms_with_prefix("ret", 9) == {"retain": 1, "retry": 2, "return": 1}
     assert at(store, "p").terms_with_prefix("ret", 2) == {"retain": 1, "retry": 2}
     store.write("p", delete_request(["m1"])).result(30)
     assert at(store, "p").terms_with_prefix("ret", 9) == {"retain": 1, "retry": 1}
+    assert (at(store, "p").unheld(("cache", "retry")), at(store, "p").unheld(())) == ([], [])
+    assert (at(store, "p").unheld(("return", "cache")), at(store, "unknown").unheld(("retry",))) == ([0], [0])
     assert at(store, "unknown").holders(("retry",)) == (0,)
     assert not at(store, "unknown").terms_with_prefix("ret", 9)
 

@@ -80,6 +80,10 @@ class Holders:
         self.asked.append(tuple(terms))
         return tuple(int(term in self._held) for term in terms)
 
+    def unheld(self, terms: Sequence[str]) -> list[int]:
+        """Places of terms that are not held."""
+        return [place for place, count in enumerate(self.holders(terms)) if not count]
+
 
 def test_nothing_is_looked_up_for_what_cannot_be_meant() -> None:
     project, asked = Holders("harbour", "还款"), features(terms=("harbour", "还款", "20"))

@@ -125,6 +125,9 @@ class Snapshot(Protocol):
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
         """Number of memories that hold each of the terms, in the order given."""
 
+    def unheld(self, terms: Sequence[str]) -> list[int]:
+        """Places of the terms, at most 32, that no memory holds; a search for the same object has looked them up."""
+
     def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         """Return the terms that begin with the prefix, with the number of memories that hold each.
 

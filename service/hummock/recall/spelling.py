@@ -61,8 +61,7 @@ def find_corrections(features: QueryFeatures, text: str, project: Snapshot) -> t
         text: The query as it was written.
         project: Where they are looked for.
     """
-    counts = project.holders(features.terms)
-    unheld = {term: place for place, (term, count) in enumerate(zip(features.terms, counts, strict=True)) if not count}
+    unheld = {features.terms[place]: place for place in project.unheld(features.terms)}
     return tuple(_Lookup(project, features, unheld).all(text)) if unheld else ()
 
 

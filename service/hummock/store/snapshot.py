@@ -97,6 +97,10 @@ class Snapshot:
         """Number of memories that contain each term."""
         return holders(self._view, self.stored, terms)
 
+    def unheld(self, terms: Sequence[str]) -> list[int]:
+        """Places of the terms that no memory contains."""
+        return self._view.query_terms(self.stored, terms).unheld
+
     def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         """Terms that begin with the prefix, with the number of memories that contain each."""
         return terms_with_prefix(self._view, self.stored, prefix, most)

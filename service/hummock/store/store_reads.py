@@ -370,6 +370,9 @@ class _NoProject:
     def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
         return (0,) * len(terms)
 
+    def unheld(self, terms: Sequence[str]) -> list[int]:
+        return list(range(len(terms)))
+
     def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         return {}
 

@@ -74,6 +74,10 @@ class StaleSnapshot(Snapshot):
         """Number of memories that contain each term."""
         return self._known(lambda view, stored: holders(view, stored, terms))
 
+    def unheld(self, terms: Sequence[str]) -> list[int]:
+        """Places of the terms that no memory contains."""
+        return self._known(lambda view, stored: view.query_terms(stored, terms).unheld)
+
     def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
         """Returns nothing: the list of all terms is not in memory."""
         return {}

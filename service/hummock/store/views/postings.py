@@ -32,10 +32,11 @@ class KeptTerms:
     They take some 300 KB at most, outside the memory budget. Thread-safe: all threads read the same values.
     """
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_kept", "last")
 
     def __init__(self) -> None:
         self._kept: dict[str, int] = {}
+        self.last: tuple[Sequence[str], QueryTerms] | None = None  # The last terms without weights, and their look-up.
 
     def numbers(self, terms: Sequence[str], read: ReadNumbers) -> NDArray[np.uint32]:
         """The number of each term, NO_TERM for unknown ones; `read` reads in a transaction after the view."""
@@ -189,6 +190,11 @@ class QueryTerms:
     query: Query  # The terms.
     rarity: NDArray[np.float32]  # Rarity of each term, 1 for one that no memory contains.
     saturation: Saturation  # Parameters of the scores.
+
+    @property
+    def unheld(self) -> list[int]:
+        """Places of the terms that no memory contains; of a query without weights."""
+        return np.flatnonzero(self.rarity == 1).tolist()
 
     def best(self, allowed: NDArray[np.uint8], k: int) -> NDArray[np.int64]:
         """At most k of the allowed ordinals with the highest scores, best first, ties by the smaller ordinal."""

@@ -154,11 +154,17 @@ class ProjectView:
     def query_terms(
         self, stored: StoredProject, terms: Sequence[str], weights: NDArray[np.float32] | None = None
     ) -> QueryTerms:
-        """Look up the first MAX_QUERY_TERMS terms in the index."""
+        """Look up the first MAX_QUERY_TERMS terms in the index, once for those that several stages hold."""
+        last = self.kept_terms.last
+        if last is not None and last[0] is terms and weights is None:
+            return last[1]
         words = self.kept_terms.numbers(terms[:MAX_QUERY_TERMS], stored.term_numbers)
         columns = self.columns
         mean_length = columns.live_length / columns.live if columns.live else 0.0
-        return self.postings.asked(words, columns.length, columns.live, mean_length, weights)
+        asked = self.postings.asked(words, columns.length, columns.live, mean_length, weights)
+        if weights is None:
+            self.kept_terms.last = (terms, asked)
+        return asked
 
     @property
     def chunks(self) -> Chunks:
