@@ -85,16 +85,10 @@ DOUBT = 4.0
 
 
 def verdict_factors(found: Candidates) -> NDArray[np.float32]:
-    """The factor of each candidate, (n,) in [1 - MOST_LOSS, 1 + MOST_GAIN]; (0,) without any verdicts.
+    """The factor of each candidate, (n,) in [1 - MOST_LOSS, 1 + MOST_GAIN].
 
     The smoothed shares of the HELPFUL and of the WRONG voices, each times its bound.
     """
-    # No more than this in a project without feedback.
-    if not len(found.wrong):
-        return _NOTHING_SAID
     helpful, wrong = found.helpful.astype(np.float32), found.wrong.astype(np.float32)
     factors: NDArray[np.float32] = 1 + (MOST_GAIN * helpful - MOST_LOSS * wrong) / (helpful + wrong + DOUBT)
     return factors.astype(np.float32)
-
-
-_NOTHING_SAID: NDArray[np.float32] = np.empty(0, np.float32)

@@ -185,7 +185,8 @@ def fuse(
     echo_hashes = _NO_HASHES
     if (marks & SAID).any():
         echo_hashes = np.fromiter(features.echoes(), np.uint64)
-    matches_time, verdict = _matches_time(found, plan), verdict_factors(found)
+    matches_time = _matches_time(found, plan) if plan.times else _NO_TIME
+    verdict = verdict_factors(found) if len(found.wrong) else _NO_VERDICT
     pool = Pool(
         cosine=found.cosine,
         keyword=found.keyword,
@@ -301,8 +302,6 @@ def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
 
 def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
     """How well each candidate's time matches the query's; (0,) if none is near, so that all stay as they are."""
-    if not plan.times:
-        return _NO_TIME
     # If a question is about a time only, a vague time is all there is to match.
     vague = 1.0 if plan.time_share >= ONLY_TIME_SHARE else VAGUE_MATCH
     match = time_match(plan.times, told_time(found), vague)
@@ -348,6 +347,7 @@ def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:
 
 _COUNTS, _TIES = len(Tally._fields), Tally._fields.index("ties")
 _NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
+_NO_VERDICT: NDArray[np.float32] = np.empty(0, np.float32)
 _NO_HASHES: NDArray[np.uint64] = np.empty(0, np.uint64)
 _BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
 _TRAITS = np.arange(256)

@@ -52,8 +52,8 @@ def apply_rules(fused: Fused, plan: Plan, features: QueryFeatures, calibration: 
         calibration: From cosine to similarity.
         text: The query's text.
     """
-    ordered = by_files(boost_speakers(fused, plan, text), plan)
-    return appended(above_bar(ordered, plan, features, calibration), plan)
+    ordered = above_bar(by_files(boost_speakers(fused, plan, text), plan), plan, features, calibration)
+    return appended(ordered) if plan.substrings else ordered
 
 
 def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
@@ -240,10 +240,8 @@ KEYWORD_SCORE = 0.5
 _BY_MORE = np.uint8(FoundBy.VECTOR | FoundBy.DOMAIN | FoundBy.KEY_FILE)
 
 
-def appended(fused: Fused, plan: Plan) -> Fused:
+def appended(fused: Fused) -> Fused:
     """Move candidates that only a substring found to the end, newest first; unchanged if no other path found any."""
-    if not plan.substrings:
-        return fused
     by_more = (fused.candidates.found_by[fused.row] & _BY_MORE) != 0
     if by_more.all() or not by_more.any():
         return fused

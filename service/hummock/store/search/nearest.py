@@ -43,10 +43,11 @@ def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k:
         minimum: Smallest cosine; minus infinity keeps all.
         k: 0 or less gives an empty result.
     """
-    allowed_count = int(np.count_nonzero(allowed))
     found = None
-    if plan_for(view, allowed_count) is Plan.SIGNS:
-        found = _by_signs(view, allowed, _passing_rows(view, allowed_count), query, minimum, k)
+    if view.signs is not None:
+        allowed_count = int(np.count_nonzero(allowed))
+        if plan_for(view, allowed_count) is Plan.SIGNS:
+            found = _by_signs(view, allowed, _passing_rows(view, allowed_count), query, minimum, k)
     return scan(view.chunks, allowed, query, minimum, k)[0] if found is None else found
 
 

@@ -138,29 +138,33 @@ class Search:
         dim = self._view.vectors.buffer.shape[1]
         if query.vector is not None and query.vector.shape != (dim,):
             raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
-        allowed = self._current(query, passing(self._view, query.filter, self._stored))
-        allowed, in_window = last_turns(self._view, query.window, self._stored).left_out(allowed)
+        columns = self._view.columns
+        allowed, in_window = self._current(query, passing(self._view, query.filter, self._stored)), 0
+        if query.window:
+            allowed, in_window = last_turns(self._view, query.window, self._stored).left_out(allowed)
         # Before `_by_domain`: domains found by the same group do not count.
-        key_files = self._by_key_file(query, allowed)
+        key_files = self._by_key_file(query, allowed) if query.with_key_files and self._domains else _NOTHING
         domain_names, by_domain = self._by_domain(query, allowed)
         texts = scan_for(query.substrings, self._stored) if query.substrings else None
         asked = None if texts else self._asked_for(query.terms)
         by_keyword, by_vector = self._by_both(query, allowed, asked)
         if texts:
             by_keyword = self._newest_holding(texts, query, allowed)
-        others_by_keyword, others_by_vector = self._others(query, allowed, asked, by_keyword, by_vector)
+        others_by_keyword, others_by_vector = _NOTHING, _NOTHING
+        if query.with_others and columns.has_writers:
+            others_by_keyword, others_by_vector = self._others(query, allowed, asked, by_keyword, by_vector)
         crossing = Crossing(self._view, self._stored, query.bridge) if query.bridge else None
         foreign_by_keyword, foreign_by_vector = crossing.best(allowed, query.pool) if crossing else (_NOTHING, _NOTHING)
         spelling = query.spelling
         spelt = self._view.query_terms(self._stored, spelling.terms, spelling.weights) if spelling else None
-        by_spelling = _by_keyword(query, allowed, spelt)
+        by_spelling = spelt.best(allowed, query.pool) if spelt else _NOTHING
         others = (
             (FoundBy.VECTOR, foreign_by_vector),
             (FoundBy.VECTOR, others_by_vector),
             (FoundBy.KEYWORD, foreign_by_keyword),
             (FoundBy.KEYWORD, by_spelling),
             (FoundBy.KEYWORD, others_by_keyword),
-            (_HOLDER, self._holders(query, allowed)),
+            (_HOLDER, self._holders(query, allowed) if query.name_terms else _NOTHING),
             (FoundBy.DOMAIN, by_domain),
             (FoundBy.KEY_FILE, key_files),
             (FoundBy.TIME, self._by_time(query, allowed, asked) if query.times else _NOTHING),
@@ -172,7 +176,7 @@ class Search:
         if spelt:
             keyword, held = spelt.scores(at)
             candidates = replace(candidates, spelt=CorrectionScores(keyword=keyword, held=held))
-        pending = self._pending(allowed) if query.vector is not None else 0
+        pending = self._pending(allowed) if query.vector is not None and columns.pending else 0
         if in_window or pending:
             candidates = replace(candidates, in_window=in_window, pending=pending)
         return _with_substrings(candidates, texts) if texts else candidates
@@ -187,14 +191,13 @@ class Search:
     def _pending(self, allowed: Flags) -> int:
         """Number of allowed memories without vectors yet."""
         columns = self._view.columns
-        return int(np.count_nonzero((columns.chunk_count == 0) & (allowed != 0))) if columns.pending else 0
+        return int(np.count_nonzero((columns.chunk_count == 0) & (allowed != 0)))
 
     def _by_both(self, query: GroupQuery, allowed: Flags, asked: QueryTerms | None) -> tuple[Ordinals, Ordinals]:
         """The best by keyword and by vector; in a large project in parallel if a core is free."""
-        by_keyword, by_vector = partial(_by_keyword, query, allowed, asked), partial(self._by_vector, query, allowed)
         if asked is None or query.vector is None or len(self._view.columns) < self._view.plans.halved_memories:
-            return by_keyword(), by_vector()
-        return self._halves.both(by_keyword, by_vector)
+            return _by_keyword(query, allowed, asked), self._by_vector(query, allowed)
+        return self._halves.both(partial(_by_keyword, query, allowed, asked), partial(self._by_vector, query, allowed))
 
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:
@@ -207,8 +210,6 @@ class Search:
         self, query: GroupQuery, allowed: Flags, asked: QueryTerms | None, by_keyword: Ordinals, by_vector: Ordinals
     ) -> tuple[Ordinals, Ordinals]:
         """Candidates of others, by keyword and by vector, if one unverified writer fills a path's pool."""
-        if not query.with_others or not self._view.columns.has_writers:
-            return _NOTHING, _NOTHING
         theirs_by_keyword = self._beside(by_keyword, query.pool, allowed)
         theirs_by_vector = self._beside(by_vector, query.pool, allowed)
         few = replace(query, pool=_OTHERS)
@@ -259,8 +260,6 @@ class Search:
 
     def _holders(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         """Memories that contain the whole name, if they are few: BM25 may prefer others with parts of it."""
-        if not query.name_terms:
-            return _NOTHING
         found = np.flatnonzero(self._with_all(query.name_terms) & allowed)
         if len(found) > MOST_HOLDERS:
             # Inflected forms share the terms of a word, and so do names with and without surrounding underscores.
@@ -318,8 +317,6 @@ class Search:
         return names, found
 
     def _by_key_file(self, query: GroupQuery, allowed: Flags) -> Ordinals:
-        if not query.with_key_files or not self._domains:
-            return _NOTHING
         docs = self._view.columns.doc[np.unique(np.concatenate(self._domains))]
         details = [payload.detail for payload in all_present([self._stored.payload(doc) for doc in docs.tolist()])]
         paths = [path for detail in details if isinstance(detail, DomainKnowledge) for path in detail.key_files]
