@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from operator import methodcaller
-from sys import getsizeof
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -56,7 +55,7 @@ _HIT_BYTES = 1024
 """Estimate for a hit and its neighbour without their texts: their objects, ids, tags and facts."""
 
 _encoder = Encoder(enc_hook=methodcaller("tobytes"), order="deterministic")
-"""Encodes queries; equal ones have equal bytes."""
+"""Encodes queries, of which equal ones have equal bytes, and weighs payloads."""
 
 
 @dataclass(slots=True, eq=False)
@@ -186,7 +185,8 @@ class CachedRecall:
 
     def _question(self, query: RecallQuery, project: Snapshot) -> _Question:
         started = self._clock.monotonic()
-        project.require(query.min_seq)
+        if query.min_seq:
+            project.require(query.min_seq)
         asked, from_project = apply_settings(query, project.settings)
         if query.min_seq or query.allow_stale:
             # Both are dealt with; in the key they would separate otherwise equal requests.
@@ -276,17 +276,10 @@ class _Question(NamedTuple):
 
 
 def size_of(recalled: Recalled) -> int:
-    """Estimated bytes of an answer in memory: its texts as they are, all else by the number of memories.
-
-    Encoding an answer to measure it would take as long as finding some of its hits.
-    """
+    """Estimated bytes of an answer in memory: its payloads as they are encoded, all else by the number of memories."""
     hits = (*recalled.hits, *recalled.code_fragments, *recalled.domains)
     memories = [memory for hit in hits for memory in (hit.memory, *hit.before, *hit.after)]
-    payloads = [memory.payload for memory in memories if memory.payload is not None]
-    texts = [text for payload in payloads for text in (payload.content, payload.raw)]
-    details = [part for payload in payloads if payload.detail is not None for part in astuple(payload.detail)]
-    listed = [text for part in details if isinstance(part, tuple) for text in part]
-    return _HIT_BYTES * len(memories) + sum(map(getsizeof, (*texts, *details, *listed)))
+    return _HIT_BYTES * len(memories) + len(_encoder.encode([memory.payload for memory in memories]))
 
 
 def _own(question: _Question, computed: Cached) -> Answer:

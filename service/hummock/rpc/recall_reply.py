@@ -114,7 +114,7 @@ def _written(recalled: Recalled, *, with_raw: bool) -> _Written:
 
 def _hits(hits: Sequence[Hit], *, with_raw: bool) -> list[tuple[bytes, ...]]:
     """The bytes of each hit in parts: its memory, its numbers, what few hits have, and its age."""
-    sent = []
+    sent: list[tuple[bytes, ...]] = []
     terms: dict[tuple[str, ...], bytes] = {}
     for hit, memory in zip(hits, memory_bytes([hit.memory for hit in hits], with_raw=with_raw), strict=True):
         if hit.matched_terms not in terms:

@@ -120,14 +120,13 @@ class Snapshot:
 
     def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories with these document numbers, in order; None for one removed after the snapshot was taken."""
-
-        def read(view: ProjectView, stored: TableProject) -> list[Memory | None]:
-            found = stored.load(docs, full=full)
-            if None in found and not self._is_last:
-                raise Outdated
-            return found
-
-        return self.of(read)
+        try:
+            found = self.stored.load(docs, full=full)
+        except MemoryDamaged as error:
+            raise DamageMet from error
+        if None in found and not self._is_last:
+            raise Outdated
+        return found
 
     def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """Ids of the replacing memories, by the id of each memory that has any."""

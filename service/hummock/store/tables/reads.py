@@ -323,7 +323,13 @@ class TableProject(DecodesRecords):
     def _of_tables(self, doc: int, key: bytes, sums: bytes | None, *, full: bool) -> Records:
         payload = self.txn.get(key, b"", db=self._tables.payload) if full else b""
         memory = self.txn.get(key, b"", db=self._tables.memory)
-        self._require(sums, key, memory, payload if full else None)
+        try:
+            integrity.require(sums, key, "", memory, payload if full else None)
+        except MemoryDamaged as damaged:
+            # A removed project is cleared part by part: raises ProjectGone, as its memories are not damaged.
+            project_record(self.txn, self._engine, self.number)
+            self._note_damage(damaged.doc)
+            raise
         if full and memory and self._recent is not None and doc in self._kept:
             self._recent.keep_memory(self.number, self._seq(), doc, (memory, payload))
         return memory, payload
@@ -334,15 +340,6 @@ class TableProject(DecodesRecords):
 
     def _read_lately(self, doc: int) -> Records | None:
         return None if self._recent is None else self._recent.memory(self.number, self._seq(), doc)
-
-    def _require(self, sums: bytes | None, key: bytes, memory: bytes, payload: bytes | None) -> None:
-        try:
-            integrity.require(sums, key, "", memory, payload)
-        except MemoryDamaged as damaged:
-            # A removed project is cleared part by part: raises ProjectGone, as its memories are not damaged.
-            project_record(self.txn, self._engine, self.number)
-            self._note_damage(damaged.doc)
-            raise
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """Title and keywords of at most `limit` memories with keywords, in the order of their ids."""
