@@ -6,6 +6,7 @@ A facet is a term of the same list as the words of the text.
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from hashlib import blake2b
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, Memory, told_time
@@ -14,6 +15,7 @@ _LONGEST = 120
 _MARK = "\x1f"
 
 
+@lru_cache(maxsize=4096)
 def tag(name: str) -> str:
     """Return the facet of a tag; case, width and Unicode composition do not matter."""
     return _facet("t", unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()))
