@@ -63,6 +63,7 @@ LONG: Mapping[str, Measure] = {
     "learning": learning.measure,
     "beside": beside.measure,
     "overload": overload.measure,
+    "flood": overload.measure_flood,
     "console": console.measure,
     "postgresql": postgresql.measure,
 }

@@ -1,4 +1,7 @@
-"""`python -m bench.overload`: more recalls than the service can answer, and a quiet project alongside them (row 26)."""
+"""`python -m bench.overload`: more recalls than the service can answer, and a quiet project alongside them (row 26).
+
+`flood` is a part of its own: 400 calls in flight of one client, with and without a token, beside a quiet caller.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,35 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event
 from typing import cast
 
 import grpc
 
-from bench.asking import RECALL, TAG, Latency, caller, recall_requests
+from bench.asking import RECALL, TAG, Latency, recall_requests
 from bench.command import Options, run_parts
 from bench.corpus import Corpus
+from bench.flood import flooding
 from bench.generator import Generator, Load, NoCompiler, arrivals_s
 from bench.report import Findings, Judge, Row
 from bench.service import BenchFailed, Serving
-from bench.stores import SEED, A
+from bench.stores import SEED, A, Setting
+from hummock.access.tokens import TokenFile
+from hummock.core.access import Scope
 from hummock_client.errors import FailedCall, call_error
 
-PART, ROW = "overload", 26
+PART, FLOOD, ROW = "overload", "flood", 26
 _CLIENTS, _MANY = 16, 500
 _WARM_UP_CALLS, _PEAK_CALLS = 1000, 3000
 _TIMES = (2, 5, 10)
 _LONG_S = 6.0
 _QUIET_EVERY_S = 0.05
+_CALL_S = 60.0
 _ONCE = [("grpc.enable_retries", 0)]
 _GOODPUT_SHARE, _P99_TIMES, _QUIET_TIMES, _REFUSAL_MS = 0.8, 2.0, 1.3, 10.0
+_FLOOD_TIMES = 3.0
+_FLOODED = Setting(name="flood", memories=12_500, projects=2)
 _WHAT = "A: recalls as in row 1, open loop (Poisson) over 500 connections"
 
 
@@ -42,6 +52,63 @@ class Beside:
     def quiet(self) -> Latency:
         """Latency of answered calls. Raises: BenchFailed: there were none."""
         return _latency(self.answered_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parties:
+    """Tokens of a quiet caller and of a loud one, each for its own project, and recalls of the two projects."""
+
+    tokens: tuple[str, str]
+    quiet: Sequence[bytes]
+    loud: Sequence[bytes]
+
+
+def measure_flood(options: Options) -> Findings:
+    """A quiet caller beside one client's 400 recalls in flight: answered, refused in words, never ended unread."""
+    filled = options.stores.filled(_FLOODED)
+    with filled.copied() as copied:
+        parties = _parties(filled.corpus, copied.bench.data_dir)
+        quiet_token, loud_token = parties.tokens
+        floods = (
+            ("in a project of its own", loud_token, parties.loud),
+            ("without the right to the project that it names", loud_token, parties.quiet),
+            ("without a token", "", parties.loud),
+        )
+        rows, figures = [], []
+        with copied.bench.serving() as service:
+            for is_warm in (False, True):
+                with _asking(service, parties.quiet, quiet_token) as alone:
+                    time.sleep(_LONG_S if is_warm else 1.0)
+            figures.append(("a quiet caller alone", alone.quiet().line()))
+            for name, token, messages in floods:
+                with (
+                    flooding(service.target, RECALL, messages, token) as ended,
+                    _asking(service, parties.quiet, quiet_token) as beside,
+                ):
+                    time.sleep(_LONG_S)
+                what = f"400 recalls in flight over 8 connections, {name}"
+                p95 = Judge(name="alone", value=alone.quiet().p95_ms, unit="ms")
+                rows.append(Row.beside(ROW, f"{what}: p95 of a quiet caller", _FLOOD_TIMES, beside.quiet().p95_ms, p95))
+                said = ", ".join(f"{status} {count}" for status, count in sorted(ended.items()))
+                refused = f"{len(beside.refused_s)} of it refused"
+                figures.append((what, f"{said}; quiet {beside.quiet().line()}; {refused}"))
+                if unread := sum(count for status, count in ended.items() if status.startswith("CANCELLED")):
+                    raise BenchFailed(f"{what}: {unread} calls ended CANCELLED, unread")
+    return Findings(part=FLOOD, rows=tuple(rows), figures=tuple(figures))
+
+
+def _parties(corpus: Corpus, data_dir: Path) -> _Parties:
+    requests = recall_requests(corpus, range(1000), TAG)
+    quiet, loud = sorted({each.project for each in requests})
+    tokens = [
+        TokenFile(data_dir).create(name, [Scope.parse(f"{project}:read")], time.time())[1]
+        for name, project in (("quiet", quiet), ("loud", loud))
+    ]
+    return _Parties(
+        tokens=(tokens[0], tokens[1]),
+        quiet=[each.SerializeToString() for each in requests if each.project == quiet],
+        loud=[each.SerializeToString() for each in requests if each.project == loud],
+    )
 
 
 def measure(options: Options) -> Findings:
@@ -122,8 +189,9 @@ def _at(
 
 
 @contextmanager
-def _asking(service: Serving, messages: Sequence[bytes]) -> Iterator[Beside]:
+def _asking(service: Serving, messages: Sequence[bytes], token: str = "") -> Iterator[Beside]:
     """One client that asks once, twenty calls a second, for as long as the block runs. Raises: BenchFailed."""
+    metadata = (("authorization", f"Bearer {token}"),) if token else ()
     seen, over = Beside(), Event()
 
     def run() -> None:
@@ -132,11 +200,10 @@ def _asking(service: Serving, messages: Sequence[bytes]) -> Iterator[Beside]:
                 return
             start_s = time.perf_counter()
             try:
-                ask(message)
+                ask(message, timeout=_CALL_S, metadata=metadata)
             except grpc.RpcError as failed:
                 error = call_error(cast(FailedCall, failed))
-                # The core ends calls unread, and says nothing.
-                if error.retry_after_s is None and error.code is not grpc.StatusCode.CANCELLED:
+                if error.retry_after_s is None:
                     raise BenchFailed(
                         f"a call failed by {error.code.name} and does not say when to try again"
                     ) from None
@@ -145,7 +212,7 @@ def _asking(service: Serving, messages: Sequence[bytes]) -> Iterator[Beside]:
                 seen.answered_s.append(time.perf_counter() - start_s)
 
     with grpc.insecure_channel(service.target, _ONCE) as channel, ThreadPoolExecutor(1) as pool:
-        ask = caller(channel, RECALL)
+        ask: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(RECALL)
         asking = pool.submit(run)
         try:
             yield seen
@@ -161,4 +228,4 @@ def _latency(times_s: Sequence[float]) -> Latency:
 
 
 if __name__ == "__main__":
-    run_parts((measure,), __doc__)
+    run_parts((measure, measure_flood), __doc__)

@@ -120,3 +120,19 @@ async def test_what_comes_later_comes_from_the_thread_that_knows_it() -> None:
         assert await call == 7
     elsewhere.join()
     assert queue.load == Load(running=0, waiting=0)
+
+
+async def test_a_call_with_others_behind_it_lets_them_into_the_queue_first() -> None:
+    queue, ran = inline_queue(), list[str]()
+
+    def call(project: str) -> asyncio.Future[None]:
+        return asyncio.ensure_future(queue.run(partial(ran.append, project), project=project, is_followed=True))
+
+    calls = [call("loud"), call("loud")]
+    await asyncio.sleep(0)
+    assert queue.on_loop is not None
+    queue.on_loop.accepted += 1
+    await asyncio.sleep(0)
+    assert ran == []
+    await asyncio.gather(*calls, call("quiet"))
+    assert ran == ["loud", "quiet", "loud"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 import pytest
@@ -21,7 +22,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from hummock.access.authenticator import Authenticator, Exposure
 from hummock.access.tokens import TokenFile
 from hummock.core.access import Caller, Scope, Verb
-from hummock.core.errors import StartError
+from hummock.core.errors import StartError, Unavailable
 from hummock.core.memory import Draft, LearnCommand, Learned
 from hummock.core.project import Project
 from hummock.rpc.interceptor import Interceptor
@@ -343,3 +344,24 @@ async def test_who_may_not_index_makes_no_memory_one_of_the_indexers(tmp_path: P
         stub: Any = memory_service_pb2_grpc.MemoryServiceStub(serving.channel)
         refusal = await refused(stub.UpdateMemory(request, metadata=metadata))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
+
+
+async def test_who_may_not_do_it_does_not_wait_in_the_line_of_the_project(tmp_path: Path) -> None:
+    mine, foreign = token_of(tmp_path, "p:read"), token_of(tmp_path, "other:read", name="b")
+    kept, let_go = threading.Semaphore(0), threading.Event()
+
+    def keep(_: object) -> NoReturn:
+        kept.release()
+        let_go.wait()
+        raise Unavailable("kept for long enough")
+
+    request = context_pb.RenderRequest(project="p", recall=recall_pb2.RecallRequest(project="p", query_text="q"))
+    async with guarded(tmp_path, chosen=use_cases(render=keep), workers=2) as serving, asyncio.timeout(30):
+        stub: Any = context_service_pb2_grpc.ContextServiceStub(serving.channel)
+        calls = [refused(stub.Render(request, metadata=mine)) for _ in range(2)]
+        keeping = [asyncio.ensure_future(call) for call in calls]
+        for _ in keeping:
+            await asyncio.to_thread(kept.acquire)
+        assert (await refused(stub.Render(request, metadata=foreign))).reason == "SCOPE_MISSING"
+        let_go.set()
+        await asyncio.gather(*keeping)

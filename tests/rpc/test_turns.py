@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.rpc.turns import BULK_ONE_IN, Turns
+from hummock.rpc.turns import BULK_ONE_IN, REFUSALS_AT_ONCE, Refusals, Turns
 
 
 def order(turns: Turns[str], took_s: float = 1.0) -> list[str]:
@@ -90,3 +92,27 @@ def test_how_much_is_ahead_counts_the_turns_of_others() -> None:
     assert (turns.ahead("loud"), turns.ahead("quiet")) == (100, 1)
     turns.push("quiet", "q")
     assert turns.ahead("quiet") == 3
+
+
+async def test_beyond_the_first_refusals_callers_take_turns() -> None:
+    refusals, told = Refusals(), list[str]()
+
+    async def refuse(caller: str) -> None:
+        await refusals.turn(caller)
+        told.append(caller)
+
+    loud = [refuse("loud") for _ in range(REFUSALS_AT_ONCE + 5)]
+    async with asyncio.timeout(30):
+        await asyncio.gather(*loud, refuse("quiet"))
+    assert told[:REFUSALS_AT_ONCE] == ["loud"] * REFUSALS_AT_ONCE
+    assert "quiet" in told[: REFUSALS_AT_ONCE + 3]
+
+
+async def test_refusals_that_wait_are_let_go_by_a_stop_and_by_their_deadline() -> None:
+    refusals = Refusals()
+    waiting = [asyncio.ensure_future(refusals.turn("loud")) for _ in range(10 * REFUSALS_AT_ONCE)]
+    async with asyncio.timeout(30):
+        await refusals.turn("late", 0.0)
+        assert not all(each.done() for each in waiting)
+        refusals.end()
+        await asyncio.gather(*waiting)

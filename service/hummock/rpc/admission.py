@@ -103,7 +103,8 @@ class AdmissionQueue:
             monotonic: Clock in seconds; tests set it.
         """
         self._executor = executor
-        self._on_loop = executor if isinstance(executor, LoopExecutor) else None
+        self.on_loop = executor if isinstance(executor, LoopExecutor) else None
+        """The executor, where it is the event loop itself."""
         self._workers = workers
         self._waiting_limit = waiting_limit
         self._monotonic = monotonic
@@ -129,6 +130,7 @@ class AdmissionQueue:
         until_s: float | None = None,
         is_patient: bool = False,
         is_bulk: bool = False,
+        is_followed: bool = False,
     ) -> Result:
         """Run work on a worker and return its result, or that of the future it returns; raises what it raises.
 
@@ -138,13 +140,14 @@ class AdmissionQueue:
             until_s: Deadline for starting it, on the monotonic clock; None means never.
             is_patient: Never refuse it. For streams, which are slowed down instead.
             is_bulk: Lets interactive work go first.
+            is_followed: Whether calls have come behind it: on the loop it waits until they stand in the queue as well.
 
         Raises:
             Overloaded: The queue is full, or the expected wait is too long.
             DeadlinePassed: The deadline passed before a worker was free.
         """
-        on_loop = self._on_loop
-        if on_loop is not None and not self._admitted and not on_loop.has_run:
+        on_loop = self.on_loop
+        if on_loop is not None and not (self._admitted or on_loop.has_run or is_followed):
             done = self._run_at_once(on_loop, work, project, until_s)
             return await self._later(done) if isinstance(done, Future) else done
         loop = asyncio.get_running_loop()

@@ -16,17 +16,19 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
-from hummock.core.access import Caller, TokenInvalid
+from hummock.core.access import Caller, ScopeMissing, TokenInvalid
 from hummock.core.deadline import Deadline, NobodyWaits
-from hummock.core.errors import HummockError, Unavailable
+from hummock.core.errors import HummockError, Overloaded, Unavailable
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.call import CallContext
 from hummock.rpc.interceptor import CallRecord, Interceptor
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learn_stream import LearnStream
+from hummock.rpc.loop_executor import LoopExecutor
 from hummock.rpc.policy import MethodPolicy, peek, policy_of, projects_of
 from hummock.rpc.status import Spliced, known, to_bytes, to_grpc
 from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each, caller_of
+from hummock.rpc.turns import Refusals
 from hummock.rpc.validation import check, decode
 
 Context = aio.ServicerContext[bytes, bytes]
@@ -41,6 +43,9 @@ arguments and returns the function that answers the messages of one stream.
 _OK = grpc.StatusCode.OK.name
 _CANCELLED = grpc.StatusCode.CANCELLED.name
 
+_REFUSALS = (Overloaded, TokenInvalid, ScopeMissing)
+"""Errors that cost so little that a client which repeats them at once could keep the service busy."""
+
 
 class InFlight:
     """The calls in flight: whether more are let in, and how many there are. Belongs to the event loop."""
@@ -51,6 +56,7 @@ class InFlight:
         self._calls: set[Deadline] = set()
         self._none = asyncio.Event()
         self._none.set()
+        self.refusals = Refusals()
         self._untold = 0
         self._told_one = asyncio.Event()
 
@@ -61,6 +67,7 @@ class InFlight:
     def close(self) -> None:
         """Refuse new calls; calls in flight continue."""
         self._is_open = False
+        self.refusals.end()
 
     def enter(self, left_s: float | None = None) -> Deadline:
         """Count a call until `leave`; its deadline, `left_s` seconds from now. Raises: Unavailable: none is let in."""
@@ -129,6 +136,7 @@ class Method:
         run: Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]],
         in_flight: InFlight,
         interceptor: Interceptor,
+        on_loop: LoopExecutor,
         shape: Callable[[Callable[[Any, Context], Awaitable[bytes | None]]], Handler],
     ) -> None:
         """Answer the calls of a method.
@@ -138,18 +146,24 @@ class Method:
             run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
             in_flight: Counts the calls.
             interceptor: Authenticates the callers.
+            on_loop: Counts the calls that come.
             shape: Makes gRPC's handler of a function.
         """
         self.policy = policy
         self.run = run
         self.in_flight = in_flight
         self.interceptor = interceptor
+        self.on_loop = on_loop
         self.shape = shape
 
-    async def answer(self, caller: Caller | TokenInvalid, request: Any, context: Context) -> bytes | None:
+    async def answer(self, caller: Caller | TokenInvalid, number: int, request: Any, context: Context) -> bytes | None:
         """Answer a call with its reply or a status with details. Cancellation also cancels its queued work.
 
-        `caller` is the authenticated caller, or the error of its token.
+        Args:
+            caller: The authenticated caller, or the error of its token.
+            number: How many calls had come with it.
+            request: Its message, or its stream of messages.
+            context: gRPC's.
         """
         deadline = record = None
         outcome, reason = _CANCELLED, _CANCELLED
@@ -157,13 +171,13 @@ class Method:
             deadline = self.in_flight.enter(context.time_remaining())
             if isinstance(caller, TokenInvalid):
                 raise caller
-            record = CallRecord(self.interceptor, self.policy, context, caller)
+            record = CallRecord(self.interceptor, self.policy, context, caller, number)
             reply = await self.run(request, context, record, deadline)
             outcome, reason = _OK, ""
             return reply
         except Exception as error:
             failure = known(error, self.policy.method)
-            status = to_grpc(failure)
+            status, is_refusal = to_grpc(failure), isinstance(failure, _REFUSALS)
             outcome, reason = status.code.name, failure.reason
             del failure
         finally:
@@ -176,6 +190,8 @@ class Method:
         # The error that ends the call keeps this frame alive until garbage collection; the request must not be kept.
         del request, record, caller
         with self.in_flight.telling():
+            if is_refusal:
+                await self.in_flight.refusals.turn(caller_of(context), context.time_remaining())
             await context.abort_with_status(status)
 
 
@@ -194,7 +210,7 @@ class Unary:
         self._request_type = request_type
         self._has_max_reply = "max_reply_bytes" in request_type.DESCRIPTOR.fields_by_name
         self._answer = answer
-        self._queue = lanes.queue_of(policy.lane)
+        self._queue, self._on_loop = lanes.queue_of(policy.lane), lanes.on_loop
         # Checked on the event loop, a large request would be in everybody's way.
         self._queue_of_large = lanes.read if policy.lane is Lane.INLINE else self._queue
         self._then = None if policy.then is None else lanes.queue_of(policy.then)
@@ -204,10 +220,12 @@ class Unary:
     async def run(self, data: bytes, _: Context, record: CallRecord, deadline: Deadline) -> bytes:
         """Run the method and return the reply's bytes; raises what the method raises."""
         projects, request = peek(self._request_type, data)
+        record.check_rights(projects)
         project = projects[0] if projects else ""
         queue, until_s = self._queue_of_large if request is None else self._queue, deadline.until_s
         beginning = partial(self._begin, data, request, projects, deadline, record)
-        reply = await queue.run(beginning, project=project, until_s=until_s)
+        is_followed = self._on_loop.accepted > record.number
+        reply = await queue.run(beginning, project=project, until_s=until_s, is_followed=is_followed)
         if self._then is not None and callable(reply):
             finishing = partial(_finish, reply, record)
             return await self._then.run(finishing, project=project, until_s=until_s, is_patient=self._is_patient)
@@ -248,12 +266,14 @@ class Methods(grpc.GenericRpcHandler):
         called = self._methods.get(handler_call_details.method)
         if called is None:
             return self._others.get(handler_call_details.method)
+        called.on_loop.accepted += 1
+        number = called.on_loop.accepted
         try:
             caller = called.interceptor.caller(handler_call_details.invocation_metadata or ())
         except TokenInvalid as error:
             # A handler that takes a stream: gRPC reads the one message of others before it calls them.
-            return grpc.stream_unary_rpc_method_handler(partial(called.answer, error))
-        return called.shape(partial(called.answer, caller))
+            return grpc.stream_unary_rpc_method_handler(partial(called.answer, error, number))
+        return called.shape(partial(called.answer, caller, number))
 
 
 def method(
@@ -280,7 +300,7 @@ def method(
     run = _stream_run(policy, GetMessageClass(descriptor.input_type), answer, lanes.queue_of(policy.lane), feed)
     takes_stream = policy.lane.takes_stream
     shape = grpc.stream_stream_rpc_method_handler if takes_stream else grpc.unary_stream_rpc_method_handler
-    return Method(policy, run, in_flight, interceptor, shape)
+    return Method(policy, run, in_flight, interceptor, lanes.on_loop, shape)
 
 
 def unary_method(
@@ -289,7 +309,7 @@ def unary_method(
     """A method with one reply; Args as for `method`."""
     policy = policy_of(descriptor)
     unary = Unary(GetMessageClass(descriptor.input_type), policy, answer, lanes)
-    return Method(policy, unary.run, in_flight, interceptor, grpc.unary_unary_rpc_method_handler)
+    return Method(policy, unary.run, in_flight, interceptor, lanes.on_loop, grpc.unary_unary_rpc_method_handler)
 
 
 def _stream_run(
@@ -319,7 +339,9 @@ def _stream_run(
 def _admitted(answer: Answer, record: CallRecord, deadline: Deadline, request: Message) -> Any:
     """Answer a message of a stream after checking the caller's token again, which may have been revoked meanwhile."""
     record.look_again()
-    record.admit(request, projects_of(request))
+    projects = projects_of(request)
+    record.check_rights(projects)
+    record.admit(request, projects)
     reply = answer(request, CallContext(record.caller, deadline))
     if isinstance(reply, Message):
         record.saw(reply)

@@ -180,32 +180,45 @@ class Interceptor:
 class CallRecord:
     """Record of one call, from the interceptor on."""
 
-    def __init__(self, interceptor: Interceptor, policy: MethodPolicy, context: Context, caller: Caller) -> None:
+    def __init__(
+        self, interceptor: Interceptor, policy: MethodPolicy, context: Context, caller: Caller, number: int
+    ) -> None:
         self._interceptor = interceptor
         self._policy = policy
         self._context = context
         self.caller = caller
+        self.number = number
         self._began_s = interceptor.monotonic()
         self._admitted_s: float | None = None
         self._audit_fields = AuditFields() if interceptor.audit is not None and policy.verb is not Verb.READ else None
         self._projects: Sequence[str] = ()
         self._reply: Message | None = None
 
-    def admit(self, request: Message, projects: Sequence[str]) -> None:
-        """Check the caller's rights just before the request, which names these projects, is carried out.
+    def check_rights(self, projects: Sequence[str]) -> None:
+        """Check that the caller may do this in these projects, before its work waits in line with theirs.
 
-        Raises:
-            ScopeMissing: The caller's token does not allow it.
-            AuditFailed: The method is administrative, and the audit log cannot be written.
+        Raises: ScopeMissing: its token does not allow it.
         """
         self._projects = projects
+        if self.caller is LOCAL:
+            return
+        if self._audit_fields is not None:
+            self._audit_fields.projects.update(dict.fromkeys(projects))
+        if self._policy.is_of_all:
+            self.caller.require_all(self._policy.verb)
+        else:
+            self.caller.require(self._policy.verb, projects)
+
+    def admit(self, request: Message, projects: Sequence[str]) -> None:
+        """Record a request, which names these projects, just before it is carried out; lower what it claims.
+
+        Raises:
+            ScopeMissing: An update claims to be an indexer's, which its token does not allow.
+            AuditFailed: The method is administrative, and the audit log cannot be written.
+        """
         if self._audit_fields is not None:
             self._audit_fields.request(request, projects)
         if self.caller is not LOCAL:
-            if self._policy.is_of_all:
-                self.caller.require_all(self._policy.verb)
-            else:
-                self.caller.require(self._policy.verb, projects)
             lower_claims(request, self.caller)
         is_first = self._admitted_s is None
         self._admitted_s = self._interceptor.monotonic()

@@ -21,11 +21,11 @@ from hummock.rpc.tls import Tls
 
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
-UNREAD_CALLS = 256
+UNREAD_CALLS = 1024
 """Calls that gRPC's core queues until this process accepts them, one at a time. Above this number the core ends a
 growing share of new calls with CANCELLED, which costs some microseconds."""
 
-UNREAD_CALLS_MOST = 384
+UNREAD_CALLS_MOST = 2048
 """Queued calls above which the core cancels every new one."""
 
 CALLS_OF_CONNECTION = 256

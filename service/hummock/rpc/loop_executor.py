@@ -9,35 +9,41 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any
 
+_QUIET, _MOST = 8, 64
+"""Iterations without a new call, and iterations in all, before a job that waits. gRPC hands over a call in one of
+several."""
+
 
 class LoopExecutor(Executor):
-    """Runs jobs on the event loop that submits them, first in, first out, one job per loop iteration.
+    """Runs jobs on the event loop that submits them, first in, first out, none while calls come in.
 
     Handing a call to a thread and back costs as much as half a recall. Between two jobs the loop handles its other
-    events, so calls are accepted, refused and cancelled while jobs wait. On an idle loop a job runs when it is
-    submitted.
+    events, so calls are accepted, refused and cancelled while jobs wait: what waits unread in gRPC's core is in no
+    fair queue.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
+        self.accepted = 0
+        """Calls that gRPC has handed over so far; whoever takes one counts it."""
         self.has_run = False
-        """Whether this iteration has run a job: whoever runs one itself sets it, and calls `end_turn`."""
+        """Whether a job has just run or is to run: whoever runs one itself sets it, and calls `end_turn`."""
 
     def submit(self, work: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
-        """Run the job, or queue it if this iteration has already run one. Call on the loop's thread."""
+        """Queue the job. Call on the loop's thread."""
         submitted: Future[Any] = Future()
         self._waiting.append((submitted, partial(work, *args, **kwargs)))
         if not self.has_run:
-            self._run_first()
+            self.has_run = True
+            self.end_turn()
         return submitted
 
     def end_turn(self) -> None:
-        """End this iteration's job; the next job runs in the next iteration."""
+        """End a job; the next one runs when the calls that wait in the core have been accepted."""
         # After the callers whose answers have just been set.
-        asyncio.get_running_loop().call_soon(self._begin_turn)
+        asyncio.get_running_loop().call_soon(self._begin_turn, self.accepted, _QUIET, _MOST)
 
     def _run_first(self) -> None:
-        self.has_run = True
         submitted, work = self._waiting.popleft()
         try:
             if submitted.set_running_or_notify_cancel():
@@ -46,7 +52,11 @@ class LoopExecutor(Executor):
             submitted.set_exception(error)
         self.end_turn()
 
-    def _begin_turn(self) -> None:
-        self.has_run = False
-        if self._waiting:
+    def _begin_turn(self, accepted: int, quiet: int, most: int) -> None:
+        if not self._waiting:
+            self.has_run = False
+        elif quiet and most:
+            quiet = quiet - 1 if self.accepted == accepted else _QUIET
+            asyncio.get_running_loop().call_soon(self._begin_turn, self.accepted, quiet, most - 1)
+        else:
             self._run_first()

@@ -37,7 +37,7 @@ LARGEST_REPLY_BYTES = 16 * 1024 * 1024
 """Largest reply that a request may allow by its max_reply_bytes."""
 
 DOMAIN = "hummock.dev"
-_UNAVAILABLE_RETRY_S = 1.0
+_RETRY_S = 1.0
 
 # Trailers are refused by clients above 8 KiB, and a character of Chinese takes 9 bytes in the message's header.
 _MESSAGE_BYTES = 600
@@ -153,7 +153,7 @@ def _code_of(error: HummockError) -> grpc.StatusCode:
 def _retry_after_s(error: HummockError) -> float | None:
     if isinstance(error, Overloaded):
         return error.retry_after_s
-    return _UNAVAILABLE_RETRY_S if isinstance(error, Unavailable) else None
+    return _RETRY_S if isinstance(error, Unavailable | TokenInvalid) else None
 
 
 def _bad_request(violations: Sequence[Violation]) -> error_details_pb2.BadRequest:

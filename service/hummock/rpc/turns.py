@@ -1,8 +1,10 @@
-"""Fair queue of jobs: interactive work goes before bulk work, and projects share the workers."""
+"""Fair queues: of jobs, where interactive work goes before bulk work and projects share the workers; of refusals."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -14,6 +16,13 @@ BULK_ONE_IN = 8
 """While both wait, one piece of work in so many is bulk: it never starves."""
 
 _KEPT_LINES = 1024
+
+REFUSALS_PER_S = 100.0
+REFUSALS_AT_ONCE = 32
+"""Refusals that are sent without a pause after a quiet moment."""
+
+_TO_SEND_S = 0.1
+"""Part of a caller's deadline that is left for sending the refusal."""
 
 
 @dataclass(slots=True, eq=False)
@@ -139,3 +148,42 @@ class Turns(Generic[Item]):
         lengths = ((len(line.waiting), -line.place, name) for name, line in lines.items())
         length, _, project = max(lengths, default=(0, 0, ""))
         return (project, lines[project].waiting[-1], length) if length else None
+
+
+class Refusals:
+    """Spaces refusals out, so that clients that repeat refused calls at once take a small part of the service's time.
+
+    A refusal costs as much as a third of a recall. Beyond REFUSALS_AT_ONCE, REFUSALS_PER_S are sent, and callers take
+    turns: whoever is seldom refused hears it at once. Belongs to the event loop.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: Turns[asyncio.Future[None]] = Turns()
+        self._next_s = 0.0
+        self._is_timed = False
+
+    async def turn(self, caller: str, left_s: float | None = None) -> None:
+        """Return when a refusal may be sent to this caller, who waits for `left_s` more seconds."""
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.push(caller, told)
+        if not self._is_timed:
+            self._tell()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(told, None if left_s is None else left_s - _TO_SEND_S)
+
+    def end(self) -> None:
+        """Let all go that wait."""
+        while (one := self._waiting.pop(1.0)) is not None:
+            if not one[1].done():
+                one[1].set_result(None)
+
+    def _tell(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._next_s = max(self._next_s, loop.time() - REFUSALS_AT_ONCE / REFUSALS_PER_S)
+        while self._next_s <= loop.time() and (one := self._waiting.pop(1.0)) is not None:
+            if not one[1].done():  # its caller still waits
+                one[1].set_result(None)
+                self._next_s += 1 / REFUSALS_PER_S
+        self._is_timed = len(self._waiting) > 0
+        if self._is_timed:
+            loop.call_at(self._next_s, self._tell)
