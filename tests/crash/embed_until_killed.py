@@ -53,7 +53,7 @@ def run(directory: Path, point: int) -> None:
             return written
 
         work.embedder.embed_in_turn = embed_in_turn  # type: ignore[method-assign] # a fault from outside
-        work.store.write = killing_write  # type: ignore[method-assign] # the same
+        work.store.write = killing_write  # type: ignore[assignment] # it is given no removal
         work.backfill.wake("p")
         work.embed_pending()
 

@@ -263,7 +263,7 @@ def _reason(texts: Sequence[_Excerpt]) -> str:
 
 
 def _listed(label: str, names: Iterable[str]) -> str:
-    listed = ", ".join([line for name in names if (line := escape.inline(name))])
+    listed = ", ".join([line for name in names if name and (line := escape.inline(name))])
     return f"{label} {listed}" if listed else ""
 
 

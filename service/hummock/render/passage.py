@@ -249,20 +249,21 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     is_chinese = is_han(query)
     is_other = [_is_chinese(hit) != is_chinese for hit in hits]
     is_answered = any(hit.similarity >= ANSWERS for hit, other in zip(hits, is_other, strict=True) if not other)
+    bare = [_bare(hit) for hit in hits]
     against = [""] * len(hits)
     for side in (False, True):
         places = [place for place, other in enumerate(is_other) if other is side and not hits[place].found_by & _NAMED]
-        best = max([_bare(hits[place]) for place in places], default=0.0)
+        best = max([bare[place] for place in places], default=0.0)
         closest = max([hits[place].similarity for place in places], default=0.0)
         for place in places:
             is_closest_across = side and LEAST_ACROSS <= hits[place].similarity == closest
             is_answer_across = is_closest_across and not is_answered
-            against[place] = "" if is_answer_across else _drawback(hits[place], query, best)
+            against[place] = "" if is_answer_across else _drawback(hits[place], bare[place], query, best)
     return against
 
 
-def _drawback(hit: Hit, query: str, best: float) -> str:
-    if (score := _bare(hit)) < LEAST_OF_BEST * best:
+def _drawback(hit: Hit, score: float, query: str, best: float) -> str:
+    if score < LEAST_OF_BEST * best:
         return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
     if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
         return ""

@@ -13,7 +13,7 @@ from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import Degradation, Hit, Intent, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
 from hummock.learning.inject import decide, injected_ids
-from hummock.learning.log import KeptUsage, record
+from hummock.learning.log import KeptUsage, fold
 from hummock.learning.references import Entries, ProjectReferences, memories
 from hummock.ports.learning import LearningUnit
 from hummock.ports.store import Snapshot, Store
@@ -146,11 +146,12 @@ class RenderTurn:
     def _count(self, turn: Turn, draft: _Draft) -> Rendered:
         def apply(work: UnitOfWork) -> CountedReply:
             learning = work.learning
-            state = learning.state()
-            if state.enabled != draft.decision.enabled:
+            final = _as_of_now(turn, draft, work) if draft.decision.enabled else draft
+            event = _event(turn.commit, final, learning)
+            changes = fold(learning, event)
+            if changes.state.enabled != draft.decision.enabled:
                 raise _Switched
-            final = _as_of_now(turn, draft, work) if state.enabled else draft
-            record(learning, _event(turn.commit, final, learning))
+            learning.append(event, changes)
             return CountedReply(rendered=replace(final.rendered, decision=final.decision))
 
         request = WriteRequest(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 
-from hummock.core.project import DeletedProject, StoreStatus
+from hummock.core.project import StoreStatus
 from hummock.ports.claims import Claims
-from hummock.ports.writes import ProjectRemoval, Reply, WriteRequest, Written
+from hummock.ports.writes import Reply, Written
 from hummock.store.settled_clock import SettledClock
 from hummock.store.store_reads import StoreReads
 from hummock.store.tables.engine import Engine, Health, Room
@@ -48,16 +47,10 @@ class WritableStore(StoreReads):
         self._clock = clock
         self._health = health
         self._writer = writer
+        # Writes and removals are queued without a step between; see `ports.Store`.
+        self.write = self.remove_project = writer.submit
         self._request_kept_s = request_kept_s
         self._room = room
-
-    def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
-        """Queue a write; see `ports.Store`."""
-        return self._writer.submit(project, request)
-
-    def remove_project(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
-        """Queue the removal of a project; see `ports.Store`."""
-        return self._writer.submit(project, request)
 
     def earlier(
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]

@@ -278,21 +278,16 @@ class TableProject(DecodesRecords):
         """The memories with these ids, in order; None for an unknown id. Raises: MemoryDamaged."""
         self._engine.prefetch(self.txn, {"by_id": keys.name_keys(self.number, memory_ids)})
         docs = [doc_of(self.txn, self._tables, self.number, memory_id) for memory_id in memory_ids]
-        self.prefetch([doc for doc in docs if doc is not None], full=full)
-        return [
-            None if doc is None else self._named(memory_id, doc, full=full)
-            for memory_id, doc in zip(memory_ids, docs, strict=True)
-        ]
-
-    def _named(self, memory_id: str, doc: int, *, full: bool) -> Memory | None:
+        ids = {doc: memory_id for doc, memory_id in zip(docs, memory_ids, strict=True) if doc is not None}
         try:
-            memory = self._loaded(doc, full=full)
+            found = dict(zip(ids, self.load([*ids], full=full), strict=True))
         except MemoryDamaged as error:
-            raise MemoryDamaged(memory_id, error.doc) from error
-        # An id that leads to another memory is damaged.
-        if memory is not None and memory.id != memory_id:
-            raise MemoryDamaged(memory_id, doc)
-        return memory
+            raise MemoryDamaged(ids[error.doc], error.doc) from error
+        for doc, memory in found.items():
+            # An id that leads to another memory is damaged.
+            if memory is not None and memory.id != ids[doc]:
+                raise MemoryDamaged(ids[doc], doc)
+        return [None if doc is None else found[doc] for doc in docs]
 
     def memories_behind(self, after: int, *, full: bool, newest_first: bool) -> Iterator[tuple[int, Memory]]:
         """Documents and their memories after a document (0: from the start), ascending or descending.
