@@ -81,9 +81,9 @@ def rank(
         session,
         position,
         speaker,
-        *rest,
+        *_,
     ) = pool
-    time_match, verdict, tie = rest[-3:]
+    time_match, verdict, tie = pool.time_match, pool.verdict, pool.tie
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(copy_hash, copy_hash[np.isin(text_hash, echo_hashes)])
     # A missing cosine counts as less than any.

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 LIMITS = {
     #                 files passed, files run, own calls, store entries, transactions
-    "Recall": (30, 78, 515, 2, 1),
+    "Recall": (30, 77, 480, 2, 1),
     "Recall, cached": (8, 22, 54, 1, 0),
     "RenderTurn": (49, 112, 1085, 8, 3),
     "Learn": (25, 74, 590, 6, 3),
