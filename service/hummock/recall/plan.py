@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -187,7 +187,7 @@ _options: Final = attrgetter(*_OPTIONS)
 
 @lru_cache(_KEPT)
 def _usual_plan(
-    options: tuple[Hashable, ...], kinds: frozenset[MemoryKind], names_domains: bool, near_twin_bar: float
+    options: tuple[Any, ...], kinds: frozenset[MemoryKind], names_domains: bool, near_twin_bar: float
 ) -> Plan:
     """The plan of queries with these options, without what their texts, times, filters and sessions say.
 
