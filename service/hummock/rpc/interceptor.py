@@ -195,13 +195,10 @@ class CallRecord:
         self._reply: Message | None = None
 
     def check_rights(self, projects: Sequence[str]) -> None:
-        """Check that the caller may do this in these projects, before its work waits in line with theirs.
+        """Check that the caller, who has a token, may do this in these projects, before its work waits among theirs.
 
         Raises: ScopeMissing: its token does not allow it.
         """
-        self._projects = projects
-        if self.caller is LOCAL:
-            return
         if self._audit_fields is not None:
             self._audit_fields.projects.update(dict.fromkeys(projects))
         if self._policy.is_of_all:
@@ -216,6 +213,7 @@ class CallRecord:
             ScopeMissing: An update claims to be an indexer's, which its token does not allow.
             AuditFailed: The method is administrative, and the audit log cannot be written.
         """
+        self._projects = projects
         if self._audit_fields is not None:
             self._audit_fields.request(request, projects)
         if self.caller is not LOCAL:
