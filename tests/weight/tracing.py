@@ -45,7 +45,7 @@ BYTES = frozenset(
 
 SNAPSHOT = "store/snapshot.py"
 
-ROUNDS = 5
+ROUNDS = 8
 """Rounds of each call; the smallest of each count is taken, as other threads of the service may work during a call."""
 
 _SETTLE_S = 0.2
