@@ -84,7 +84,9 @@ def measure(options: Options) -> Findings:
             text = f"第{number}回，我想去看看{chosen.choice(names)}，还有{chosen.choice(names)}"
             for each in chosen.sample(list(asked.values()), len(asked)):
                 each.turn(number, text, counts=number >= _WARM_UP)
-    return Findings(part=PART, rows=tuple(rows(asked)), figures=tuple(figures(asked)), not_measured=NOT_MEASURED)
+    return Findings(
+        part=PART, rows=(*rows(asked), _render_row(asked)), figures=tuple(figures(asked)), not_measured=NOT_MEASURED
+    )
 
 
 def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
@@ -97,10 +99,13 @@ def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
             p99_ms = latencies[name].p99_ms
             note = f"{p99_ms:.2f} ms, without {none_ms:.2f} ms; another service without one {again_ms / none_ms:.2f} ×"
             yield Row.at_most(17, what, _TIMES, p99_ms / none_ms, "×", note=note)
+
+
+def _render_row(asked: Mapping[str, Asked]) -> Row:
     render = Latency.of(asked[_NONE].render_s)
     what = f"Render(commit), {ENTRIES:,} entries, p50"
     brief = f"A turn's prompt in a project with {ENTRIES:,} learnt entries"
-    yield Row.guide(17, what, _RENDER_MS, render.p50_ms, "ms", note=render.line(), brief=brief)
+    return Row.guide(17, what, _RENDER_MS, render.p50_ms, "ms", note=render.line(), brief=brief)
 
 
 def figures(asked: Mapping[str, Asked]) -> Iterator[tuple[str, str]]:
