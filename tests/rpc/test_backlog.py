@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from hummock.core.recall import RecallQuery
 from hummock.recall.cache import Answer
-from hummock.rpc import listening
+from hummock.rpc import admission, listening
 from hummock.rpc.listening import CALLS_OF_CONNECTION
 from hummock_client.v1 import recall_pb2
 from tests.rpc.edge import edge_on_a_thread, use_cases
@@ -28,6 +28,13 @@ CALLS = 600
 CONNECTIONS = 6
 UNREAD_CALLS, UNREAD_CALLS_MOST = 256, 384
 PATIENCE_S = 60
+
+
+@pytest.fixture(autouse=True)
+def no_wait_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has been read waits in the queue, on busy cores for longer than the queue would let it."""
+    monkeypatch.setattr(admission, "LONGEST_WAIT_S", PATIENCE_S)
+    monkeypatch.setattr(admission, "STANDING_WAIT_S", PATIENCE_S)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from hummock.memories.quoted import MOST_SOURCE_CHARACTERS
-from hummock.rpc import admission, listening, status, streams, validation, values
+from hummock.rpc import admission, listening, status, streams, turns, validation, values
 from hummock.rpc.policy import SERVICES
 from hummock.rpc.validation import RulesBroken, check
 from hummock_client.v1 import memory_pb2, recall_pb2
@@ -79,7 +79,8 @@ def test_what_no_rule_says_is_as_the_table_has_it() -> None:
     assert (status.LARGEST_REPLY_BYTES, values.MAX_PAGE_SIZE, streams.MAX_STREAMS) == (16 * MIB, 1000, 1000)
     assert (streams.MAX_STREAMS_OF_A_PROJECT, streams.MAX_STREAMS_OF_A_CALLER) == (600, 200)
     assert (admission.LONGEST_WAIT_S, admission.STANDING_WAIT_S, admission.ALWAYS_WAIT) == (1.0, 0.1, 32)
-    assert (listening.CALLS_OF_CONNECTION, listening.UNREAD_CALLS, listening.UNREAD_CALLS_MOST) == (256, 256, 384)
+    assert (listening.CALLS_OF_CONNECTION, listening.UNREAD_CALLS, listening.UNREAD_CALLS_MOST) == (256, 1024, 2048)
+    assert (turns.REFUSALS_AT_ONCE, turns.REFUSALS_PER_S) == (32, 100.0)
     assert MOST_SOURCE_CHARACTERS == 262_144
     for row in (
         "| a request | 4 MiB |",
@@ -88,7 +89,8 @@ def test_what_no_rule_says_is_as_the_table_has_it() -> None:
         "| streams open at once of a project | 600 |",
         "| streams open at once of a caller | 200 |",
         "| calls and streams of a connection at once | 256",
-        "| calls that have come and are not read yet | 256 | gRPC ends more and more of them, and all from 384 on",
+        "| calls that have come and are not read yet | 1024 | gRPC ends more and more of them, and all from 2048 on",
+        "| refusals (OVERLOADED, TOKEN_INVALID, SCOPE_MISSING) | 32 at once, then 100 a second",
         "| what a call may wait for a worker, behind more than 32 others | 1 s; 0.1 s once",
         "| text of used memories that LearnTurn compares an answer with | 262144 characters",
     ):
