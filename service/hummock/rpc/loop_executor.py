@@ -9,17 +9,12 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any
 
-_QUIET, _MOST = 8, 64
-"""Iterations without a new call, and iterations in all, before a job that waits. gRPC hands over a call in one of
-several."""
-
 
 class LoopExecutor(Executor):
-    """Runs jobs on the event loop that submits them, first in, first out, none while calls come in.
+    """Runs jobs on the event loop that submits them, first in, first out, one job per loop iteration.
 
     Handing a call to a thread and back costs as much as half a recall. Between two jobs the loop handles its other
-    events, so calls are accepted, refused and cancelled while jobs wait: what waits unread in gRPC's core is in no
-    fair queue.
+    events, so calls are accepted, refused and cancelled while jobs wait.
     """
 
     def __init__(self) -> None:
@@ -39,9 +34,9 @@ class LoopExecutor(Executor):
         return submitted
 
     def end_turn(self) -> None:
-        """End a job; the next one runs when the calls that wait in the core have been accepted."""
+        """End a job; the next one runs in the next iteration."""
         # After the callers whose answers have just been set.
-        asyncio.get_running_loop().call_soon(self._begin_turn, self.accepted, _QUIET, _MOST)
+        asyncio.get_running_loop().call_soon(self._begin_turn)
 
     def _run_first(self) -> None:
         submitted, work = self._waiting.popleft()
@@ -52,11 +47,8 @@ class LoopExecutor(Executor):
             submitted.set_exception(error)
         self.end_turn()
 
-    def _begin_turn(self, accepted: int, quiet: int, most: int) -> None:
-        if not self._waiting:
-            self.has_run = False
-        elif quiet and most:
-            quiet = quiet - 1 if self.accepted == accepted else _QUIET
-            asyncio.get_running_loop().call_soon(self._begin_turn, self.accepted, quiet, most - 1)
-        else:
+    def _begin_turn(self) -> None:
+        if self._waiting:
             self._run_first()
+        else:
+            self.has_run = False
