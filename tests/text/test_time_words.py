@@ -342,7 +342,7 @@ def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
 def test_every_form_of_words_has_a_hint(data: st.DataObject, rules: Rules, pattern: re.Pattern[str]) -> None:
     anyhow = re.compile(pattern.pattern.replace("(?-i:(?=[A-Z]))", ""), re.IGNORECASE)
     text = simplified(nfkc(data.draw(st.from_regex(anyhow))))[:MAX_OPENING]
-    # Of Chinese the hint itself is a choice: 日志, 前端 and 说明 are no times.
+    # The Chinese hints leave out 日志, 前端 and 说明, which are no times, on purpose.
     if any(True for _ in rules.find(text, WEDNESDAY)) and (rules is not CHINESE or rules._hint.search(text.lower())):
         assert rules.may_match(text, hints_of(text))
 
