@@ -16,6 +16,7 @@ from bench.stores import DIM, SEED
 from hummock_kernels import reference
 from hummock_kernels.cosine import Chunks, scan
 from hummock_kernels.mmr import NO_CAP, mmr
+from hummock_kernels.pool import ROW
 
 # After the kernels, which prepare its environment.
 import numba  # isort: skip
@@ -82,8 +83,10 @@ def _choice_us(random: np.random.Generator) -> tuple[float, float, float]:
     centre = _unit(random.standard_normal((1, DIM)))
     vectors = _unit(centre + _unit(random.standard_normal((_KEEP, DIM))))
     relevance = np.ascontiguousarray(np.sort(random.random(_KEEP))[::-1], np.float32)
-    names = np.ones(_KEEP, np.uint64)
-    arguments = (vectors, names, np.arange(_KEEP), relevance, 0.7, 0.6, 0.9, _CHOSEN, NO_CAP)
+    rows = np.zeros(_KEEP, ROW)
+    rows["name_hash"] = 1
+    halves, every = vectors.astype(np.float16).view(np.uint16), np.arange(_KEEP)
+    arguments = (halves, every, rows, every, relevance, 0.7, 0.6, 0.9, _CHOSEN, NO_CAP)
     times_s = [_seconds(lambda: mmr(*arguments)) for _ in range(_CHOICES)]
     reference_s = [_seconds(lambda: reference.mmr(*arguments)) for _ in range(20)]
     numpy_s = [_seconds(lambda: different(centre[0], vectors)) for _ in range(_CHOICES // 10)]

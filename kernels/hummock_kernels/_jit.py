@@ -88,6 +88,7 @@ __all__ = [
     "kernel",
     "named",
     "named_result",
+    "record",
     "types",
 ]
 
@@ -182,6 +183,11 @@ def named_result(named_tuple: type, *fields: Any) -> Any:
     """Signature type of a result of this named tuple."""
     make: Any = types.NamedTuple
     return make(fields, named_tuple)
+
+
+def record(dtype: Any) -> Any:
+    """Signature type of one row of a structured array."""
+    return numba.from_dtype(dtype)
 
 
 def intrinsic(generator: Callable[..., Any]) -> Callable[..., Any]:

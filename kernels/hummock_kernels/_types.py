@@ -32,6 +32,7 @@ Tuple: Any = types.Tuple
 
 I8_2D = types.Array(types.int8, 2, "C", readonly=True)
 U8_1D = types.Array(types.uint8, 1, "C", readonly=True)
+U8_2D = types.Array(types.uint8, 2, "C", readonly=True)
 U16_2D = types.Array(types.uint16, 2, "C", readonly=True)
 I32_1D = types.Array(types.int32, 1, "C", readonly=True)
 I32_2D = types.Array(types.int32, 2, "C", readonly=True)

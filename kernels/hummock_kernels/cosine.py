@@ -17,7 +17,6 @@ from hummock_kernels._types import (
     I64,
     I64_1D,
     OUT_F32_1D,
-    OUT_F32_2D,
     OUT_I64_1D,
     U8_1D,
     U16_2D,
@@ -26,7 +25,6 @@ from hummock_kernels._types import (
     Flags,
     Halves,
     Indices,
-    Matrix,
     Shorts,
     Tuple,
     Vector,
@@ -87,12 +85,6 @@ def _fetch_ahead(rows: Halves, row: int) -> None:
     first = row * rows.shape[1]
     for column in range(0, rows.shape[1], _LINE):
         fetch(values, first + column)
-
-
-@helper()
-def _decode(source: Halves, target: Vector) -> None:
-    for column in range(source.shape[0]):
-        target[column] = half(source[column])
 
 
 @kernel(OUT_F32_1D(U16_2D, F32_1D, I64_1D))
@@ -188,47 +180,40 @@ def scan(chunks: Chunks, allowed: Flags, query: Vector, minimum: float, k: int) 
 
 
 @helper()
-def best_chunks_of(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, Indices, Matrix]:
-    """Find the best chunk of each document; see `best_chunks`."""
+def best_chunks_of(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, Indices, Indices]:
+    """Each document's best chunk: its similarity, its number within the document, and its row.
+
+    (m,) and (dim,) -> (m,) float32, (m,) int64 and (m,) int64 in the order of `docs`.
+
+    Ties go to the first chunk. Without a query (0,) it is the first chunk, with a similarity of NaN. A document
+    without a finite similarity has NaN, the number 0 and its first row; one without rows the row -1.
+    """
     rows, start, count = chunks
     cosine = np.full(docs.shape[0], np.nan, np.float32)
     number = np.zeros(docs.shape[0], np.int64)
-    vectors = np.zeros((docs.shape[0], rows.shape[1]), np.float32)
+    best = np.full(docs.shape[0], -1, np.int64)
     left, right = _asking(query)
     asked = query[left:right]
     for i in range(docs.shape[0]):
-        if i + _AHEAD < docs.shape[0]:
+        if query.shape[0] > 0 and i + _AHEAD < docs.shape[0]:
             _fetch_ahead(rows, start[docs[i + _AHEAD]])
         first = start[docs[i]]
         if count[docs[i]] == 0:
             continue
-        best_row = first
+        best[i] = first
         if query.shape[0] > 0:
-            best, row = _best_chunk(rows, first, count[docs[i]], asked, left)
+            similarity, row = _best_chunk(rows, first, count[docs[i]], asked, left)
             if row >= 0:
                 # float16 rows are not exactly of length 1.
-                cosine[i] = min(max(best, np.float32(-1)), np.float32(1))
-                best_row = row
-        number[i] = best_row - first
-        _decode(rows[best_row], vectors[i])
-    return cosine, number, vectors
-
-
-@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(CHUNKS, I64_1D, F32_1D))
-def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, Indices, Matrix]:
-    """Each document's best chunk: its similarity, its number within the document, and its vector.
-
-    (m,) and (dim,) -> (m,) float32, (m,) int64 and (m, dim) float32 in the order of `docs`.
-
-    Ties go to the first chunk. Without a query (0,) it is the first chunk, with a similarity of NaN. A document
-    without a finite similarity has NaN, the number 0 and its first vector; one without rows a zero vector.
-    """
-    return best_chunks_of(chunks, docs, query)
+                cosine[i] = min(max(similarity, np.float32(-1)), np.float32(1))
+                best[i] = row
+        number[i] = best[i] - first
+    return cosine, number, best
 
 
 @helper()
 def best_cosines_of(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
-    """Similarity of each document's best chunk, as in `best_chunks`, for a query that has a vector."""
+    """Similarity of each document's best chunk, as in `best_chunks_of`, for a query that has a vector."""
     rows, start, count = chunks
     cosine = np.full(docs.shape[0], np.nan, np.float32)
     left, right = _asking(query)

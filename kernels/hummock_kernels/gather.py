@@ -12,13 +12,9 @@ from hummock_kernels._types import (
     I64,
     I64_1D,
     OUT_F32_1D,
-    OUT_F32_2D,
-    OUT_F64_1D,
-    OUT_I32_1D,
     OUT_I64_1D,
     OUT_U8_1D,
     OUT_U32_1D,
-    OUT_U64_1D,
     U8_1D,
     U32_1D,
     U64_1D,
@@ -27,14 +23,13 @@ from hummock_kernels._types import (
     Flags,
     Indices,
     Longs,
-    Matrix,
     Tuple,
     Vector,
     Words,
 )
 from hummock_kernels.bm25 import QUERY, SATURATION, Query, Saturation, score_documents
 from hummock_kernels.cosine import CHUNKS, Chunks, best_chunks_of, best_cosines_of
-from hummock_kernels.pool import KEYWORD, VECTOR
+from hummock_kernels.pool import KEYWORD, OUT_ROWS, ROW, VECTOR, Rows
 from hummock_kernels.postings import DELTA, INDEX, PRESENCE, Delta, Index, Presence
 from hummock_kernels.topk import ascending_keys
 from hummock_kernels.turns import turns_beside
@@ -91,25 +86,13 @@ class Taken(NamedTuple):
     """Candidates as columns, ascending by document; `hummock.core.candidates.Candidates` says what they hold."""
 
     at: Indices
+    rows: Rows
     found_by: Flags
     cosine: Vector
     best_chunk: Indices
-    vector: Matrix
+    vector_row: Indices
     keyword: Vector
     matched: Words
-    doc: Indices
-    create_time: Doubles
-    event_time: Doubles
-    text_hash: Longs
-    copy_hash: Longs
-    session: Longs
-    session_position: Docs
-    kind: Flags
-    origin: Flags
-    traits: Flags
-    name_hash: Longs
-    speaker: Words
-    file: Words
 
 
 FINDS = named(Finds, I64_1D, I64_1D, I64_1D, U8_1D)
@@ -132,27 +115,7 @@ MEMORIES = named(
     U8_1D,
 )
 _TAKEN = named_result(
-    Taken,
-    OUT_I64_1D,
-    OUT_U8_1D,
-    OUT_F32_1D,
-    OUT_I64_1D,
-    OUT_F32_2D,
-    OUT_F32_1D,
-    OUT_U32_1D,
-    OUT_I64_1D,
-    OUT_F64_1D,
-    OUT_F64_1D,
-    OUT_U64_1D,
-    OUT_U64_1D,
-    OUT_U64_1D,
-    OUT_I32_1D,
-    OUT_U8_1D,
-    OUT_U8_1D,
-    OUT_U8_1D,
-    OUT_U64_1D,
-    OUT_U32_1D,
-    OUT_U32_1D,
+    Taken, OUT_I64_1D, OUT_ROWS, OUT_U8_1D, OUT_F32_1D, OUT_I64_1D, OUT_I64_1D, OUT_F32_1D, OUT_U32_1D
 )
 
 
@@ -243,43 +206,20 @@ def gather(
     """
     nothing = np.empty(0, np.int64)
     at, found_by = _united(finds, _beside(finds, beside, memories, slots, allowed) if beside > 0 else nothing)
-    cosine, best_chunk, vectors = best_chunks_of(chunks, at, vector)
+    cosine, best_chunk, vector_row = best_chunks_of(chunks, at, vector)
     keyword, matched = score_documents(index, delta, presence, query, saturation, at)
-    size = at.shape[0]
-    doc, create_time, event_time = np.empty(size, np.int64), np.empty(size, np.float64), np.empty(size, np.float64)
-    text_hash, copy_hash, name_hash = np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.uint64)
-    session, session_position = np.empty(size, np.uint64), np.empty(size, np.int32)
-    kind, origin, traits = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty(size, np.uint8)
-    speaker, file = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    for i in range(size):
-        row = at[i]
-        doc[i], create_time[i], event_time[i] = memories.doc[row], memories.create_time[row], memories.event_time[row]
-        text_hash[i], copy_hash[i] = memories.text_hash[row], _copy_hash(memories, row)
-        session[i], session_position[i] = memories.session[row], memories.session_position[row]
-        kind[i], origin[i], traits[i] = memories.kind[row], memories.origin[row], memories.traits[row]
-        name_hash[i], speaker[i], file[i] = memories.name_hash[row], memories.speaker[row], memories.file[row]
-    return Taken(
-        at,
-        found_by,
-        cosine,
-        best_chunk,
-        vectors,
-        keyword,
-        matched,
-        doc,
-        create_time,
-        event_time,
-        text_hash,
-        copy_hash,
-        session,
-        session_position,
-        kind,
-        origin,
-        traits,
-        name_hash,
-        speaker,
-        file,
-    )
+    rows = np.empty(at.shape[0], ROW)
+    for i in range(at.shape[0]):
+        document = at[i]
+        rows[i].doc = memories.doc[document]
+        rows[i].create_time, rows[i].event_time = memories.create_time[document], memories.event_time[document]
+        rows[i].text_hash, rows[i].copy_hash = memories.text_hash[document], _copy_hash(memories, document)
+        rows[i].session, rows[i].name_hash = memories.session[document], memories.name_hash[document]
+        rows[i].session_position = memories.session_position[document]
+        rows[i].speaker, rows[i].file = memories.speaker[document], memories.file[document]
+        rows[i].kind, rows[i].origin = memories.kind[document], memories.origin[document]
+        rows[i].traits = memories.traits[document]
+    return Taken(at, rows, found_by, cosine, best_chunk, vector_row, keyword, matched)
 
 
 @kernel(

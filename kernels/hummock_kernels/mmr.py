@@ -5,24 +5,24 @@ from typing import NamedTuple
 import numpy as np
 
 from hummock_kernels._jit import REASSOCIATE, helper, kernel, named
+from hummock_kernels._processor import half
 from hummock_kernels._types import (
     F32,
     F32_1D,
-    F32_2D,
     I64,
     I64_1D,
     OUT_I64_1D,
     OUT_U8_1D,
+    U16_2D,
     U32_1D,
-    U64_1D,
     Flags,
+    Halves,
     Indices,
-    Longs,
-    Matrix,
     Tuple,
     Vector,
     Words,
 )
+from hummock_kernels.pool import ROWS, Rows
 
 TWIN = 1
 """Mark of a near-twin of one chosen before."""
@@ -55,11 +55,11 @@ NO_CAP = Cap(writers=np.empty(0, np.uint32), most=1, first=0, near=1.0)
 
 
 @helper(fastmath=REASSOCIATE)
-def _dot(one: Vector, other: Vector) -> np.float32:
+def _dot(one: Halves, other: Halves) -> np.float32:
     # float32 start value: 0.0 would widen the accumulator to float64.
     total = np.float32(0)
     for column in range(one.shape[0]):
-        total += one[column] * other[column]
+        total += half(one[column]) * half(other[column])
     return total
 
 
@@ -87,10 +87,18 @@ def _count(writers: Words, rows: Indices, chosen: Indices, writer: np.uint32) ->
     return count
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, U64_1D, I64_1D, F32_1D, F32, F32, F32, I64, CAP))
+@helper()
+def _similarity(vectors: Halves, one: int, other: int) -> np.float32:
+    """Cosine of two vectors by their rows; 0 without one, and where one has a NaN."""
+    similarity = _dot(vectors[one], vectors[other]) if one >= 0 and other >= 0 else np.float32(0)
+    return np.float32(0) if np.isnan(similarity) else similarity
+
+
+@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(U16_2D, I64_1D, ROWS, I64_1D, F32_1D, F32, F32, F32, I64, CAP))
 def mmr(
-    vectors: Matrix,
-    names: Longs,
+    vectors: Halves,
+    vector_row: Indices,
+    candidates: Rows,
     rows: Indices,
     relevance: Vector,
     weight: float,
@@ -101,7 +109,7 @@ def mmr(
 ) -> tuple[Indices, Flags]:
     """Candidates in the order chosen by maximal marginal relevance, each with its marks.
 
-    (all, dim), (all,), (n,) and (n,) -> places in `rows`, (at most keep,), and as many marks, of TWIN and OVER.
+    (m, dim), (all,), (all,), (n,) and (n,) -> places in `rows`, (at most keep,), and as many marks, of TWIN and OVER.
 
     Each step takes the largest weight * relevance - (1 - weight) * (largest cosine to one already chosen). Near-twins
     of a chosen candidate wait until nothing else is left, and are then chosen by the same rule. Equal gains go to
@@ -111,9 +119,10 @@ def mmr(
     the order is the same as without a cap.
 
     Args:
-        vectors: Unit vectors; a zero row, or one with a NaN, has similarity 0 to all others.
-        names: Equal for possible versions of one thing; 0 without a name.
-        rows: The vector, the name and the writer of each candidate.
+        vectors: float16 unit vectors in uint16; a zero row, or one with a NaN, has similarity 0 to all others.
+        vector_row: The row in `vectors` of each of all candidates; -1 without one.
+        candidates: All candidates, by `name_hash` with equal names for possible versions of one thing; 0 without.
+        rows: Those to choose from.
         relevance: Larger is better, in the range of a cosine; a NaN comes last.
         weight: In [0, 1]; 1 ignores diversity.
         alike: Upper bound on cosines, so that very similar candidates are not penalised more than similar ones.
@@ -155,11 +164,10 @@ def mmr(
                     is_better = is_twin[i] + waits[i] < is_twin[pick] + waits[pick]
                 if compared[i] == step or (compared[i] > 0 and not is_better):
                     break
-                similarity = _dot(vectors[rows[i]], vectors[rows[chosen[compared[i]]]])
-                if np.isnan(similarity):
-                    similarity = np.float32(0)
-                name = names[rows[i]]
-                is_twin[i] |= similarity >= twin_bar and name != 0 and name == names[rows[chosen[compared[i]]]]
+                other = rows[chosen[compared[i]]]
+                similarity = _similarity(vectors, vector_row[rows[i]], vector_row[other])
+                name = candidates[rows[i]].name_hash
+                is_twin[i] |= similarity >= twin_bar and name != 0 and name == candidates[other].name_hash
                 similarity = min(similarity, np.float32(alike))
                 # The first choice sets it: cosines may be negative.
                 closest[i] = similarity if compared[i] == 0 else max(closest[i], similarity)

@@ -1,23 +1,39 @@
 """Input of `rank`: candidates with their scores by path, and the weights of the query and the paths."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from hummock_kernels._jit import named
-from hummock_kernels._types import (
-    F32_1D,
-    F64,
-    F64_1D,
-    I32_1D,
-    U8_1D,
-    U32_1D,
-    U64_1D,
-    Docs,
-    Doubles,
-    Flags,
-    Longs,
-    Vector,
-    Words,
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock_kernels._jit import named, record, types
+from hummock_kernels._types import F32_1D, F64, I32_1D, U8_1D, U8_2D, U32_1D, Docs, Flags, Vector, Words
+
+Rows: TypeAlias = NDArray[np.void]
+
+ROW = np.dtype(
+    [
+        ("doc", np.int64),
+        ("create_time", np.float64),
+        ("event_time", np.float64),
+        ("text_hash", np.uint64),
+        ("copy_hash", np.uint64),
+        ("session", np.uint64),
+        ("name_hash", np.uint64),
+        ("session_position", np.int32),
+        ("speaker", np.uint32),
+        ("file", np.uint32),
+        ("kind", np.uint8),
+        ("origin", np.uint8),
+        ("traits", np.uint8),
+    ],
+    align=True,
 )
+"""What is known of a candidate without a query; `hummock.core.candidates.MemoryColumns` says what the fields hold.
+
+`copy_hash` is equal for copies, of which the newest is shown."""
+
+ROWS = types.Array(record(ROW), 1, "C", readonly=True)
+OUT_ROWS = types.Array(record(ROW), 1, "C")
 
 VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
 """Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain, HOLDER
@@ -32,41 +48,27 @@ class Pool(NamedTuple):
     """Candidates with their scores by path.
 
     Attributes:
+        rows: (n,) of ROW.
         cosine: (n,) of the best chunk; NaN without a vector.
         keyword: (n,) BM25, not negative.
         matched: (n,) bit i is set where term i of the query matched.
         evidence: (n,) strength of its matched words; 1 and more is enough without any similarity.
         late: (n,) max-sim of the token vectors; NaN without any.
         found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
-        marks: (n,) bits CODE, SAID, AGELESS, SENTENCE, ASKING and ASKING_FIRST.
-        text_hash: (n,) equal for equal texts.
-        copy_hash: (n,) equal for copies, of which the newest is shown.
-        create_time: (n,) Unix seconds.
-        session: (n,) equal for sentences of one session; 0 without one.
-        position: (n,) place in the session.
-        speaker: (n,) equal for sentences of one speaker; 0 if unknown.
-        file: (n,) equal for fragments of one file; 0 without one.
-        origin: (n,) below ORIGINS; only counted.
+        marks_of: (3, 256) bits CODE, SAID, AGELESS, SENTENCE, ASKING and ASKING_FIRST by kind, by origin and by traits.
         time_match: (n,) agreement of its time with the query's, in [0, 1]; (0,) if the query has none.
         verdict: (n,) factor from its verdicts, above 0; (0,) if there are none.
         tie: (n,) numbers that break ties.
     """
 
+    rows: Rows
     cosine: Vector
     keyword: Vector
     matched: Words
     evidence: Vector
     late: Vector
     found_by: Flags
-    marks: Flags
-    text_hash: Longs
-    copy_hash: Longs
-    create_time: Doubles
-    session: Longs
-    position: Docs
-    speaker: Words
-    file: Words
-    origin: Flags
+    marks_of: Flags
     time_match: Vector
     verdict: Vector
     tie: Docs
@@ -117,6 +119,7 @@ class Weights(NamedTuple):
         vector_share: Largest share of the vector path and of late interaction, in [0, 1].
         decay_rate: Decrease of the logarithm of a score in a day; 0 switches decay off.
         as_of: Unix seconds from which ages are counted.
+        echo_window_s: Age in seconds up to which what was said may be an echo of the query.
         even_similarity: Best similarity of the pool at which the vector path weighs as much as the keyword path.
         steepness: The odds of the vector path grow with that similarity as its power.
         enough_terms: Share of the query's terms from which on their match is strong evidence, in [0, 1].
@@ -141,6 +144,7 @@ class Weights(NamedTuple):
     vector_share: float
     decay_rate: float
     as_of: float
+    echo_window_s: float
     even_similarity: float
     steepness: float
     enough_terms: float
@@ -158,25 +162,5 @@ class Weights(NamedTuple):
     decay_floor: float
 
 
-POOL = named(
-    Pool,
-    F32_1D,
-    F32_1D,
-    U32_1D,
-    F32_1D,
-    F32_1D,
-    U8_1D,
-    U8_1D,
-    U64_1D,
-    U64_1D,
-    F64_1D,
-    U64_1D,
-    I32_1D,
-    U32_1D,
-    U32_1D,
-    U8_1D,
-    F32_1D,
-    F32_1D,
-    I32_1D,
-)
+POOL = named(Pool, ROWS, F32_1D, F32_1D, U32_1D, F32_1D, F32_1D, U8_1D, U8_2D, F32_1D, F32_1D, I32_1D)
 WEIGHTS = named(Weights, *[F64] * len(Weights._fields))

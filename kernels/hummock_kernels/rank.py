@@ -1,7 +1,7 @@
 """Ranking of candidates by the combined scores of several paths."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from hummock_kernels.pool import (
     VECTOR,
     WEIGHTS,
     Pool,
+    Rows,
     Tally,
     Weights,
 )
@@ -65,28 +66,40 @@ def _is_among(value: np.uint64, values: Longs) -> bool:
 
 
 @helper()
-def _copies_of(texts: Longs, pool: Pool) -> Longs:
+def _marks(pool: Pool, weights: Weights) -> Flags:
+    """The marks of each candidate; what was said too long ago to be an echo counts as not said."""
+    marks = np.empty(pool.rows.shape[0], np.uint8)
+    for i in range(marks.shape[0]):
+        row = pool.rows[i]
+        marks[i] = pool.marks_of[0, row.kind] | pool.marks_of[1, row.origin] | pool.marks_of[2, row.traits]
+        if weights.as_of - row.create_time > weights.echo_window_s:
+            marks[i] &= np.uint8(255 - SAID)
+    return marks
+
+
+@helper()
+def _copies_of(texts: Longs, rows: Rows) -> Longs:
     """Copy hashes of the candidates that have one of these texts."""
-    copies = np.empty(pool.text_hash.shape[0], np.uint64)
+    copies = np.empty(rows.shape[0], np.uint64)
     size = 0
-    for row in range(pool.text_hash.shape[0]):
-        copies[size] = pool.copy_hash[row]
-        size += _is_among(pool.text_hash[row], texts)
+    for i in range(rows.shape[0]):
+        copies[size] = rows[i].copy_hash
+        size += _is_among(rows[i].text_hash, texts)
     return copies[:size]
 
 
 @helper(borrows=True)
 def _has_newer_copy(row: int, near: Indices, pool: Pool, tally: Indices) -> bool:
-    copy_hash, create_time = pool.copy_hash, pool.create_time
+    copy_hash, create_time = pool.rows[row].copy_hash, pool.rows[row].create_time
     for i in range(near.shape[0]):
         other = near[i]
-        if copy_hash[other] != copy_hash[row] or other == row:
+        if pool.rows[other].copy_hash != copy_hash or other == row:
             continue
-        if create_time[other] == create_time[row]:
+        if pool.rows[other].create_time == create_time:
             tally[3] += 1
             if pool.tie[other] < pool.tie[row]:
                 return True
-        elif create_time[other] > create_time[row]:
+        elif pool.rows[other].create_time > create_time:
             return True
     return False
 
@@ -108,13 +121,15 @@ def _is_far(row: int, similarity: Vector, pool: Pool, weights: Weights) -> bool:
 
 
 @helper()
-def _kept(similarity: Vector, pool: Pool, echo_hashes: Longs, weights: Weights, tally: Indices) -> Indices:
+def _kept(
+    similarity: Vector, pool: Pool, marks: Flags, echo_hashes: Longs, weights: Weights, tally: Indices
+) -> Indices:
     """Rows that stay; `tally` counts echoes, older copies, too dissimilar ones and ties."""
-    echoes = _copies_of(echo_hashes, pool)
+    echoes = _copies_of(echo_hashes, pool.rows)
     near = np.empty(similarity.shape[0], np.int64)
     size = 0
     for row in range(similarity.shape[0]):
-        if pool.marks[row] & SAID and _is_among(pool.copy_hash[row], echoes):
+        if marks[row] & SAID and _is_among(pool.rows[row].copy_hash, echoes):
             tally[0] += 1
         elif _is_far(row, similarity, pool, weights):
             tally[2] += 1
@@ -176,7 +191,7 @@ def _of_best(value: np.float32, best: np.float32) -> np.float32:
 
 
 @helper()
-def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean: Doubles) -> Vector:
+def _joined(rows: Indices, similarity: Vector, pool: Pool, marks: Flags, shares: Vector, mean: Doubles) -> Vector:
     """The paths' scores, each divided by the pool's best, joined by `_shares`; their means are added to `mean`.
 
     A candidate without a vector is scored by keyword only: a pending vector is no evidence against it.
@@ -186,7 +201,7 @@ def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean:
     joined = np.empty(rows.shape[0], np.float32)
     for i in range(rows.shape[0]):
         row = rows[i]
-        share = shares[1] if pool.marks[row] & CODE else shares[0]
+        share = shares[1] if marks[row] & CODE else shares[0]
         if np.isnan(pool.cosine[row]):
             share = np.float32(0)
         by_vector = _of_best(similarity[row], best_similarity)
@@ -201,18 +216,18 @@ def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean:
 
 
 @helper()
-def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
+def _lend(joined: Vector, rows: Indices, pool: Pool, marks: Flags, weights: Weights) -> None:
     """Sentences gain from their neighbours in the session; the best of them keeps its score, others follow suit.
 
     A question lends more to its answer: the next sentence of another speaker within two, otherwise the next one. If a
     sentence ends in a question, and is answered here, it loses a part of its own score.
     """
-    marks, session, position, speaker = pool.marks, pool.session, pool.position, pool.speaker
+    every = pool.rows
     weight, answer_weight = np.float32(weights.neighbour_weight), np.float32(weights.answer_weight)
     places = np.empty(rows.shape[0], np.int64)
     size = 0
     for i in range(rows.shape[0]):
-        if session[rows[i]] != 0 and marks[rows[i]] & SENTENCE:
+        if every[rows[i]].session != 0 and marks[rows[i]] & SENTENCE:
             places[size] = i
             size += 1
     own = joined[places[:size]]
@@ -220,18 +235,18 @@ def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
     for i in range(size):
         row = rows[places[i]]
         for j in range(size):
-            has_answer[i] |= _answers(session, position, speaker, rows[places[j]], row)
+            has_answer[i] |= _answers(every[rows[places[j]]], every[row])
     before, after = np.float32(0), np.float32(0)
     for i in range(size):
         row = rows[places[i]]
         is_answered = has_answer[i]
         for j in range(size):
             other = rows[places[j]]
-            ahead = position[row] - position[other]
-            if session[other] != session[row] or ahead == 0 or abs(ahead) > 2:
+            ahead = every[row].session_position - every[other].session_position
+            if every[other].session != every[row].session or ahead == 0 or abs(ahead) > 2:
                 continue
             # If both sides of a conversation have one speaker, the answer is the next sentence.
-            is_answer = ahead == 1 if not has_answer[j] else _answers(session, position, speaker, row, other)
+            is_answer = ahead == 1 if not has_answer[j] else _answers(every[row], every[other])
             if is_answer and marks[other] & (ASKING | ASKING_FIRST) != 0:
                 joined[places[i]] += answer_weight * own[j]
             elif abs(ahead) == 1:
@@ -245,13 +260,13 @@ def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
 
 
 @helper(borrows=True)
-def _answers(session: Longs, position: Docs, speaker: Words, row: int, asked: int) -> bool:
+def _answers(row: Any, asked: Any) -> bool:
     """True if a sentence answers another, by position and speaker; without known speakers, the next sentence does."""
-    ahead = position[row] - position[asked]
-    if session[row] != session[asked] or ahead < 1 or ahead > 2:
+    ahead = row.session_position - asked.session_position
+    if row.session != asked.session or ahead < 1 or ahead > 2:
         return False
-    is_told = speaker[row] != 0 and speaker[asked] != 0
-    return bool(speaker[row] != speaker[asked] if is_told else ahead == 1)
+    is_told = row.speaker != 0 and asked.speaker != 0
+    return bool(row.speaker != asked.speaker if is_told else ahead == 1)
 
 
 @helper(borrows=True)
@@ -279,7 +294,7 @@ class _Aged(NamedTuple):
 
 
 @helper()
-def _aged(joined: Vector, rows: Indices, pool: Pool, has_holders: bool, weights: Weights) -> _Aged:
+def _aged(joined: Vector, rows: Indices, pool: Pool, marks: Flags, has_holders: bool, weights: Weights) -> _Aged:
     first = np.zeros(rows.shape[0], np.uint8)
     lifted = joined.copy()
     log_decay = np.zeros(rows.shape[0], np.float64)
@@ -296,8 +311,8 @@ def _aged(joined: Vector, rows: Indices, pool: Pool, has_holders: bool, weights:
             lifted[i] = 1
         if pool.verdict.shape[0] > 0:
             lifted[i] *= pool.verdict[rows[i]]
-        if weights.decay_rate > 0 and not pool.marks[rows[i]] & AGELESS:
-            age_days = max(0.0, (weights.as_of - pool.create_time[rows[i]]) / 86400.0)
+        if weights.decay_rate > 0 and not marks[rows[i]] & AGELESS:
+            age_days = max(0.0, (weights.as_of - pool.rows[rows[i]].create_time) / 86400.0)
             log_decay[i] = -weights.decay_rate * age_days
             if weights.decay_floor > 0:
                 left = weights.decay_floor + (1.0 - weights.decay_floor) * math.exp(log_decay[i])
@@ -371,10 +386,10 @@ def _count(pool: Pool, tally: Indices, measures: Doubles) -> None:
         tally[5] += found_by & KEYWORD != 0
         tally[6] += found_by & (NAMED | KEY_FILE) != 0
         tally[7] += found_by & (NAMED | HOLDER) != 0
-        tally[8] += pool.session[row] != 0
-        tally[9] += pool.speaker[row] != 0
-        tally[10] += pool.file[row] != 0
-        tally[_COUNTS + pool.origin[row] % ORIGINS] += 1
+        tally[8] += pool.rows[row].session != 0
+        tally[9] += pool.rows[row].speaker != 0
+        tally[10] += pool.rows[row].file != 0
+        tally[_COUNTS + pool.rows[row].origin % ORIGINS] += 1
         cosine = np.float64(pool.cosine[row])
         if not np.isnan(cosine):
             measures[2] = min(cosine, measures[2]) if compared else cosine
@@ -422,20 +437,21 @@ def rank(
     measures[:2] = 0
     _count(pool, tally, measures)
     similarity = _similarities(pool.cosine, np.float32(weights.unrelated))
-    rows = _kept(similarity, pool, echo_hashes, weights, tally)
+    marks = _marks(pool, weights)
+    rows = _kept(similarity, pool, marks, echo_hashes, weights, tally)
 
     closest = np.float64(_best(similarity, rows))
     covered = _most_terms(pool.matched, rows)
     shares = _shares(closest, covered, bool(_best(pool.keyword, rows) > 0), term_count, weights)
-    joined = _joined(rows, similarity, pool, shares, measures)
+    joined = _joined(rows, similarity, pool, marks, shares, measures)
     if weights.neighbour_weight > 0:
-        _lend(joined, rows, pool, weights)
+        _lend(joined, rows, pool, marks, weights)
     if pool.time_match.shape[0] > 0:
         share = np.float32(weights.time_share)
         joined = (np.float32(1) - share) * joined + share * pool.time_match[rows]
 
     has_holders = _has_holders(pool.found_by, rows)
-    aged = _aged(joined, rows, pool, has_holders, weights)
+    aged = _aged(joined, rows, pool, marks, has_holders, weights)
     places = _sorted(aged.first, aged.order, similarity[rows], pool.tie[rows])
     fit = min(1.0, max(closest, covered / max(1, term_count)))
     relevance, score = _shown(aged, places, has_holders, fit)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from hummock_kernels import reference_gather, reference_text, reference_vectors, reference_words
-from hummock_kernels._types import Docs, Doubles, Flags, Indices, Longs, Matrix, Vector, Words
+from hummock_kernels._types import Docs, Doubles, Flags, Halves, Indices, Longs, Vector, Words
 from hummock_kernels.files import FileShares
 from hummock_kernels.mmr import OVER, TWIN, Cap
 from hummock_kernels.pool import (
@@ -23,8 +23,10 @@ from hummock_kernels.pool import (
     SENTENCE,
     VECTOR,
     Pool,
+    Rows,
     Weights,
 )
+from hummock_kernels.reference_vectors import decoded
 
 analyse = reference_text.analyse
 token_estimates = reference_text.token_estimates
@@ -44,7 +46,6 @@ merge_postings = reference_words.merge_postings
 mark_term = reference_words.mark_term
 score_rows = reference_vectors.score_rows
 scan = reference_vectors.scan
-best_chunks = reference_vectors.best_chunks
 max_sims = reference_vectors.max_sims
 sign_bits = reference_vectors.sign_bits
 put_signs = reference_vectors.put_signs
@@ -67,23 +68,14 @@ def rank(
     pool: Pool, echo_hashes: Longs, term_count: int, weights: Weights
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Twin of `rank.rank`."""
-    (
-        cosine,
-        keyword,
-        matched,
-        evidence,
-        late,
-        found_by,
-        marks,
-        text_hash,
-        copy_hash,
-        create_time,
-        session,
-        position,
-        speaker,
-        *_,
-    ) = pool
+    cosine, keyword, matched, evidence, late, found_by = pool[1:7]
     time_match, verdict, tie = pool.time_match, pool.verdict, pool.tie
+    text_hash, copy_hash, create_time, session, position, speaker = (
+        pool.rows[name] for name in ("text_hash", "copy_hash", "create_time", "session", "session_position", "speaker")
+    )
+    marked = zip(pool.marks_of, ("kind", "origin", "traits"), strict=True)
+    marks = np.bitwise_or.reduce([table[pool.rows[name]] for table, name in marked])
+    marks = np.where(weights.as_of - create_time > weights.echo_window_s, marks & ~np.uint8(SAID), marks)
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(copy_hash, copy_hash[np.isin(text_hash, echo_hashes)])
     # A missing cosine counts as less than any.
@@ -150,8 +142,9 @@ def rank(
 def _counts(pool: Pool) -> list[int]:
     """The `Tally` of a pool from `by_vector` on, then its candidates by origin."""
     by_path = [pool.found_by & bits != 0 for bits in (VECTOR, KEYWORD, NAMED | KEY_FILE, NAMED | HOLDER)]
-    counts = [np.count_nonzero(column) for column in (*by_path, pool.session, pool.speaker, pool.file)]
-    return [*counts, *np.bincount(pool.origin, minlength=ORIGINS).tolist()]
+    known = (pool.rows[name] for name in ("session", "speaker", "file"))
+    counts = [np.count_nonzero(column) for column in (*by_path, *known)]
+    return [*counts, *np.bincount(pool.rows["origin"], minlength=ORIGINS).tolist()]
 
 
 def _lent(joined: Doubles, session: Longs, position: Docs, speaker: Words, marks: Flags, weights: Weights) -> Doubles:
@@ -176,8 +169,9 @@ def _of_best(scores: Vector) -> Doubles:
 
 
 def mmr(
-    vectors: Matrix,
-    names: Longs,
+    vectors: Halves,
+    vector_row: Indices,
+    candidates: Rows,
     rows: Indices,
     relevance: Vector,
     weight: float,
@@ -187,8 +181,10 @@ def mmr(
     cap: Cap,
 ) -> tuple[Indices, Flags]:
     """Twin of `mmr.mmr`."""
-    similarity = np.nan_to_num(vectors[rows] @ vectors[rows].T, nan=0.0)
-    name = names[rows]
+    its = np.zeros((len(rows), vectors.shape[1]), np.float32)
+    its[vector_row[rows] >= 0] = decoded(vectors[vector_row[rows][vector_row[rows] >= 0]])
+    similarity = np.nan_to_num(its @ its.T, nan=0.0)
+    name = candidates["name_hash"][rows]
     are_twins = (similarity >= np.float32(twin_bar)) & (name[:, None] == name) & (name != 0)
     counted = np.minimum(similarity, np.float32(alike))
     writer = cap.writers[rows] if len(cap.writers) else np.zeros(len(rows), np.uint32)
@@ -216,9 +212,10 @@ def mmr(
 
 
 def order_by_files(
-    rows: Indices, relevance: Vector, score: Vector, file: Words, name: Longs, shares: FileShares
+    rows: Indices, relevance: Vector, score: Vector, candidates: Rows, shares: FileShares
 ) -> tuple[Indices, Vector, Vector]:
     """Twin of `files.order_by_files`."""
+    file, name = candidates["file"], candidates["name_hash"]
     gained, places = relevance.copy(), np.flatnonzero(file[rows])
     for of_file in np.unique(file[rows[places]]):
         its = places[file[rows[places]] == of_file]

@@ -6,9 +6,9 @@ from hummock_kernels._types import Counts, Docs, Flags, Indices, Vector, Words
 from hummock_kernels.bm25 import Query, Saturation
 from hummock_kernels.cosine import Chunks
 from hummock_kernels.gather import ASKS, ASKS_WITHIN, NEIGHBOUR, Finds, Memories, Taken
-from hummock_kernels.pool import KEYWORD, VECTOR
+from hummock_kernels.pool import KEYWORD, ROW, VECTOR
 from hummock_kernels.postings import Delta, Index, Presence
-from hummock_kernels.reference_vectors import best_chunks, best_cosines, neighbours
+from hummock_kernels.reference_vectors import best_chunks_of, best_cosines, neighbours
 from hummock_kernels.reference_words import bm25_scores, paged_counts
 
 
@@ -36,23 +36,25 @@ def gather(
     for document, bit in zip(finds.more.tolist(), finds.more_by.tolist(), strict=True):
         bits[document] = bits.get(document, 0) | bit
     at = np.array(sorted(bits), np.int64)
-    cosine, best_chunk, vectors = best_chunks(chunks, at, vector)
+    cosine, best_chunk, vector_row = best_chunks_of(chunks, at, vector)
     keyword, matched = bm25_scores(index, delta, presence, query, saturation, at)
     day = np.floor(memories.event_time[at] / 86_400)
     tells = ~np.isnan(day) & (memories.is_turn[memories.origin[at]] == 0)
     days = np.where(tells, day, 0).astype(np.int64).view(np.uint64) << np.uint64(24)
     apart = memories.apart[at].astype(np.uint64) << np.uint64(32)
-    columns = {name: getattr(memories, name)[at] for name in Memories._fields if name in Taken._fields}
+    rows = np.zeros(len(at), ROW)
+    for name in set(ROW.fields or ()) - {"copy_hash"}:
+        rows[name] = getattr(memories, name)[at]
+    rows["copy_hash"] = memories.text_hash[at] ^ apart ^ memories.speaker[at] ^ days
     return Taken(
         at=at,
         found_by=np.array([bits[document] for document in at.tolist()], np.uint8),
         cosine=cosine,
         best_chunk=best_chunk,
-        vector=vectors,
+        vector_row=vector_row,
         keyword=keyword,
         matched=matched,
-        copy_hash=memories.text_hash[at] ^ apart ^ memories.speaker[at] ^ days,
-        **columns,
+        rows=rows,
     )
 
 

@@ -10,7 +10,7 @@ from hummock_kernels.cosine import Chunks
 
 def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
     """Twin of `cosine.score_rows`."""
-    return _similarity(_decoded(rows[picks]), query)
+    return _similarity(decoded(rows[picks]), query)
 
 
 def _similarity(rows: Matrix, query: Vector) -> Vector:
@@ -22,40 +22,43 @@ def _similarity(rows: Matrix, query: Vector) -> Vector:
     return similarity
 
 
-def _decoded(rows: Halves) -> Matrix:
+def decoded(rows: Halves) -> Matrix:
+    """The values of float16 rows in uint16."""
     return rows.view(np.float16).astype(np.float32)
 
 
 def scan(chunks: Chunks, allowed: Flags, query: Vector, minimum: float, k: int) -> tuple[Indices, Vector]:
     """Twin of `cosine.scan`."""
     docs = np.flatnonzero(allowed)
-    similarity, _, _ = best_chunks(chunks, docs, query, clip=False)
+    similarity, _, _ = best_chunks_of(chunks, docs, query, clip=False)
     kept = [(-score, doc) for doc, score in zip(docs.tolist(), similarity.tolist(), strict=True) if score >= minimum]
     hits = sorted(kept)[: max(k, 0)]
     return np.array([doc for _, doc in hits], np.int64), np.array([-score for score, _ in hits], np.float32)
 
 
-def best_chunks(chunks: Chunks, docs: Indices, query: Vector, *, clip: bool = True) -> tuple[Vector, Indices, Matrix]:
-    """Twin of `cosine.best_chunks`."""
+def best_chunks_of(
+    chunks: Chunks, docs: Indices, query: Vector, *, clip: bool = True
+) -> tuple[Vector, Indices, Indices]:
+    """Twin of `cosine.best_chunks_of`."""
     rows, start, count = chunks
     cosine = np.full(len(docs), np.nan, np.float32)
     number = np.zeros(len(docs), np.int64)
-    vectors = np.zeros((len(docs), rows.shape[1]), np.float32)
+    best = np.full(len(docs), -1, np.int64)
     for i, doc in enumerate(docs.tolist()):
-        decoded = _decoded(rows[start[doc] : start[doc] + count[doc]])
-        scores = _similarity(decoded, query) if len(query) else np.full(len(decoded), np.nan, np.float32)
+        chunk_rows = decoded(rows[start[doc] : start[doc] + count[doc]])
+        scores = _similarity(chunk_rows, query) if len(query) else np.full(len(chunk_rows), np.nan, np.float32)
         finite = np.isfinite(scores)
         if finite.any():
             number[i] = np.argmax(np.where(finite, scores, -np.inf))
             cosine[i] = scores[number[i]].clip(-1, 1) if clip else scores[number[i]]
-        if len(decoded):
-            vectors[i] = decoded[number[i]]
-    return cosine, number, vectors
+        if len(chunk_rows):
+            best[i] = start[doc] + number[i]
+    return cosine, number, best
 
 
 def best_cosines(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
     """Twin of `cosine.best_cosines`."""
-    cosine, _, _ = best_chunks(chunks, docs, query)
+    cosine, _, _ = best_chunks_of(chunks, docs, query)
     return cosine
 
 

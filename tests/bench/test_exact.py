@@ -9,6 +9,7 @@ from bench.exact import nearest_exactly, scarce
 from bench.peers.work import HITS, different, joined
 from hummock_kernels import reference
 from hummock_kernels.mmr import NO_CAP
+from hummock_kernels.pool import ROW
 
 pytestmark = pytest.mark.long
 
@@ -32,10 +33,12 @@ def test_filters_that_few_pass_come_with_the_number_that_pass() -> None:
 def test_the_peers_choice_is_maximal_marginal_relevance(seed: int, count: int) -> None:
     random = np.random.default_rng(seed)
     vectors = random.standard_normal((count + 1, 8)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    query, candidates = vectors[0], vectors[1:]
+    # Values that float16 holds exactly.
+    halves = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+    query, candidates = halves[0].astype(np.float32), halves[1:].astype(np.float32)
+    rows, every = np.zeros(count, ROW), np.arange(count)
     chosen, _ = reference.mmr(
-        candidates, np.zeros(count, np.uint64), np.arange(count), candidates @ query, 0.7, 1.0, 2.0, HITS, NO_CAP
+        halves[1:].view(np.uint16), every, rows, every, candidates @ query, 0.7, 1.0, 2.0, HITS, NO_CAP
     )
     assert different(query, candidates) == chosen.tolist()
 

@@ -104,24 +104,6 @@ def test_scan_of_a_few_rows(rows: Any, chunks: list[int], query: Any, minimum: f
     assert scanned(rows, chunks, query, minimum, k) == expected
 
 
-@given(collections(), st.data(), st.booleans())
-def test_best_chunks_equal_their_twin(collection: Collection, data: st.DataObject, has_query: bool) -> None:
-    """S4-25."""
-    chunks, allowed, query = collection
-    drawn = data.draw(st.lists(st.integers(0, len(allowed) - 1), max_size=8)) if len(allowed) else []
-    arguments = (chunks, np.array(drawn, np.int64), query if has_query else query[:0])
-    for found, expected in zip(cosine.best_chunks(*arguments), reference.best_chunks(*arguments), strict=True):
-        np.testing.assert_array_equal(found, expected, strict=True)
-
-
-def test_of_equal_chunks_the_first_is_the_best() -> None:
-    picks = np.zeros(1, np.int64)
-    similarity, number, vector = cosine.best_chunks(
-        cosine.Chunks(as_halves([[0, 1], [1, 0], [1, 0]]), *layout([3])), picks, np.array([1, 0], np.float32)
-    )
-    assert (similarity.tolist(), number.tolist(), vector.tolist()) == ([1], [1], [[1, 0]])
-
-
 @pytest.mark.skipif(not _jit.IS_COMPILED, reason="plain Python checks no types")
 def test_rows_of_another_type_are_refused_rather_than_compiled_anew() -> None:
     float_rows: Any = np.ones((2, 2), np.float32)
@@ -133,10 +115,8 @@ ALL_PATTERNS = np.arange(1 << 16, dtype=np.uint16)
 
 
 def test_every_float16_pattern_is_decoded_as_numpy_does() -> None:
-    every = np.arange(1 << 16)
-    one_each = cosine.Chunks(ALL_PATTERNS.reshape(-1, 1), *layout([1] * (1 << 16)))
-    decoded = cosine.best_chunks(one_each, every, np.empty(0, np.float32))[2][:, 0]
-    np.testing.assert_array_equal(decoded.view(np.uint32)[~np.isnan(decoded)], expected_bits())
+    decoded = cosine.score_rows(ALL_PATTERNS.reshape(-1, 1), np.ones(1, np.float32), np.arange(1 << 16))
+    np.testing.assert_array_equal(decoded[~np.isnan(decoded)], expected_bits().view(np.float32))
     np.testing.assert_array_equal(np.isnan(decoded), np.isnan(ALL_PATTERNS.view(np.float16)))
 
 

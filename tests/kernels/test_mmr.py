@@ -6,13 +6,23 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 
 from hummock_kernels import mmr as kernel
 from hummock_kernels import reference
 from hummock_kernels._types import Matrix, Vector
+from hummock_kernels.pool import ROW
+from tests.kernels.test_cosine import as_halves
 
 # Multiples of 1/4 make every product and sum exact in float32, so that gains tie in both implementations alike.
 QUARTERS = st.integers(-4, 4).map(lambda number: np.float32(number / 4))
+
+
+def rows_of(names: Sequence[int] | NDArray[np.uint64]) -> NDArray[np.void]:
+    """Candidates of these names."""
+    rows = np.zeros(len(names), ROW)
+    rows["name_hash"] = names
+    return rows
 
 
 @given(
@@ -23,12 +33,14 @@ def test_the_choice_equals_its_twin(
     data: st.DataObject, n: int, dim: int, weight: float, alike: float, twin_bar: float, keep: int
 ) -> None:
     """S2-05."""
-    names = data.draw(hnp.arrays(np.uint64, n, elements=st.integers(0, 2)))
+    named = rows_of(data.draw(hnp.arrays(np.uint64, n, elements=st.integers(0, 2))))
     vectors = data.draw(hnp.arrays(np.float32, (n, dim), elements=QUARTERS))
     relevance = data.draw(hnp.arrays(np.float32, n, elements=QUARTERS | st.just(np.float32(np.nan))))
     if n and data.draw(st.booleans()):
         vectors[data.draw(st.integers(0, n - 1))] = np.nan
-    vectors.flags.writeable = names.flags.writeable = relevance.flags.writeable = False
+    halves = as_halves(vectors)
+    own = data.draw(hnp.arrays(np.int64, n, elements=st.integers(-1, n - 1)))
+    own.flags.writeable = named.flags.writeable = relevance.flags.writeable = False
     rows = np.array(data.draw(st.permutations(range(n))), np.int64)
     writers = data.draw(hnp.arrays(np.uint32, st.sampled_from([0, n]), elements=st.integers(0, 2)))
     cap = kernel.Cap(
@@ -37,7 +49,7 @@ def test_the_choice_equals_its_twin(
         first=data.draw(st.integers(0, 8)),
         near=data.draw(st.sampled_from([0.0, 0.5, 1.0])),
     )
-    arguments = (vectors, names, rows, relevance, weight, alike, twin_bar, keep, cap)
+    arguments = (halves, own, named, rows, relevance, weight, alike, twin_bar, keep, cap)
     for found, expected in zip(kernel.mmr(*arguments), reference.mmr(*arguments), strict=True):
         np.testing.assert_array_equal(found, expected)
 
@@ -62,9 +74,9 @@ def picked(
 ) -> tuple[list[int], list[int]]:
     """Places in the order of the choice, and their marks; unless names are given all have one."""
     n = len(vectors)
-    named, order = np.array(names or [1] * n, np.uint64), np.array(rows or range(n), np.int64)
+    named, order = rows_of(names or [1] * n), np.array(rows or range(n), np.int64)
     wanted = np.asarray(relevance, np.float32)
-    places, marks = kernel.mmr(vectors, named, order, wanted, weight, alike, twin_bar, n, cap)
+    places, marks = kernel.mmr(as_halves(vectors), np.arange(n), named, order, wanted, weight, alike, twin_bar, n, cap)
     return places.tolist(), marks.tolist()
 
 
@@ -100,8 +112,8 @@ def test_a_weight_of_one_is_the_order_of_relevance() -> None:
 
 def test_equal_gains_go_to_the_smaller_index() -> None:
     places = kernel.mmr(
-        np.zeros((4, 2), np.float32), np.ones(4, np.uint64), np.arange(4), np.ones(4, np.float32), 0.7, 1.0, 0.9, 2,
-        kernel.NO_CAP,
+        np.zeros((4, 2), np.uint16), np.arange(4), rows_of([1] * 4), np.arange(4), np.ones(4, np.float32),
+        0.7, 1.0, 0.9, 2, kernel.NO_CAP,
     )[0]  # fmt: skip
     assert places.tolist() == [0, 1]
 

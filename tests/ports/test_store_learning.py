@@ -242,7 +242,7 @@ def test_the_memory_its_vectors_and_facets_stay_as_they_were(store: Store) -> No
     assert dict(zip(after.memory_id, after.cosine.tolist(), strict=True)) == dict(
         zip(before.memory_id, before.cosine.tolist(), strict=True)
     )
-    assert dict(zip(after.memory_id, after.session_position.tolist(), strict=True))["wood"] == 1
+    assert dict(zip(after.memory_id, after.rows["session_position"].tolist(), strict=True))["wood"] == 1
     assert ids(ask(store, seed=4, where=Filter(tags=("#材料",)))) == {"wood"}
     assert store.look_up("p", [], [entry.key]).holders == ["wood"]
 

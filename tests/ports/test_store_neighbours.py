@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 20
 
 def doc_of(store: Store, project: str, memory_id: str) -> int:
     found = ask(store, project, seed=1, pool=100)
-    return int(found.doc[found.memory_id.index(memory_id)])
+    return int(found.rows["doc"][found.memory_id.index(memory_id)])
 
 
 def names(memories: tuple[Memory, ...]) -> list[str]:

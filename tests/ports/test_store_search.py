@@ -39,7 +39,7 @@ def test_what_stands_beside_the_best_is_a_candidate(store: Store) -> None:
     talk(store)
     found = group(store, vector=unit_vector(14), pool=1, with_neighbours=True)
     assert found_by(found) == {"t3": FoundBy.NEIGHBOUR, "t4": FoundBy.VECTOR, "t5": FoundBy.NEIGHBOUR}
-    assert (found.session_position.tolist(), len(set(found.session.tolist()))) == ([3, 4, 5], 1)
+    assert (found.rows["session_position"].tolist(), len(set(found.rows["session"].tolist()))) == ([3, 4, 5], 1)
     assert np.isfinite(found.cosine).all()
 
 

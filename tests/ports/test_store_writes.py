@@ -72,7 +72,7 @@ def test_an_edit_replaces_the_memory_everywhere(store: Store) -> None:
 def test_a_removed_memory_is_nowhere(store: Store) -> None:
     entry = Entry(id="a")
     put(store, "p", entry, Entry(id="b", words=("rest",)))
-    doc = int(ask(store, terms=["tide"]).doc[0])
+    doc = int(ask(store, terms=["tide"]).rows["doc"][0])
     store.write("p", delete_request(["a", "unknown"])).result(timeout=30)
     assert get(store, "a") is None
     assert (store.load("p", [doc], full=True), store.look_up("p", [], [entry.key]).holders) == ([None], [None])
@@ -83,7 +83,7 @@ def test_a_document_number_is_never_used_again(store: Store) -> None:
     seen: list[int] = []
     for _ in range(4):
         put(store, "p", Entry(id="a"))
-        seen.extend(ask(store, terms=["tide"]).doc.tolist())
+        seen.extend(ask(store, terms=["tide"]).rows["doc"].tolist())
         store.write("p", delete_request(["a"])).result(timeout=30)
     assert seen == sorted(set(seen))
 

@@ -287,7 +287,7 @@ def seen_of(store: SharedStore) -> Reads:
 
 
 def _docs(store: SharedStore) -> list[int]:
-    docs: list[int] = candidates(store, "p", terms=("tide",)).doc.tolist()
+    docs: list[int] = candidates(store, "p", terms=("tide",)).rows["doc"].tolist()
     return docs
 
 

@@ -30,6 +30,7 @@ from hummock.recall.plan import TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.rerank import late_scores
 from hummock.store.views.row_codec import speaker_hash
+from hummock_kernels.pool import ROW
 
 NOW = 1_750_000_000.0
 DAY = 86_400.0
@@ -65,30 +66,26 @@ class Row:
 
 def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Candidates:
     dim = len(rows[0].vector) if rows else 2
-    times = np.array([NOW - row.age_days * DAY for row in rows], np.float64)
-    hashes = [place + 1 if row.text_hash is None else row.text_hash for place, row in enumerate(rows)]
+    columns = np.zeros(len(rows), ROW)
+    for name in ("kind", "origin", "event_time", "session", "session_position", "traits", "file"):
+        columns[name] = [getattr(row, name) for row in rows]
+    columns["doc"] = np.arange(len(rows))
+    columns["create_time"] = [NOW - row.age_days * DAY for row in rows]
+    columns["speaker"] = [speaker_hash(row.speaker) for row in rows]
+    columns["name_hash"] = [row.name for row in rows]
+    columns["text_hash"] = [place + 1 if row.text_hash is None else row.text_hash for place, row in enumerate(rows)]
+    columns["copy_hash"] = columns["text_hash"]
     return Candidates(
         name="main",
         searched=len(rows),
-        doc=np.arange(len(rows), dtype=np.int64),
         ids=lambda: tuple(row.id for row in rows),
-        kind=np.array([row.kind for row in rows], np.uint8),
-        origin=np.array([row.origin for row in rows], np.uint8),
-        create_time=times,
-        event_time=np.array([row.event_time for row in rows], np.float64),
-        session=np.array([row.session for row in rows], np.uint64),
-        session_position=np.array([row.session_position for row in rows], np.int32),
-        traits=np.array([row.traits for row in rows], np.uint8),
-        speaker=np.array([speaker_hash(row.speaker) for row in rows], np.uint32),
-        name_hash=np.array([row.name for row in rows], np.uint64),
-        file=np.array([row.file for row in rows], np.uint32),
-        text_hash=np.array(hashes, np.uint64),
-        copy_hash=np.array(hashes, np.uint64),
+        rows=columns,
         cosine=np.array([row.cosine for row in rows], np.float32),
         keyword=np.array([row.keyword for row in rows], np.float32),
         matched=np.array([row.matched for row in rows], np.uint32),
         found_by=np.array([row.found_by for row in rows], np.uint8),
-        vector=np.array([row.vector for row in rows], np.float32).reshape(len(rows), dim),
+        vectors=np.array([row.vector for row in rows], np.float16).reshape(len(rows), dim).view(np.uint16),
+        vector_row=np.arange(len(rows), dtype=np.int64),
         best_chunk=np.zeros(len(rows), np.int64),
         rarity=np.array(rarity, np.float32),
         helpful=np.array([row.helpful for row in rows], np.uint8),

@@ -63,21 +63,19 @@ def test_what_is_looked_up_by_name_and_the_order_of_one_path_stay() -> None:
 
 def by_hand(fused: Fused) -> dict[int, float]:
     """Relevances of fragments by row, from the definition."""
-    found = fused.candidates
-    own = {int(row): float(value) for row, value in zip(fused.row, fused.relevance, strict=True) if found.file[row]}
+    file, name = (fused.candidates.rows[column] for column in ("file", "name_hash"))
+    own = {int(row): float(value) for row, value in zip(fused.row, fused.relevance, strict=True) if file[row]}
     gained = {}
     for row, value in own.items():
-        others = sorted(
-            (own[each] for each in own if found.file[each] == found.file[row] and each != row), reverse=True
-        )
-        has_named = any(found.name_hash[each] for each in own if found.file[each] == found.file[row])
-        is_head = has_named and not found.name_hash[row]
+        others = sorted((own[each] for each in own if file[each] == file[row] and each != row), reverse=True)
+        has_named = any(name[each] for each in own if file[each] == file[row])
+        is_head = has_named and not name[row]
         gained[row] = (value + SUPPORT * sum(others[:3])) * (HEAD_FACTOR if is_head else 1)
-    best = {int(found.file[row]): 0.0 for row in own}
+    best = {int(file[row]): 0.0 for row in own}
     for row, value in gained.items():
-        best[int(found.file[row])] = max(best[int(found.file[row])], value)
+        best[int(file[row])] = max(best[int(file[row])], value)
     left = {
-        row: max(0.0, value - (SECOND_LOSS if value < best[int(found.file[row])] - 1e-7 else 0))
+        row: max(0.0, value - (SECOND_LOSS if value < best[int(file[row])] - 1e-7 else 0))
         for row, value in gained.items()
     }
     scale = max(own.values(), default=0) / (max(left.values(), default=0) or 1)

@@ -238,7 +238,7 @@ def test_a_memory_without_a_vector_is_ranked_by_its_words() -> None:
 def test_fused_results_are_unique_ordered_and_in_range(rows: list[Row]) -> None:
     """S0-13, S4-24."""
     result = ranked(candidates(rows), plan(decay=FOURTEEN_DAYS), features(hashes=frozenset({1})))
-    hashes = result.candidates.text_hash[result.row].tolist()
+    hashes = result.candidates.rows["text_hash"][result.row].tolist()
     assert len(set(hashes)) == len(hashes)
     assert np.isfinite(result.score).all()
     assert (result.score >= 0).all()

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import Candidates, CorrectionScores, Spelling
 from hummock.recall.query_features import CorrectedWord
 from hummock.recall.spelling import BEHIND, corrections, find_corrections, own_words, with_corrections, with_spelling
-from tests.recall.candidates import features
+from tests.recall.candidates import candidates, features
 from tests.render.samples import note
 
 SCORES = st.floats(0.0625, 64, width=32)
@@ -26,7 +26,7 @@ def found(rows: list[tuple[int, float, float]]) -> Candidates:
     matched = np.array([bits for bits, _, _ in rows], np.uint32)
     spelt = np.array([score for _, _, score in rows], np.float32)
     return replace(
-        Candidates.empty("main", 2),
+        candidates([]),
         matched=matched,
         keyword=np.where(matched, np.array([score for _, score, _ in rows], np.float32), np.float32(0)),
         spelt=CorrectionScores(keyword=spelt, held=(spelt > 0).astype(np.uint32)),

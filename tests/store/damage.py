@@ -169,7 +169,7 @@ def of_memories(store: WritableStore) -> dict[str, str]:
         shown[f"list {memory.id}"] = repr(memory)
     for one in store.export("p", 0, store.generation("p").seq, with_vectors=False).memories:
         shown[f"export {one.memory.id}"] = repr(one.memory)
-    for found in store.load("p", sorted(ask(store, terms=["tide"], pool=1000).doc.tolist()), full=True):
+    for found in store.load("p", sorted(ask(store, terms=["tide"], pool=1000).rows["doc"].tolist()), full=True):
         if found is not None:
             shown[f"hit {found.id}"] = repr(found)
     return shown

@@ -60,7 +60,7 @@ def test_a_damaged_memory_is_left_out_and_all_others_are_there(
     changed(tmp_path, table, change)
     with opened(tmp_path) as store:
         # What lies in the view is read when it is loaded, the rest with the hits.
-        store.load("p", ask(store, terms=["tide"], pool=100).doc.tolist(), full=True)
+        store.load("p", ask(store, terms=["tide"], pool=100).rows["doc"].tolist(), full=True)
         assert ids(ask(store, terms=["tide"], pool=100)) == ids(ask(store, seed=1, pool=100)) == ALL - {"m2"}
         assert listed(store) == ALL - {"m2"}
         assert {one.memory.id for one in store.export("p", 0, 1, with_vectors=True).memories} == ALL - {"m2"}

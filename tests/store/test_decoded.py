@@ -30,7 +30,7 @@ class Decodes:
 
 def test_a_memory_that_is_loaded_again_is_not_decoded_again(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     work.teach(note("the tide is low", "a"), note("the core is dry", "b"))
-    docs = ask(work.store, seed=1).doc.tolist()
+    docs = ask(work.store, seed=1).rows["doc"].tolist()
     decodes = Decodes(monkeypatch)
     first = at(work.store, "p").load(docs, full=True)
     assert decodes.count == 2
@@ -42,7 +42,7 @@ def test_a_memory_that_is_loaded_again_is_not_decoded_again(work: Workplace, mon
 
 def test_a_memory_whose_record_changed_is_loaded_anew(work: Workplace) -> None:
     work.teach(note("the tide is low", "a"), is_deferred=True)
-    docs = ask(work.store, terms=("tide",)).doc.tolist()
+    docs = ask(work.store, terms=("tide",)).rows["doc"].tolist()
     (waiting,) = at(work.store, "p").load(docs, full=True)
     work.embed_pending()
     (embedded,) = at(work.store, "p").load(docs, full=True)
@@ -53,7 +53,7 @@ def test_a_memory_whose_record_changed_is_loaded_anew(work: Workplace) -> None:
 
 def test_a_removed_memory_is_not_loaded(work: Workplace) -> None:
     work.teach(note("the tide is low", "a"), note("the core is dry", "b"))
-    docs = ask(work.store, seed=1).doc.tolist()
+    docs = ask(work.store, seed=1).rows["doc"].tolist()
     at(work.store, "p").load(docs, full=True)
     work.garden.delete("p", "", ["a"], b"f")
     assert at(work.store, "p").load(docs, full=True).count(None) == 1

@@ -37,7 +37,7 @@ def test_a_file_is_looked_through_once_however_many_of_its_fragments_are_hits(
 ) -> None:
     with opened(tmp_path) as store:
         put(store, "p", *map(piece, range(40)))
-        docs = ask(store, "p", seed=1, pool=100).doc.tolist()
+        docs = ask(store, "p", seed=1, pool=100).rows["doc"].tolist()
         decodes = Decodes(monkeypatch)
         found = at(store, "p").neighbours(docs, 2, full=False, most_bytes=1 << 20)
         assert len(docs) == len(found) == 40
@@ -47,7 +47,7 @@ def test_a_file_is_looked_through_once_however_many_of_its_fragments_are_hits(
 def test_a_turn_beside_several_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(tmp_path) as store:
         put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
-        docs = ask(store, "p", seed=1, pool=100).doc.tolist()
+        docs = ask(store, "p", seed=1, pool=100).rows["doc"].tolist()
         decodes = Decodes(monkeypatch)
         found = at(store, "p").neighbours(docs, 10, full=True, most_bytes=1 << 20)
         assert sum(len(each.before) + len(each.after) for each in found) > 200
@@ -57,7 +57,7 @@ def test_a_turn_beside_several_is_decoded_once(tmp_path: Path, monkeypatch: pyte
 def test_what_finds_no_room_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(tmp_path) as store:
         put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
-        docs = ask(store, "p", seed=1, pool=100).doc.tolist()
+        docs = ask(store, "p", seed=1, pool=100).rows["doc"].tolist()
         decodes = Decodes(monkeypatch)
         found = at(store, "p").neighbours(docs, 10, full=True, most_bytes=100)
         assert all(each.is_cut and not each.before and not each.after for each in found)
@@ -69,7 +69,7 @@ def test_neighbours_come_with_the_hashes_of_their_rows(tmp_path: Path) -> None:
         told = [Entry(id=f"t{number}", session_id="s", words=(f"word{number}",)) for number in range(5)]
         put(store, "p", *told)
         found = ask(store, "p", seed=1, pool=100)
-        stored = dict(zip(found.doc.tolist(), found.text_hash.tolist(), strict=True))
+        stored = dict(zip(found.rows["doc"].tolist(), found.rows["text_hash"].tolist(), strict=True))
         ids = {
             doc: memory.id
             for doc, memory in zip(stored, store.load("p", list(stored), full=False), strict=True)

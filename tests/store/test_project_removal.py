@@ -133,7 +133,7 @@ def test_a_project_of_its_name_is_another_one(tmp_path: Path) -> None:
         assert ids(ask(store, terms=["harbour"])) == {"a"}
         old = store.project("p")
         assert old is not None
-        old_docs = {int(doc) for doc in ask(store, terms=["tide"]).doc}
+        old_docs = {int(doc) for doc in ask(store, terms=["tide"]).rows["doc"]}
         store.remove_project("p", removal()).result(30)
         seq = put(store, "p", Entry(id="new", words=("harbour",)))
         assert ids(ask(store, terms=["tide", "harbour", "core"])) == {"new"}
@@ -142,7 +142,7 @@ def test_a_project_of_its_name_is_another_one(tmp_path: Path) -> None:
         assert new.seq == seq > old.seq
         assert new.content_seq > old.content_seq
         assert new.memory_count == 1
-        assert not old_docs & {int(doc) for doc in ask(store, terms=["harbour"]).doc}
+        assert not old_docs & {int(doc) for doc in ask(store, terms=["harbour"]).rows["doc"]}
         for position in range(old.seq + 1):
             assert store.memory_events("p", position, full=False).is_reset
         assert store.sessions.all("p") == ()

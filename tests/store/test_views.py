@@ -114,7 +114,7 @@ def test_readers_beside_a_writer_always_see_whole_writes(tmp_path: Path) -> None
             seen = 0
             while not done.is_set():
                 found = ask(store, seed=1)
-                loaded = store.load("p", found.doc.tolist(), full=True)
+                loaded = store.load("p", found.rows["doc"].tolist(), full=True)
                 contents = {memory.payload.content for memory in loaded if memory and memory.payload}
                 assert set(found.memory_id) == {"x", "y"}
                 assert len(contents) <= 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cache
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from msgspec import Struct
@@ -231,21 +231,22 @@ class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
 class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     """One group's candidates as columns, (n,) each where nothing else is said. Order is not specified.
 
-    Columns named as in `MemoryColumns` hold the same. `helpful` and `wrong` are (0,) if the project has no feedback,
-    `writer` if all its memories are of one writer.
+    `helpful` and `wrong`, as in `MemoryColumns`, are (0,) if the project has no feedback, `writer` if all its memories
+    are of one writer.
 
     Attributes:
         name: Name of the group.
         searched: Memories that passed the filter, outside the window.
         ids: Returns the n memory ids. They only break ties, and reading them costs as much as all columns.
-        copy_hash: Equal for copies, of which the newest is shown.
+        rows: Their columns that do not depend on the query, named as in `MemoryColumns` (`hummock_kernels.pool.ROW`).
         cosine: Cosine of the best chunk, also for candidates of other paths; NaN without a vector.
         keyword: BM25 score, also for candidates of other paths; 0 if no term matched. With substrings: 1 for the newest
             match, less for older ones, 0 without a match.
         matched: Bit i is set when terms[i], or substrings[i], of the query matched.
         found_by: FoundBy.
-        vector: (n, dim) of the best chunk (the first one without a query vector); zero without any.
-        best_chunk: Index of the chunk of `cosine` and `vector`; 0 also without any.
+        vectors: (m, dim) float16 vectors of the project.
+        vector_row: Row in `vectors` of the best chunk (the first one without a query vector); -1 without any.
+        best_chunk: Index of the chunk of `cosine` and `vector_row`; 0 also without any.
         rarity: (t,) in (0, 1], rarity of each term of the query: its inverse document frequency, relative to that of a
             term that no memory holds; (0,) without terms.
         domain_names: Domain names of the project that the query names, sorted.
@@ -260,19 +261,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     name: str
     searched: int
     ids: Callable[[], tuple[str, ...]]
-    doc: NDArray[np.int64]
-    create_time: NDArray[np.float64]
-    event_time: NDArray[np.float64]
-    text_hash: NDArray[np.uint64]
-    copy_hash: NDArray[np.uint64]
-    session: NDArray[np.uint64]
-    session_position: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-    origin: NDArray[np.uint8]
-    traits: NDArray[np.uint8]
-    name_hash: NDArray[np.uint64]
-    speaker: NDArray[np.uint32]
-    file: NDArray[np.uint32]
+    rows: NDArray[np.void]
     helpful: NDArray[np.uint8]
     wrong: NDArray[np.uint8]
     writer: NDArray[np.uint32]
@@ -280,7 +269,8 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     keyword: NDArray[np.float32]
     matched: NDArray[np.uint32]
     found_by: NDArray[np.uint8]
-    vector: NDArray[np.float32]
+    vectors: NDArray[np.uint16]
+    vector_row: NDArray[np.int64]
     best_chunk: NDArray[np.int64]
     rarity: NDArray[np.float32]
     domain_names: tuple[str, ...] = ()
@@ -292,19 +282,19 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     is_cut: bool = False
 
     def __len__(self) -> int:
-        return len(self.doc)
+        return len(self.rows)
+
+    def vector(self, at: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(m,) places -> (m, dim), the vector of each best chunk; zero without any."""
+        row = self.vector_row[at]
+        found = np.zeros((len(row), self.vectors.shape[1]), np.float32)
+        found[row >= 0] = self.vectors[row[row >= 0]].view(np.float16)
+        return found
 
     @property
     def memory_id(self) -> tuple[str, ...]:
         """The n ids."""
         return self.ids()
-
-    @classmethod
-    def empty(cls, name: str, dim: int) -> Self:
-        """No candidates."""
-        columns: dict[str, Any] = {name: np.empty(0, dtype) for name, dtype in dtypes_of(cls).items()}
-        columns["vector"] = np.empty((0, dim), np.float32)
-        return cls(name=name, searched=0, ids=tuple, **columns)
 
 
 class Gathered(Struct, frozen=True, kw_only=True, eq=False):

@@ -120,7 +120,7 @@ class Quoted:
 
 def _found(queries: Sequence[GroupQuery], project: Snapshot) -> list[Memory | None]:
     groups = project.search(queries).groups
-    return project.load([doc for found in groups for doc in found.doc.tolist()], full=True)
+    return project.load([doc for found in groups for doc in found.rows["doc"].tolist()], full=True)
 
 
 def _texts(memory: Memory | None) -> tuple[str, ...]:

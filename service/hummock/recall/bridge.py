@@ -203,7 +203,7 @@ def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, calibrati
     """The cosine that a text in the query's own language would have which is as similar, (n,); NaN without a vector."""
     is_han = features.is_han
     scale = TO_ENGLISH if is_han else TO_CHINESE
-    is_code = found.kind == MemoryKind.CODE_FRAGMENT
+    is_code = found.rows["kind"] == MemoryKind.CODE_FRAGMENT
     unrelated = np.where(is_code, np.float32(scale.unrelated_code), np.float32(scale.unrelated_prose))
     by_gloss = (said.cosine - unrelated) / (1 - unrelated)
     own = calibration.similarity(found.cosine, han=is_han)

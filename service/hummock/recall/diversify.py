@@ -65,8 +65,9 @@ def diversify(ranked: Fused, plan: Plan, alike: float, keep: int) -> Picked:
         relevance, alike = np.nan_to_num(ranked.candidates.cosine[ranked.row]), IN_FULL
     found = ranked.candidates
     return mmr(
-        found.vector,
-        found.name_hash,
+        found.vectors,
+        found.vector_row,
+        found.rows,
         ranked.row,
         relevance,
         plan.relevance_weight,
@@ -86,7 +87,7 @@ def _by_name(plan: Plan, ranked: Fused) -> Plan:
 def _newest_versions_first(ranked: Fused, term_count: int) -> NDArray[np.int64]:
     """Return places, best first; versions of one name that hold the whole query share their places newest first."""
     found, order = ranked.candidates, np.arange(len(ranked))
-    names, created = found.name_hash[ranked.row], found.create_time[ranked.row]
+    names, created = found.rows["name_hash"][ranked.row], found.rows["create_time"][ranked.row]
     holds_all = found.matched[ranked.row] == np.uint32((1 << term_count) - 1)
     for name in np.unique(names[holds_all & (names != 0)]):
         versions = np.flatnonzero(holds_all & (names == name))

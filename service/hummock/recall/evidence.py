@@ -63,7 +63,7 @@ def best_cosine(groups: Iterable[Candidates], plan: Plan, features: QueryFeature
         return np.inf
     echoes = np.array(list(features.echoes()), np.uint64)
     found = list(groups)
-    texts = np.concatenate([group.text_hash for group in found] or [np.empty(0, np.uint64)])
+    texts = np.concatenate([group.rows["text_hash"] for group in found] or [np.empty(0, np.uint64)])
     cosines = np.concatenate([group.cosine for group in found] or [np.empty(0, np.float32)])
     is_other = ~np.isnan(cosines) & ~np.isin(texts, echoes)
     if not is_other.any():

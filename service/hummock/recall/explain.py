@@ -233,9 +233,10 @@ class _Case:
         return self.plan.min_of_best if stands_out else self.plan.min_similarity
 
     def _newer_copies(self, row: int) -> tuple[str, ...]:
-        found, ids = self.found, self.found.memory_id
-        is_copy = (found.copy_hash == found.copy_hash[row]) & (found.create_time >= found.create_time[row])
-        rows = sorted(np.flatnonzero(is_copy).tolist(), key=lambda copy: (-found.create_time[copy], ids[copy]))
+        created, ids = self.found.rows["create_time"], self.found.memory_id
+        copies = self.found.rows["copy_hash"]
+        is_copy = (copies == copies[row]) & (created >= created[row])
+        rows = sorted(np.flatnonzero(is_copy).tolist(), key=lambda copy: (-created[copy], ids[copy]))
         return tuple(ids[copy] for copy in rows[: rows.index(row)])
 
     def _ranked(self, rank: int) -> Verdict:
@@ -261,14 +262,14 @@ class _Case:
 
     def _versions(self, rank: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of the other ranks that have its name; all of them if none has."""
-        names = self.found.name_hash[self.fused.row]
+        names = self.found.rows["name_hash"][self.fused.row]
         versions = others[names[others] == names[rank]]
         return versions if len(versions) else others
 
     def _nearest(self, rank: int, others: NDArray[np.int64]) -> tuple[str, float]:
         """The id of the one most like it among others, given by their ranks, and their cosine."""
-        vectors, rows = self.found.vector, self.fused.row
-        cosines = vectors[rows[others]] @ vectors[rows[rank]]
+        rows = self.fused.row
+        cosines = self.found.vector(rows[others]) @ self.found.vector(rows[[rank]])[0]
         best = int(np.argmax(cosines))
         return self.found.memory_id[int(rows[others[best]])], float(cosines[best])
 
@@ -318,7 +319,9 @@ class _Case:
 
     def _fuse_all(self) -> Fused:
         """The order if nothing were left out: every text another one, no minimum, no echo."""
-        found = replace(self.found, copy_hash=np.arange(len(self.found), dtype=np.uint64))
+        rows = self.found.rows.copy()
+        rows["copy_hash"] = np.arange(len(rows))
+        found = replace(self.found, rows=rows)
         plan = replace(self.plan, min_similarity=KEEPS_ALL, code_bar=None, min_of_best=KEEPS_ALL)
         features = replace(self.features, echoes=frozenset)
         every = fuse(found, self.fused.late, plan, features, self.calibration, self.fused.best_cosine)
@@ -327,8 +330,8 @@ class _Case:
 
 def _only(found: Candidates, row: int) -> Candidates:
     """A set of candidates that holds only this one."""
-    # Rarity is of the query's terms.
-    columns = {name: getattr(found, name) for name in Candidates.__struct_fields__ if name != "rarity"}
+    # Rarity is of the query's terms, the vectors are the project's.
+    columns = {name: getattr(found, name) for name in Candidates.__struct_fields__ if name not in ("rarity", "vectors")}
     single: dict[str, Any] = {
         name: column[row : row + 1] for name, column in columns.items() if isinstance(column, np.ndarray)
     }

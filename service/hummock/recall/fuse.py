@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -181,28 +182,20 @@ def fuse(
     if has_bar(found.name, plan, features):
         weights = weights._replace(min_similarity=KEEPS_ALL, min_of_best=KEEPS_ALL)
     spoken_for = evidence(found, plan, features)
-    marks = _marks(found, plan)
     echo_hashes = _NO_HASHES
-    if (marks & SAID).any():
+    if _SAID_BY[found.rows["origin"]].any():
         echo_hashes = np.fromiter(features.echoes(), np.uint64)
     matches_time = _matches_time(found, plan) if plan.times else _NO_TIME
     verdict = verdict_factors(found) if len(found.wrong) else _NO_VERDICT
     pool = Pool(
+        rows=found.rows,
         cosine=found.cosine,
         keyword=found.keyword,
         matched=found.matched,
         evidence=spoken_for if len(spoken_for) else np.zeros(len(found), np.float32),
         late=late,
         found_by=found.found_by,
-        marks=marks,
-        text_hash=found.text_hash,
-        copy_hash=found.copy_hash,
-        create_time=found.create_time,
-        session=found.session,
-        position=found.session_position,
-        speaker=found.speaker,
-        file=found.file,
-        origin=found.origin,
+        marks_of=_marks_of(plan.decay.exempt_origins),
         time_match=matches_time,
         verdict=verdict,
         tie=np.zeros(len(found), np.int32),
@@ -256,6 +249,7 @@ def _weights(plan: Plan, features: QueryFeatures, calibration: Calibration, best
         vector_share=features.known_share,
         decay_rate=_decay_rate(plan.decay),
         as_of=plan.as_of,
+        echo_window_s=math.inf if plan.echo_window_s is None else plan.echo_window_s,
         even_similarity=EVEN_SIMILARITY,
         steepness=STEEPNESS,
         enough_terms=ENOUGH_TERMS,
@@ -289,15 +283,12 @@ def _decay_rate(decay: Decay) -> float:
     return rate / decay.half_life_days
 
 
-def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
-    """Marks of each candidate, from tables over kinds and origins; echoes are detected up to the plan's age (1.1-2)."""
-    exempt = plan.decay.exempt_origins
-    ageless = _BY_ORIGIN if not exempt else _table(exempt, AGELESS) | _BY_ORIGIN
-    marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | _ASKING[found.traits]
-    if plan.echo_window_s is not None:
-        # Only the echo rule reads the SAID mark.
-        marks[plan.as_of - found.create_time > plan.echo_window_s] &= ~np.uint8(SAID)
-    return marks
+@lru_cache(16)
+def _marks_of(exempt: frozenset[Origin]) -> NDArray[np.uint8]:
+    """(3, 256), the marks by kind, by origin and by traits, given the origins that do not age."""
+    asking = np.select([_TRAITS & int(Trait.ASKS) != 0, _TRAITS & int(Trait.ASKS_WITHIN) != 0], [ASKING, ASKING_FIRST])
+    by_kind = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
+    return np.stack([by_kind, _table(exempt, AGELESS) | _SAID_BY, asking.astype(np.uint8)])
 
 
 def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
@@ -310,8 +301,9 @@ def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
 
 def told_time(found: Candidates) -> NDArray[np.float64]:
     """Return the event times of candidates, (n,) Unix seconds; for turns without one their own time; else NaN."""
-    is_untold = np.isnan(found.event_time) & (found.session != 0)
-    return np.where(is_untold, found.create_time, found.event_time)
+    event_time = found.rows["event_time"]
+    is_untold = np.isnan(event_time) & (found.rows["session"] != 0)
+    return np.where(is_untold, found.rows["create_time"], event_time)
 
 
 def time_match(
@@ -349,10 +341,5 @@ _COUNTS, _TIES = len(Tally._fields), Tally._fields.index("ties")
 _NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
 _NO_VERDICT: NDArray[np.float32] = np.empty(0, np.float32)
 _NO_HASHES: NDArray[np.uint64] = np.empty(0, np.uint64)
-_BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
 _TRAITS = np.arange(256)
-_ASKING: NDArray[np.uint8] = np.select(
-    [_TRAITS & int(Trait.ASKS) != 0, _TRAITS & int(Trait.ASKS_WITHIN) != 0], [ASKING, ASKING_FIRST], 0
-).astype(np.uint8)
-"""The marks of questions, by traits."""
-_BY_ORIGIN = _table(ECHO_ORIGINS, SAID)
+_SAID_BY = _table(ECHO_ORIGINS, SAID)

@@ -64,7 +64,7 @@ def make_hits(
         found.found_by[rows].tolist(),
         matched,
         [0] * len(rows) if spelt is None else spelt.held[rows].tolist(),
-        np.maximum(0.0, (as_of - found.create_time[rows]) / SECONDS_A_DAY).tolist(),
+        np.maximum(0.0, (as_of - found.rows["create_time"][rows]) / SECONDS_A_DAY).tolist(),
         np.exp(fused.log_decay[places]).tolist(),
         marks.tolist(),
         time_match.tolist(),

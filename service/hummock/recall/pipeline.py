@@ -320,7 +320,7 @@ def _load(query: RecallQuery, project: Snapshot, ranking: Ranking) -> tuple[dict
     hits: dict[str, tuple[Hit, ...]] = {}
     present: list[int] = []
     for group, ranked, (places, marks) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
-        docs = ranked.candidates.doc[ranked.row[places]].tolist()
+        docs = ranked.candidates.rows["doc"][ranked.row[places]].tolist()
         memories = project.load(docs, full=query.full)
         hits[group.name] = make_hits(ranked, places, marks, memories, features, plan.as_of)
         present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
@@ -378,7 +378,7 @@ def _without_vectors(ranking: Ranking) -> list[int]:
     docs: list[int] = []
     for ranked, (places, _) in zip(ranking.fused, ranking.picked, strict=True):
         rows = ranked.row[places]
-        docs += ranked.candidates.doc[rows[np.isnan(ranked.candidates.cosine[rows])]].tolist()
+        docs += ranked.candidates.rows["doc"][rows[np.isnan(ranked.candidates.cosine[rows])]].tolist()
     return docs[::-1]
 
 

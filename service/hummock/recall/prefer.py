@@ -80,16 +80,16 @@ def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
 def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
     """A factor for each candidate, in order; None if the question prefers none."""
     found, rows = fused.candidates, fused.row
-    speaker = named_speaker(text, found.speaker) if fused.tally.spoken else 0
+    speaker = named_speaker(text, found.rows["speaker"]) if fused.tally.spoken else 0
     if not speaker and not plan.wanted:
         return None
     factor = np.ones(len(rows), np.float32)
     if speaker:
-        factor[found.speaker[rows] == speaker] *= SPEAKER_GAIN
+        factor[found.rows["speaker"][rows] == speaker] *= SPEAKER_GAIN
     if Wanted.FROM_ASSISTANT in plan.wanted:
-        factor[found.origin[rows] == Origin.AI_OUTPUT] *= ASSISTANT_GAIN
+        factor[found.rows["origin"][rows] == Origin.AI_OUTPUT] *= ASSISTANT_GAIN
     if Wanted.WHEN in plan.wanted:
-        factor[found.traits[rows] & Trait.TELLS_TIME != 0] *= WHEN_GAIN
+        factor[found.rows["traits"][rows] & Trait.TELLS_TIME != 0] *= WHEN_GAIN
     return factor if (factor != 1).any() else None
 
 
@@ -161,9 +161,7 @@ def by_files(fused: Fused, plan: Plan) -> Fused:
     found, tally = fused.candidates, fused.tally
     if tally.filed < _FEWEST_OF_FILES or not plan.neighbours or plan.substrings or tally.by_name:
         return fused
-    order, relevance, score = order_by_files(
-        fused.row, fused.relevance, fused.score, found.file, found.name_hash, _SHARES
-    )
+    order, relevance, score = order_by_files(fused.row, fused.relevance, fused.score, found.rows, _SHARES)
     if not len(order):
         return fused
     return fused.take(order, relevance=relevance, score=score)
@@ -246,7 +244,7 @@ def appended(fused: Fused) -> Fused:
     if by_more.all() or not by_more.any():
         return fused
     similar, held = np.flatnonzero(by_more), np.flatnonzero(~by_more)
-    newest = held[np.argsort(-fused.candidates.create_time[fused.row[held]], kind="stable")]
+    newest = held[np.argsort(-fused.candidates.rows["create_time"][fused.row[held]], kind="stable")]
     order = np.concatenate([similar, newest])
     # Falling, and below the last similar candidate: later stages order by relevance.
     relevance, score = fused.relevance[order], fused.score[order]

@@ -155,7 +155,7 @@ class CrossEncode:
         most = pool_size([reranker.least_s] * most, left_s)
         if not most:
             return []
-        docs = group.candidates.doc[group.row[:most]].tolist()
+        docs = group.candidates.rows["doc"][group.row[:most]].tolist()
         texts = [_passage(memory) for memory in project.load(docs, full=True)]
         pairs = reranker.pairs(query.text, texts)
         left_s = self._left_s(until_s, groups_left)

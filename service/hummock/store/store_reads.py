@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hummock.core.candidates import Candidates, Gathered, GroupQuery
+from hummock.core.candidates import Gathered, GroupQuery
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
@@ -24,6 +24,7 @@ from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.filters import passing
 from hummock.store.search.halves import Halves
+from hummock.store.search.search import nothing_found
 from hummock.store.search.star_map import stars_behind, stars_of
 from hummock.store.snapshot import Snapshot
 from hummock.store.tables import keys, record_codec, text_vectors
@@ -358,7 +359,7 @@ class _NoProject:
         self._opened = opened
 
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
-        empty = tuple(Candidates.empty(query.name, self._engine.space.dim) for query in queries)
+        empty = tuple(nothing_found(query.name) for query in queries)
         return Gathered(seq=0, content_seq=0, groups=empty)
 
     def standing(self, query: GroupQuery, memory_id: str) -> None:

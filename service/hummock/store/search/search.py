@@ -36,6 +36,7 @@ from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
 from hummock_kernels.cosine import scan
 from hummock_kernels.gather import Finds, gather
+from hummock_kernels.pool import ROW
 
 
 def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
@@ -326,7 +327,7 @@ class Search:
         return np.flatnonzero(holders)[: query.pool]
 
     def _tokens(self, found: Candidates) -> TokenVectors:
-        chunks = self._stored.tokens(zip(found.doc.tolist(), found.best_chunk.tolist(), strict=True))
+        chunks = self._stored.tokens(zip(found.rows["doc"].tolist(), found.best_chunk.tolist(), strict=True))
         token_dim = self._stored.token_dim
         counts = [len(chunk) // token_dim for chunk in chunks]
         return TokenVectors(
@@ -338,7 +339,7 @@ class Search:
         self, query: GroupQuery, allowed: Flags, finds: Finds, asked: QueryTerms | None, domain_names: tuple[str, ...]
     ) -> tuple[Candidates, Ordinals]:
         """The finds with the turns beside them, and the ordinal of each, ascending."""
-        columns = self._view.columns
+        columns, chunks = self._view.columns, self._view.chunks
         terms = asked or self._view.query_terms(self._stored, ())
         taken = gather(
             finds,
@@ -346,7 +347,7 @@ class Search:
             columns.turns.slots,
             NEIGHBOURS_OF if query.with_neighbours and columns.turns.has_any else 0,
             allowed,
-            self._view.chunks,
+            chunks,
             _NO_VECTOR if query.vector is None else query.vector,
             terms.index,
             terms.delta,
@@ -360,19 +361,7 @@ class Search:
             name=query.name,
             searched=int(np.count_nonzero(allowed)),
             ids=lambda: tuple([columns.ids[ordinal] for ordinal in at.tolist()]),
-            doc=taken.doc,
-            create_time=taken.create_time,
-            event_time=taken.event_time,
-            text_hash=taken.text_hash,
-            copy_hash=taken.copy_hash,
-            session=taken.session,
-            session_position=taken.session_position,
-            kind=taken.kind,
-            origin=taken.origin,
-            traits=taken.traits,
-            name_hash=taken.name_hash,
-            speaker=taken.speaker,
-            file=taken.file,
+            rows=taken.rows,
             helpful=helpful,
             wrong=wrong,
             writer=columns.writer[at] if columns.has_writers else columns.writer[:0],
@@ -380,11 +369,35 @@ class Search:
             keyword=taken.keyword,
             matched=taken.matched,
             found_by=taken.found_by,
-            vector=taken.vector,
+            vectors=chunks.rows,
+            vector_row=taken.vector_row,
             best_chunk=taken.best_chunk,
             rarity=_NO_VECTOR if asked is None else asked.rarity,
             domain_names=domain_names,
         ), at
+
+
+def nothing_found(name: str) -> Candidates:
+    """No candidates of a group."""
+    numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
+    bits, words = np.empty(0, np.uint8), np.empty(0, np.uint32)
+    return Candidates(
+        name=name,
+        searched=0,
+        ids=tuple,
+        rows=np.empty(0, ROW),
+        helpful=bits,
+        wrong=bits,
+        writer=words,
+        cosine=scores,
+        keyword=scores,
+        matched=words,
+        found_by=bits,
+        vectors=np.empty((0, 0), np.uint16),
+        vector_row=numbers,
+        best_chunk=numbers,
+        rarity=scores,
+    )
 
 
 def _joined(finds: Sequence[tuple[FoundBy, Ordinals]]) -> tuple[Ordinals, Flags]:
@@ -402,8 +415,8 @@ def _by_keyword(query: GroupQuery, allowed: Flags, asked: QueryTerms | None) -> 
 
 def _with_substrings(found: Candidates, scan: SubstringScan) -> Candidates:
     """The candidates with the scan's matches and scores, including those found by other paths."""
-    matched = np.array([scan.held(doc) for doc in found.doc.tolist()], np.uint32)
-    newest_first = np.lexsort((found.doc, found.create_time))[::-1]
+    matched = np.array([scan.held(doc) for doc in found.rows["doc"].tolist()], np.uint32)
+    newest_first = np.lexsort((found.rows["doc"], found.rows["create_time"]))[::-1]
     age = np.empty(len(found), np.int64)
     age[newest_first] = np.arange(len(found))
     score = np.where(matched > 0, 1 - age / (_AGES_A_SCORE * max(1, len(found))), 0)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.views.columns import Columns
-from hummock_kernels.cosine import Chunks, best_chunks
+from hummock_kernels.cosine import Chunks
 
 MOST_LANDMARKS = 512  # Laying these out takes half a second; twice as many take four times as long.
 LAST_LEVEL = 12  # Landmarks are among the oldest 2^12 memories at most, so the map of a larger project never changes.
@@ -88,7 +88,9 @@ def make_layout(columns: Columns, chunks: Chunks, level: int) -> Layout:
 
 def unit_vectors(chunks: Chunks, ordinals: Ordinals) -> tuple[Matrix, NDArray[np.bool_]]:
     """The first chunk of each memory as float32 of length 1, and which are finite and not zero; no chunk is zero."""
-    _, _, vectors = best_chunks(chunks, ordinals, np.empty(0, np.float32))
+    vectors = np.zeros((len(ordinals), chunks.rows.shape[1]), np.float32)
+    has_any = chunks.size[ordinals] > 0
+    vectors[has_any] = chunks.rows[chunks.start[ordinals[has_any]]].view(np.float16)
     lengths = np.linalg.norm(vectors, axis=1)
     is_sound = np.isfinite(lengths) & (lengths > 0)
     vectors[is_sound] /= lengths[is_sound, None]
