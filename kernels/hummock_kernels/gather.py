@@ -16,6 +16,7 @@ from hummock_kernels._types import (
     OUT_U8_1D,
     OUT_U32_1D,
     U8_1D,
+    U8_2D,
     U32_1D,
     U64_1D,
     Docs,
@@ -262,3 +263,23 @@ def score_translated(
             if held[i] >> np.uint32(term) & np.uint32(1):
                 matched[i] |= stands_for[term]
     return cosine, keyword, matched
+
+
+@kernel(Tuple((OUT_U8_1D, I64))(U8_1D, U8_1D, I32_1D, U8_2D, I64_1D))
+def flags_of_signs(kind: Flags, token_sign: Flags, chunk_count: Docs, flags: Flags, at: Indices) -> tuple[Flags, int]:
+    """Flags of some documents by their kind and the sign of their token vectors, (c,), and how many are above 1.
+
+    Args:
+        kind: (n,) of all documents, and so the next two.
+        token_sign: Below the number of signs, less one.
+        chunk_count: 0 for a document without vectors, whose sign is the last one.
+        flags: (kinds, signs) a flag for each.
+        at: (c,) the documents.
+    """
+    out, above = np.empty(at.shape[0], np.uint8), 0
+    for i in range(at.shape[0]):
+        document = at[i]
+        sign = token_sign[document] if chunk_count[document] else np.uint8(flags.shape[1] - 1)
+        out[i] = flags[kind[document], sign]
+        above += out[i] > 1
+    return out, above

@@ -54,6 +54,7 @@ add_turns = reference_vectors.add_turns
 neighbours = reference_vectors.neighbours
 gather = reference_gather.gather
 score_translated = reference_gather.score_translated
+flags_of_signs = reference_gather.flags_of_signs
 weigh_terms = reference_gather.weigh_terms
 
 

@@ -91,6 +91,12 @@ def score_translated(
     return cosine, keyword, np.bitwise_or.reduce(is_held * stands_for, axis=1, initial=np.uint32(0))
 
 
+def flags_of_signs(kind: Flags, token_sign: Flags, chunk_count: Docs, flags: Flags, at: Indices) -> tuple[Flags, int]:
+    """Twin of `gather.flags_of_signs`."""
+    found: Flags = flags[kind[at], np.where(chunk_count[at], token_sign[at], np.uint8(flags.shape[1] - 1))]
+    return found, int(np.count_nonzero(found > 1))
+
+
 def weigh_terms(
     pages: Counts,
     place: Docs,

@@ -101,6 +101,19 @@ def test_scores_of_a_translation_equal_their_twin(group: tuple[Any, ...], data: 
         np.testing.assert_array_equal(found, expected, strict=True)
 
 
+@given(st.data(), st.integers(0, 12))
+def test_flags_of_signs_equal_their_twin(data: st.DataObject, n: int) -> None:
+    flags = frozen(data.draw(hnp.arrays(np.uint8, (3, 5), elements=st.integers(0, 2))))
+    kind = frozen(data.draw(hnp.arrays(np.uint8, n, elements=st.integers(0, 2))))
+    sign = frozen(data.draw(hnp.arrays(np.uint8, n, elements=st.integers(0, 3))))
+    chunk_count = frozen(data.draw(hnp.arrays(np.int32, n, elements=st.integers(0, 2))))
+    at = frozen(np.flatnonzero(data.draw(hnp.arrays(np.bool_, n))))
+    found, above = gather.flags_of_signs(kind, sign, chunk_count, flags, at)
+    expected, expected_above = reference.flags_of_signs(kind, sign, chunk_count, flags, at)
+    np.testing.assert_array_equal(found, expected, strict=True)
+    assert above == expected_above
+
+
 @given(st.data(), st.lists(st.integers(0, 200) | st.just(0xFFFF_FFFF), max_size=6), st.integers(0, 300))
 def test_weights_of_terms_equal_their_twin(data: st.DataObject, numbers: list[int], live: int) -> None:
     pages = data.draw(hnp.arrays(np.int32, (3, 64), elements=st.integers(0, live)))

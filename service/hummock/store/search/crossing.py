@@ -16,11 +16,12 @@ from hummock.store.search.nearest import Ordinals, nearest
 from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
-from hummock_kernels.gather import score_translated
+from hummock_kernels.gather import flags_of_signs, score_translated
 
 POOL_PARTS = 2
 """Divisor of the pool for each path of a translation. Twice as many candidates found no further answer."""
 
+_BY_TOKENS = 2
 _NO_MINIMUM = -np.inf
 _NOTHING: Ordinals = np.empty(0, np.int64)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
@@ -64,13 +65,13 @@ class Crossing:
 
     def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:
         """Flags of memories in the other language; token vectors are read where a row has no sign."""
-        columns = self._view.columns
-        signs = columns.signs(at)
-        is_open = signs == TokenSign.NOT_NOTED
-        if is_open.any():
-            signs[is_open] = self._view.kept_signs.of(at[is_open], len(columns), self._read_signs)
-        is_foreign: NDArray[np.bool_] = _foreign(self._bridge.foreign_mark)[columns.kind[at], signs]
-        return is_foreign
+        columns, foreign = self._view.columns, _foreign(self._bridge.foreign_mark)
+        flags, unread = flags_of_signs(columns.kind, columns.token_sign, columns.chunk_count, foreign, at)
+        if unread:
+            open_at = at[flags == _BY_TOKENS]
+            signs = self._view.kept_signs.of(open_at, len(columns), self._read_signs)
+            flags[flags == _BY_TOKENS] = foreign[columns.kind[open_at], signs]
+        return flags.view(np.bool_)
 
     def _read_signs(self, ordinals: Ordinals) -> list[TokenSign]:
         """Sign of the last component, an int8, of each memory's token vectors, which marks the model."""
@@ -80,16 +81,23 @@ class Crossing:
 
 def foreign_count(view: ProjectView, kinds: Collection[MemoryKind], mark: int) -> int:
     """Number of memories of these kinds that are, or may be, in the language of translations with this mark."""
-    asked = sorted(kinds)
-    return int(view.columns.by_sign[asked].sum(where=_foreign(mark)[asked]))
+    return int(np.vdot(view.columns.by_sign, _counted(frozenset(kinds), mark)))
+
+
+@lru_cache(64)
+def _counted(kinds: frozenset[MemoryKind], mark: int) -> NDArray[np.int64]:
+    """(kinds, signs) int64, 1 where a memory of these kinds may be in the other language, else 0."""
+    is_asked = np.isin(np.arange(len(MemoryKind) + 1), list(kinds))[:, None]
+    return (is_asked & (_foreign(mark) > 0)).astype(np.int64)
 
 
 @lru_cache(3)
-def _foreign(mark: int) -> NDArray[np.bool_]:
-    """(kinds, signs) bool, whether a memory of this kind and `TokenSign` may be in the other language.
+def _foreign(mark: int) -> Flags:
+    """(kinds, signs) uint8, 1 if a memory of this kind and `TokenSign` is in the other language, else 0.
 
-    The token vectors of its first chunk tell the model and so the language; without any, as with a caller's vector,
-    only code counts. Memories that wait for vectors, or whose sign is not stored, may be in either.
+    It is _BY_TOKENS if the sign is not stored and must be read. The token vectors of its first chunk tell the model and
+    so the language; without any, as with a caller's vector, only code counts. Memories that wait for vectors may be in
+    either.
     """
     is_code: NDArray[np.bool_] = np.arange(len(MemoryKind) + 1)[:, None] == MemoryKind.CODE_FRAGMENT
     sign = np.arange(len(TokenSign))
@@ -97,6 +105,8 @@ def _foreign(mark: int) -> NDArray[np.bool_]:
     may_be = (sign == marked) | (sign == TokenSign.PENDING) | (sign == TokenSign.NOT_NOTED)
     is_foreign: NDArray[np.bool_] = may_be | (is_code & (sign == TokenSign.NO_TOKENS))
     if not mark:
-        is_foreign = is_code & np.ones_like(is_foreign)
+        return (is_code & np.ones_like(is_foreign)).view(np.uint8)
     # Code counts as English, however much Chinese its tables and comments contain.
-    return is_foreign & ~is_code if mark > 0 else is_foreign
+    flags = (is_foreign & ~is_code if mark > 0 else is_foreign).view(np.uint8)
+    flags[:, TokenSign.NOT_NOTED] *= _BY_TOKENS
+    return flags

@@ -162,10 +162,6 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
         """Number of present memories without vectors yet."""
         return int(self.by_sign[:, TokenSign.PENDING].sum())
 
-    def signs(self, ordinals: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """(n,) ordinals -> (n,), the `TokenSign` of each."""
-        return _signs(self.token_sign[ordinals], self.chunk_count[ordinals])
-
     def expiring(self) -> NDArray[np.int64]:
         """Ordinals of the present memories with an expiry time."""
         found: NDArray[np.int64] = np.flatnonzero((self.expire_time > 0) & (self.alive != 0))
