@@ -20,8 +20,8 @@ MIXED = st.text(st.sampled_from("还款的目和平在线先本后息aB1 ,。-_.
 def domain_windows(text: str) -> frozenset[str]:
     """Every stretch of the text that may be a domain's name or alias, in the form of `normalise.prose`."""
     normal_form = domain_names._normal_form(text)
-    units = list(domain_names._UNIT.finditer(normal_form))
-    each = (domain_names._windows_from(normal_form, units, first) for first in range(len(units)))
+    starts = [unit.start() for unit in domain_names._UNIT.finditer(normal_form)]
+    each = (domain_names._windows_from(normal_form, start) for start in starts)
     return frozenset(window for windows in each for window in windows)
 
 

@@ -307,7 +307,9 @@ class Search:
         if not query.domain_names and not query.domain_text:
             return (), _NOTHING
         known = self._view.domain_names.get(self._stored)
-        asked = known.among(query.domain_names) | known.within(query.domain_text)
+        asked = known.within(query.domain_text)
+        if query.domain_names:
+            asked |= known.among(query.domain_names)
         if not asked:
             return (), _NOTHING
         domains = allowed & (self._view.columns.kind == MemoryKind.DOMAIN_KNOWLEDGE)

@@ -36,11 +36,12 @@ def _normal_form(text: str) -> str:
     return " ".join(nfkc(question_of(text).opening.casefold()).split())[:MAX_OPENING]
 
 
-def _windows_from(normal_form: str, units: list[re.Match[str]], first: int) -> list[str]:
+def _windows_from(normal_form: str, start: int) -> list[str]:
+    """The possible names that begin with the unit at `start`, the shortest first."""
     windows: list[str] = []
     characters = words = 0
-    start = end = units[first].start()
-    for unit in units[first:]:
+    end = start
+    for unit in _UNIT.finditer(normal_form, start):
         if _IS_CJK(unit[0]):
             characters += 1
         else:
@@ -59,7 +60,7 @@ class DomainNames:
     """All names that domains of the project have ever had."""
 
     numbers: Mapping[str, int]  # From a name, normalised as prose (for a very long one its hash), to its term's number.
-    beginnings: frozenset[str]  # The first unit of each name.
+    lengths: Mapping[str, frozenset[int]]  # Lengths of the names by their first unit.
 
     @classmethod
     def read(cls, stored: StoredProject) -> DomainNames:
@@ -69,7 +70,11 @@ class DomainNames:
     @classmethod
     def of(cls, numbers: Mapping[str, int]) -> DomainNames:
         """The names with these numbers."""
-        return cls(numbers=numbers, beginnings=frozenset(unit[0] for unit in map(_UNIT.match, numbers) if unit))
+        lengths: dict[str, set[int]] = {}
+        for name in numbers:
+            if unit := _UNIT.match(name):
+                lengths.setdefault(unit[0], set()).add(len(name))
+        return cls(numbers=numbers, lengths={unit: frozenset(each) for unit, each in lengths.items()})
 
     def among(self, names: Iterable[str]) -> dict[str, int]:
         """The known ones of the given names, with their numbers."""
@@ -82,13 +87,17 @@ class DomainNames:
         A possible name is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`, `4s店 管理`),
         joined by nothing, one space, or a mark that occurs inside names.
         """
-        normal_form = _normal_form(text) if text and self.beginnings else ""
-        if self.beginnings.isdisjoint(_UNIT.findall(normal_form)):
-            return {}
-        units, numbers = list(_UNIT.finditer(normal_form)), self.numbers
-        starts = [place for place, unit in enumerate(units) if unit[0] in self.beginnings]
-        windows = [window for first in starts for window in _windows_from(normal_form, units, first)]
-        return {window: numbers[window] for window in windows if window in numbers}
+        found: dict[str, int] = {}
+        if not text or not self.lengths:
+            return found
+        normal_form, numbers = _normal_form(text), self.numbers
+        for unit in _UNIT.finditer(normal_form):
+            start = unit.start()
+            for length in self.lengths.get(unit[0], ()):
+                name = normal_form[start : start + length]
+                if name in numbers and name in _windows_from(normal_form, start):
+                    found[name] = numbers[name]
+        return found
 
 
 _FACET = facets.domain("")
