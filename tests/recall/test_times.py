@@ -13,6 +13,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.recall import Intent, RecallQuery, TimeInterval
 from hummock.recall.fuse import SHORTEST_HALVING_S, VAGUE_MATCH, time_match
 from hummock.recall.plan import times_of
+from hummock.text.question import question_of
 
 DAY_S = 86_400.0
 AS_OF = 1_684_319_400.0  # Wednesday, 2023-05-17 10:30 UTC
@@ -25,6 +26,10 @@ def match(*times: float, interval: TimeInterval = YESTERDAY) -> list[float]:
 
 def query(text: str = "what did I eat yesterday", **options: object) -> RecallQuery:
     return RecallQuery(project="p", text=text, **options)  # type: ignore[arg-type] # options are its own fields
+
+
+def times(asked: RecallQuery, *, joins_paths: bool) -> tuple[TimeInterval, ...]:
+    return times_of(asked, question_of(asked.text), AS_OF, joins_paths=joins_paths)
 
 
 def test_inside_matches_fully_and_farther_away_matches_less() -> None:
@@ -76,17 +81,17 @@ def test_an_interval_ends_after_it_begins() -> None:
 
 
 def test_times_are_those_of_the_words() -> None:
-    (found,) = times_of(query(), AS_OF, joins_paths=True)
+    (found,) = times(query(), joins_paths=True)
     assert found == YESTERDAY
 
 
 def test_times_of_the_caller_come_before_those_of_the_words() -> None:
     given_times = (TimeInterval(start=0, end=1),)
     asked = query(intent=Intent(times=given_times), time_words=False)
-    assert times_of(asked, AS_OF, joins_paths=False) == given_times
+    assert times(asked, joins_paths=False) == given_times
 
 
 def test_time_words_can_be_switched_off_and_on() -> None:
-    assert times_of(query(time_words=False), AS_OF, joins_paths=True) == ()
-    assert times_of(query(), AS_OF, joins_paths=False) == ()
-    assert times_of(query(time_words=True), AS_OF, joins_paths=False) == (YESTERDAY,)
+    assert times(query(time_words=False), joins_paths=True) == ()
+    assert times(query(), joins_paths=False) == ()
+    assert times(query(time_words=True), joins_paths=False) == (YESTERDAY,)

@@ -25,11 +25,10 @@ from hummock.ports.store import Snapshot
 from hummock.recall.plan import joins_paths, kinds_of
 from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
 from hummock.recall.rerank import late_scores
-from hummock.text.analyzer import query_terms
 from hummock.text.glossary import Gloss
 from hummock.text.inverse_glossary import NO_OWN_TERMS, OwnTerms, own_terms
 from hummock.text.normalise import known_share
-from hummock.text.question import question_of
+from hummock.text.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +69,7 @@ _TABLES_KEPT = 64
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
 
 
-def gloss_of(query: RecallQuery, project: Snapshot, space: EmbeddingSpace) -> Gloss | None:
+def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: EmbeddingSpace) -> Gloss | None:
     """Translate the words of a query; None if no term is known, or if no memory is in the other language.
 
     The project's own terms, named in both languages, are included. A query that is mostly Chinese is translated to
@@ -81,7 +80,6 @@ def gloss_of(query: RecallQuery, project: Snapshot, space: EmbeddingSpace) -> Gl
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
-    question = question_of(query.text)
     to_chinese = not question.is_han
     if to_chinese and (not space.token_mark or is_name(query.text)):
         return None
@@ -124,7 +122,7 @@ def query_gloss(said: Gloss | None) -> QueryGloss | None:
 def glossed_terms(said: Gloss | None) -> tuple[GlossedTerm, ...]:
     """The translated terms for the receipt."""
     concepts = () if said is None else said.concepts
-    return tuple(GlossedTerm(term=concept.source, words=concept.words) for concept in concepts)
+    return tuple([GlossedTerm(term=concept.source, words=concept.words) for concept in concepts])
 
 
 def with_bridge(
@@ -152,7 +150,7 @@ def _words(said: Gloss, own: tuple[str, ...]) -> tuple[dict[str, float], dict[st
     weights: dict[str, float] = {}
     stands_for: dict[str, int] = {}
     for concept in said.concepts:
-        bits = sum({1 << place[term] for term in query_terms(concept.source) if term in place})
+        bits = sum({1 << place[term] for term in concept.terms if term in place})
         for stem, weight in zip(concept.stems, concept.weights, strict=True):
             if stem not in place:
                 weights[stem] = max(weights.get(stem, 0.0), weight)

@@ -1,18 +1,29 @@
-"""The user's intent: read from the words of the query, or by a language model while other stages run."""
+"""What the words of a query do not tell of its intent: the day of an event that it names, and its subject.
+
+The day is that of a memory of the event, found by a search of its own ("two weeks after the launch"). A language model
+reads the subject while other stages run.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 
-from hummock.core.recall import Degradation, Intent, IntentMode, RecallQuery
-from hummock.ports.models import Clock, Llm, LlmFailed, LlmLate, LlmQuestion
-from hummock.text.keywords import keywords
-from hummock.text.question import question_of
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
-MAX_KEYWORDS = 5
+from hummock.core.candidates import Candidates
+from hummock.core.recall import CrossEncoding, DecayMode, Degradation, Intent, IntentMode, Preset, RecallQuery
+from hummock.ports.models import Clock, Llm, LlmFailed, LlmLate, LlmQuestion
+from hummock.recall.fuse import Fused, told_time
+from hummock.text.event_reference import EventReference
+
+_MOST_LOOKED_AT = 3
+"""Number of memories searched for the event's time; the first that states one decides."""
+
 MAX_NAMES = 8
 """Domains, and keywords, that a language model may name; each of at most MAX_NAME_CHARACTERS."""
 
@@ -43,12 +54,45 @@ You read what a user asks of a coding assistant and say what it is about. The us
 At most 8 domains and 8 keywords, each of at most 64 characters."""
 
 
-def analyse_intent(text: str, given: Intent | None) -> Intent:
-    """The caller's intent, with the query's keywords if it has none. Without given domains the store matches them."""
-    known = given or Intent()
-    if known.keywords:
-        return known
-    return Intent(domains=known.domains, action=known.action, keywords=keywords(question_of(text), MAX_KEYWORDS))
+def event_query(query: RecallQuery, told: EventReference) -> RecallQuery:
+    """The query that finds the event, whatever its age.
+
+    Its preset is CHAT, which returns nothing if nothing is similar.
+    """
+    return RecallQuery(
+        project=query.project,
+        text=told.event,
+        preset=Preset.CHAT,
+        top_k=_MOST_LOOKED_AT,
+        filter=query.filter,
+        decay_mode=DecayMode.OFF,
+        time_words=False,
+        cross_encoding=CrossEncoding.OFF,
+        intent_mode=IntentMode.LEXICAL,
+        as_of=query.as_of,
+        min_seq=query.min_seq,
+        full=False,
+        session_id=query.session_id,
+        window_turns=query.window_turns,
+    )
+
+
+def at_event(query: RecallQuery, told: EventReference, found: Sequence[tuple[Fused, NDArray[np.int64]]]) -> RecallQuery:
+    """Add the resolved time to the query; unchanged if no memory found states the event's time.
+
+    Args:
+        query: The original query.
+        told: Its event.
+        found: The ranked groups that `event_query` found, with the places of their hits.
+    """
+    for ranked, places in found:
+        candidates: Candidates = ranked.candidates
+        times = told_time(candidates)[ranked.row[places]]
+        for happened_s in times[~np.isnan(times)].tolist()[:1]:
+            interval = told.interval(happened_s, query.zone)
+            if interval is not None:
+                return replace(query, intent=replace(query.intent or Intent(), times=(interval,)))
+    return query
 
 
 class AskIntent:

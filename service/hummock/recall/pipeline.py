@@ -39,18 +39,18 @@ from hummock.recall.bridge import (
     with_bridge,
 )
 from hummock.recall.diversify import Picked, pick
-from hummock.recall.event_time import at_event, event_query, parse_event_time
 from hummock.recall.evidence import best_cosine
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
-from hummock.recall.intent import AskIntent, analyse_intent
-from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
+from hummock.recall.intent import AskIntent, at_event, event_query
+from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan, parse_event_time
 from hummock.recall.prefer import apply_rules
 from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
 from hummock.recall.spelling import find_corrections, with_corrections, with_spelling
 from hummock.recall.stage_budget import DEADLINE, GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
 from hummock.text.glossary import Gloss
+from hummock.text.question import question_of
 
 _LATE = "late_interaction"
 _NEIGHBOURS = "context_window"
@@ -209,7 +209,8 @@ class Recall:
         given = query.intent
         plan = self._plan(query, given, budget)
         budget.done("intent")
-        gloss = gloss_of(query, project, self._space)
+        question, space = question_of(query.text), self._space
+        gloss = gloss_of(query, question, project, space)
         embedding, degraded = self._embedding(query, project, plan, gloss, budget)
         budget.done("embed")
         if asking:
@@ -220,8 +221,7 @@ class Recall:
                 given = answer
             plan = self._plan(query, given, budget)
             budget.done("ask_intent")
-        space = self._space
-        features = query_features(query, plan, given, embedding, space, project.rarest)
+        features = query_features(query, question, plan, given, embedding, space, project.rarest)
         features = with_bridge(features, gloss, embedding, plan, space)
         if looks_up_words(plan):
             features = with_spelling(features, find_corrections(features, query.text, project))
@@ -280,12 +280,12 @@ class Recall:
 
     def _is_known(self, query: RecallQuery, project: Snapshot) -> bool:
         """Whether the vectors of the query and of its gloss, if any, are cached."""
-        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, project, self._space)))
+        gloss = gloss_of(query, question_of(query.text), project, self._space)
+        return self._embedder.is_known(query.text, query_gloss(gloss))
 
     def _plan(self, query: RecallQuery, given: Intent | None, budget: StageBudget) -> Plan:
         """The plan, with terms in place of substrings where there is no time to look through texts."""
-        intent = analyse_intent(query.text, given)
-        plan = make_plan(query, intent, self._space.calibration.near_twin_bar, self._clock.now())
+        plan = make_plan(query, given, self._space.calibration.near_twin_bar, self._clock.now())
         if not plan.substrings or budget.fits("keyword", SCAN, *_TO_FINISH):
             return plan
         return replace(plan, substrings=())

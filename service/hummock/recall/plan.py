@@ -28,9 +28,11 @@ from hummock.core.recall import (
     Wanted,
 )
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.text.event_reference import EventReference, parse_event_reference
+from hummock.text.keywords import keywords
 from hummock.text.question import Question, question_of
 from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
-from hummock.text.time_words import time_intervals
+from hummock.text.time_words import HINTS, time_intervals
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
@@ -57,6 +59,7 @@ LITERAL_MINIMUM: Final = 0.30
 """Minimum similarity of the chat document's algorithm (S4-21)."""
 
 SHORTEST_ASCII_CHARACTERS = 3
+MAX_KEYWORDS: Final = 5
 T = TypeVar("T")
 
 _VECTOR: Final = frozenset({RecallPath.VECTOR})
@@ -148,34 +151,37 @@ def apply_settings(query: RecallQuery, settings: ProjectSettings) -> tuple[Recal
     return (replace(query, **values), paths) if paths else (query, ())
 
 
-def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: float) -> Plan:
+def make_plan(query: RecallQuery, given: Intent | None, near_twin_bar: float, now: float) -> Plan:
     """Fill in what the query leaves unset.
 
     Args:
         query: The query.
-        intent: Its intent.
+        given: Its intent, from the caller or a language model. Keywords that it lacks are those of the text; domains
+            that it lacks are matched by the store.
         near_twin_bar: The model's cosine from which texts are versions of each other.
         now: Unix seconds, used when the query names no `as_of`.
     """
-    usual = _usual_plan(_options(query), query.filter.kinds, bool(intent.domains), near_twin_bar)
+    question, known = question_of(query.text), given or _UNKNOWN
+    usual = _usual_plan(_options(query), query.filter.kinds, bool(known.domains), near_twin_bar)
     as_of, joins = now if query.as_of is None else query.as_of, usual.neighbours
-    question = question_of(query.text)
-    times = times_of(query, as_of, joins_paths=joins)
+    times = times_of(query, question, as_of, joins_paths=joins)
     wanted = wanted_by(question) if joins else Wanted.NOTHING
+    named = known.keywords or keywords(question, MAX_KEYWORDS)
     return replace(
         usual,
         groups=_groups(query, question, usual),
         filter=query.filter if query.filter.origins else _filter(query, question, wanted, joins_paths=joins),
-        substrings=_substrings(query, intent),
+        substrings=_substrings(query, named) if query.keyword_mode is KeywordMode.SUBSTRING else (),
         times=times,
         time_share=_time_share(question, times) if times else TIME_SHARE,
         wanted=wanted,
-        intent=replace(intent, times=times) if times else intent,
+        intent=Intent(domains=known.domains, action=known.action, keywords=named, times=times),
         as_of=as_of,
         window=_window(query) if query.session_id else None,
     )
 
 
+_UNKNOWN: Final = Intent()
 _OPTIONS: Final = tuple(
     name
     for name in RecallQuery.__struct_fields__
@@ -237,7 +243,7 @@ def _groups(query: RecallQuery, question: Question, usual: Plan) -> tuple[GroupP
 
     Only words can find anything for a letter or two in an editor, and for signs: to a model they are like all texts.
     """
-    is_short = _is_short(query)
+    is_short = query.preset is Preset.CODE and _is_short(query)
     if is_short and says_too_little(query):
         return ()
     if not usual.neighbours or not (is_short or question.is_of_signs):
@@ -336,25 +342,38 @@ def decay_of(query: RecallQuery) -> Decay:
     )
 
 
-def _substrings(query: RecallQuery, intent: Intent) -> tuple[str, ...]:
+def _substrings(query: RecallQuery, named: tuple[str, ...]) -> tuple[str, ...]:
     """Return the keywords, or the whole text if it has none (a single character)."""
-    if query.keyword_mode is not KeywordMode.SUBSTRING:
-        return ()
-    return intent.keywords or (query.text.strip(),)
+    return named or (query.text.strip(),)
 
 
-def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[TimeInterval, ...]:
+def times_of(query: RecallQuery, question: Question, as_of: float, *, joins_paths: bool) -> tuple[TimeInterval, ...]:
     """Return the times that a query is about: those of its intent, else those that its words name.
 
     Args:
         query: The query.
+        question: Its text.
         as_of: Unix seconds that its words are relative to.
         joins_paths: Whether its words count if it leaves `time_words` unset.
     """
     if query.intent is not None and query.intent.times:
         return query.intent.times
     counts = joins_paths if query.time_words is None else query.time_words
-    return time_intervals(question_of(query.text), as_of, query.zone) if counts else ()
+    if not counts or HINTS.isdisjoint(question.hints):
+        return ()
+    return time_intervals(question, as_of, query.zone)
+
+
+def parse_event_time(query: RecallQuery) -> EventReference | None:
+    """Parse the event that a query's time is relative to; None if the time needs no search for an event."""
+    if query.time_words is False or query.keyword_mode is not KeywordMode.TERMS or not query.paths >= _BOTH:
+        return None
+    if query.intent is not None and query.intent.times:
+        return None
+    question = question_of(query.text)
+    told = parse_event_reference(question)
+    # The calendar takes precedence: "two weeks before Christmas" needs no search.
+    return None if told is None or time_intervals(question, query.as_of or 0.0, query.zone) else told
 
 
 def joins_paths(query: RecallQuery) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -107,6 +107,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
 
 def query_features(
     query: RecallQuery,
+    question: Question,
     plan: Plan,
     intent: Intent | None,
     embedding: Embedding | None,
@@ -117,6 +118,7 @@ def query_features(
 
     Args:
         query: The query.
+        question: Its text.
         plan: The plan of the recall.
         intent: Its intent, from the caller or a language model; None without one.
         embedding: Its vectors; None if there are none.
@@ -125,10 +127,10 @@ def query_features(
     """
     named = intent or Intent()
     names_all = query.intent is not None and bool(query.intent.domains)
-    question, keywords = question_of(query.text), [*map(question_of, named.keywords)]
+    keywords = [*map(question_of, named.keywords)]
     words = {} if plan.substrings else _words(*keywords, question)
-    terms = plan.substrings or _looked_for(tuple(_words(*keywords))[:MAX_TERMS], tuple(words), rarest)
-    told_by_words, sign = _words_and_sign(terms, words, question)
+    terms = plan.substrings or _looked_for(tuple(_words(*keywords))[:MAX_TERMS] if keywords else (), words, rarest)
+    told_by_words, sign = _words_and_sign(terms, words, question) if question.has_sign else (1.0, "")
     name = exact_name(query.text) or sign
     is_bounded = plan.min_similarity > KEEPS_ALL and not plan.substrings
     return QueryFeatures(
@@ -153,8 +155,6 @@ def _words_and_sign(terms: tuple[str, ...], words: dict[str, str], question: Que
 
     The sign is returned if all other words are common ones ("what does 🦄 mean?"); empty for any other query.
     """
-    if not has_sign(question.text):
-        return 1.0, ""
     weights = dict(zip(terms, content_weights(terms, (question,)).tolist(), strict=True))
     signs = {words.get(term, term) for term in terms if has_sign(term)}
     of_words = [weight for term, weight in weights.items() if not has_sign(term)]
@@ -170,7 +170,7 @@ def group_queries(plan: Plan, features: QueryFeatures) -> list[GroupQuery]:
 
 def looks_up_words(plan: Plan) -> bool:
     """Whether any group is searched for terms of the query."""
-    return any(RecallPath.KEYWORD in group.paths for group in plan.groups) and not plan.substrings
+    return not plan.substrings and any(RecallPath.KEYWORD in group.paths for group in plan.groups)
 
 
 def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> GroupQuery:
@@ -189,10 +189,10 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
         pool=group.pool,
         with_key_files=group.with_key_files,
         include_superseded=plan.include_superseded,
-        times=tuple((each.start, each.end) for each in plan.times) if plan.neighbours else (),
+        times=tuple([(each.start, each.end) for each in plan.times]) if plan.neighbours else (),
         with_neighbours=plan.neighbours,
         with_tokens=len(features.tokens) > 0 or len(features.bridge_tokens) > 0,
-        bridge=_group_bridge(group, features),
+        bridge=_group_bridge(group, features.bridge) if features.bridge is not None else None,
         spelling=features.spelling if looks_up else None,
         with_others=plan.writer_cap < CAPPED and group.name != DOMAINS,
     )
@@ -209,11 +209,11 @@ def echo_hashes(text: str) -> frozenset[int]:
     return frozenset([short_hash(normal_hash(form)) for form in echoes])
 
 
-def _group_bridge(group: GroupPlan, features: QueryFeatures) -> Bridge | None:
+def _group_bridge(group: GroupPlan, bridge: Bridge) -> Bridge | None:
     """The query's bridge for the paths that the group has."""
-    if features.bridge is None or RecallPath.KEYWORD not in group.paths:
+    if RecallPath.KEYWORD not in group.paths:
         return None
-    return features.bridge if RecallPath.VECTOR in group.paths else replace(features.bridge, vector=None)
+    return bridge if RecallPath.VECTOR in group.paths else replace(bridge, vector=None)
 
 
 def is_name(text: str) -> bool:
@@ -236,7 +236,7 @@ def exact_name(text: str) -> str:
 
 
 def _looked_for(
-    named: tuple[str, ...], asked: tuple[str, ...], rarest: Callable[[Sequence[str], int], tuple[str, ...]]
+    named: tuple[str, ...], asked: Iterable[str], rarest: Callable[[Sequence[str], int], tuple[str, ...]]
 ) -> tuple[str, ...]:
     """Return the named terms, then the query's; for a long query only the rarest of these."""
     both = tuple(dict.fromkeys((*named, *asked)))

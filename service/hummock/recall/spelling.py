@@ -17,7 +17,7 @@ from hummock.core.memory import Memory
 from hummock.core.recall import Correction
 from hummock.ports.store import Snapshot
 from hummock.recall.query_features import MAX_TERMS, CorrectedWord, QueryFeatures
-from hummock.text.analyzer import TOKEN, first_terms, query_terms
+from hummock.text.analyzer import TOKEN, first_terms, pairs, query_terms
 from hummock.text.keywords import content_weights, pieces
 from hummock.text.normalise import is_han, nfkc, simplified
 from hummock.text.question import question_of
@@ -126,7 +126,7 @@ class _Lookup:
         readings = {word: _terms_of(readings_of(word)) for word in self._unheld_words(text)}
         held = self._held([term for forms in readings.values() for term in forms])
         for word, forms in readings.items():
-            places = tuple(self._unheld[term] for term in dict.fromkeys(query_terms(word)))
+            places = tuple([self._unheld[term] for term in dict.fromkeys(pairs(word))])
             for term in forms:
                 if term in held:
                     yield CorrectedWord(asked=word, word=forms[term], terms=(term,), places=places)
@@ -134,8 +134,8 @@ class _Lookup:
     def _unheld_words(self, text: str) -> Iterator[str]:
         """Yield Chinese words of the text of which no memory holds a pair of characters."""
         for token in TOKEN.finditer(question_of(text).simplified):
-            for word in pieces(token["cjk"] or ""):
-                if len(word) > 1 and self._unheld.keys() >= set(query_terms(word)):
+            for word in pieces(token["cjk"]) if token["cjk"] else ():
+                if len(word) > 1 and self._unheld.keys() >= set(pairs(word)):
                     yield word
 
     def _misspelt(self, place: int) -> Iterator[CorrectedWord]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, tzinfo
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from hummock.core.recall import TimeInterval
@@ -47,6 +47,7 @@ class EventReference(NamedTuple):
         return TimeInterval(start=start, end=end, phrase=self.phrase, is_counted=True)
 
 
+@lru_cache(32)
 def parse_event_reference(question: Question) -> EventReference | None:
     """Parse the first time relative to an event in the opening of a question; None if there is none.
 

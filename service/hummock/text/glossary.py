@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache, lru_cache
 from importlib import resources
@@ -74,6 +74,10 @@ class _Piece(Enum):
     UNKNOWN = auto()
 
 
+_BEGINNING: Final = (math.inf, _Piece.UNKNOWN)
+"""It costs more than any way to cut a run."""
+
+
 class GlossaryDamaged(Exception):
     """The data file is not the one that this version was made with."""
 
@@ -85,28 +89,24 @@ class Glossary:
     Attributes:
         version: Identifies the content.
         words: Words of each term.
-        pieces: Possible pieces of a Chinese run: the negative logarithm of its frequency, and its kind.
-        beginnings: Prefixes of all pieces, including the pieces, to stop a search early.
+        pieces: Possible pieces of a Chinese run: the negative logarithm of its frequency, and its kind; and all
+            beginnings of these, as _BEGINNING where they are no piece, to stop a search early.
     """
 
     version: str
     words: Mapping[str, tuple[Word, ...]]
     pieces: Mapping[str, tuple[float, _Piece]]
-    beginnings: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        found = frozenset(piece[:length] for piece in self.pieces for length in range(1, len(piece) + 1))
-        object.__setattr__(self, "beginnings", found)
 
 
 class Concept(Struct, frozen=True, kw_only=True):
     """A term of a text, in simplified characters, and its words in the other language, the likeliest first.
 
-    `stems` are these words' terms of the keyword index, each once; `weights` are theirs, in (0, 1], 1 for those of the
-    likeliest word.
+    `terms` are the source's terms of the keyword index. `stems` are those of its words, each once; `weights` are
+    theirs, in (0, 1], 1 for those of the likeliest word.
     """
 
     source: str
+    terms: tuple[str, ...]
     words: tuple[str, ...]
     stems: tuple[str, ...]
     weights: tuple[float, ...]
@@ -161,8 +161,14 @@ def joined(known: Glossary, own: Mapping[str, tuple[str, ...]]) -> Glossary:
         rest = tuple(word for word in known.words.get(term, ()) if word[0].casefold() not in given)
         words[term] = (*((word, 1.0) for word in said), *rest)
         pieces[term] = (-math.log(_FREQUENT_OWN / _WORDS_OF_COUNTS), _Piece.TERM)
+        for beginning in _beginnings(term):
+            pieces.setdefault(beginning, _BEGINNING)
     digest = hashlib.sha256(repr(sorted(own.items())).encode("utf-8")).hexdigest()
     return Glossary(version=f"{known.version}+own:{digest[:12]}", words=words, pieces=pieces)
+
+
+def _beginnings(piece: str) -> list[str]:
+    return [piece[:length] for length in range(1, len(piece))]
 
 
 def gloss(question: Question, known: Glossary | None = None) -> Gloss | None:
@@ -204,16 +210,15 @@ def bounded_text(text: str) -> str:
 
 def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
     """The pieces of a Chinese run that say something: terms, and characters that no term holds; in its order."""
-    pieces, beginnings, length = known.pieces, known.beginnings, len(run)
+    pieces, length = known.pieces, len(run)
     # The least cost up to each place, and the last piece there: where it begins and its kind.
     costs, starts, kinds = [0.0, *[math.inf] * length], [0] * (length + 1), [_Piece.STOP] * (length + 1)
     for start in range(length):
         cost, end = costs[start], start + 1
         if cost + _UNKNOWN_COST <= costs[end]:
             costs[end], starts[end], kinds[end] = cost + _UNKNOWN_COST, start, _Piece.UNKNOWN
-        while end <= length and (text := run[start:end]) in beginnings:
-            piece = pieces.get(text)
-            if piece is not None and cost + piece[0] < costs[end]:
+        while end <= length and (piece := pieces.get(run[start:end])) is not None:
+            if cost + piece[0] < costs[end]:
                 costs[end], starts[end], kinds[end] = cost + piece[0], start, piece[1]
             end += 1
     found: list[tuple[str, bool]] = []
@@ -230,7 +235,8 @@ def _pieces(words: Mapping[str, tuple[Word, ...]], counts: Mapping[str, int]) ->
     taken = {term: counts[term] for term, said in words.items() if len(term) > 1 or said[0][1] >= _LEAST_LONE}
     terms = {term: (-math.log(count / _WORDS_OF_COUNTS), _Piece.TERM) for term, count in taken.items()}
     stops = {word: FREQUENCIES.get(word, _FREQUENT_STOP) for word in GLOSS_STOP_WORDS}
-    return terms | {word: (-math.log(count / _WORDS_OF_COUNTS), _Piece.STOP) for word, count in stops.items()}
+    pieces = terms | {word: (-math.log(count / _WORDS_OF_COUNTS), _Piece.STOP) for word, count in stops.items()}
+    return {beginning: _BEGINNING for piece in pieces for beginning in _beginnings(piece)} | pieces
 
 
 @lru_cache(1 << 12)
@@ -243,6 +249,7 @@ def _concept(term: str, words: tuple[Word, ...]) -> Concept:
             weights.setdefault(stem, weight)
     return Concept(
         source=term,
+        terms=tuple(query_terms(term)),
         words=tuple(word for word, _ in words[:MAX_WORDS]),
         stems=tuple(weights),
         weights=tuple(weights.values()),

@@ -106,7 +106,13 @@ def _concept(source: str, terms: tuple[str, ...]) -> Concept:
         pairs = query_terms(term)
         for pair in pairs:
             weights.setdefault(pair, (ALTERNATIVE_WEIGHT if place else 1.0) / len(pairs))
-    return Concept(source=source, words=terms, stems=tuple(weights), weights=tuple(weights.values()))
+    return Concept(
+        source=source,
+        terms=tuple(query_terms(source)),
+        words=terms,
+        stems=tuple(weights),
+        weights=tuple(weights.values()),
+    )
 
 
 MAX_TERMS: Final = 1000

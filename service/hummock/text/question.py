@@ -29,6 +29,8 @@ class Question:
         simple_opening: `opening` in simplified characters.
         hints: Those of `simple_opening`, as `hints_of` gives them.
         scripts: Number of words in each script, as `words_by_script` counts.
+        is_han: Whether the text has a Chinese character.
+        has_sign: Whether it has a symbol beyond ASCII, an emoji or a keycap.
     """
 
     def __init__(self, text: str) -> None:
@@ -40,16 +42,13 @@ class Question:
             self.simple_opening = simplified(self.opening)
         self.hints = hints_of(self.simple_opening)
         self.scripts = words_by_script(text)
-
-    @property
-    def is_han(self) -> bool:
-        """Whether the text has a Chinese character."""
-        return self.scripts["han"] > 0
+        self.is_han = self.scripts["han"] > 0
+        self.has_sign = has_sign(text)
 
     @cached_property
     def is_of_signs(self) -> bool:
-        """Whether the text has terms, and each has a symbol beyond ASCII, an emoji or a keycap."""
-        return not self.text.isascii() and bool(self.words) and all(has_sign(term) for term, _ in self.words)
+        """Whether the text has terms, and each has a sign."""
+        return bool(self.words) and all(map(has_sign, [term for term, _ in self.words]))
 
     @cached_property
     def words(self) -> tuple[tuple[str, str], ...]:

@@ -115,7 +115,7 @@ def readings_of(word: str) -> tuple[str, ...]:
     each = [_syllables().get(character, ()) for character in word]
     if len(word) > MOST_SYLLABLES:
         return ()
-    return tuple("".join(reading) for reading in islice(product(*each), _MOST_READINGS))
+    return tuple(["".join(reading) for reading in islice(product(*each), _MOST_READINGS)])
 
 
 @cache

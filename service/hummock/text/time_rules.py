@@ -193,7 +193,11 @@ class Rule(NamedTuple):
 
 
 class Rules:
-    """A table of rules; of those that match at one place the first counts."""
+    """A table of rules; of those that match at one place the first counts.
+
+    Attributes:
+        hints: No rule matches a text with none of them among its `question.hints_of`.
+    """
 
     def __init__(
         self,
@@ -217,10 +221,10 @@ class Rules:
             after: What must stand behind it.
             lean: Looks for what counts from a match.
         """
+        self.hints = frozenset((*words, *hint_characters))
         self._rules = rules
         self._words = frozenset(words)
         self._hint = re.compile(hint)
-        self._hint_characters = frozenset(hint_characters)
         self._before = before
         self._after = after
         self._lean = lean
@@ -241,10 +245,8 @@ class Rules:
         return surrounded(joint), [surrounded(rule.pattern) for rule in self._rules]
 
     def may_match(self, text: str, hints: frozenset[str]) -> bool:
-        """Whether a rule may match a text, whose `hints_of` are given; far sooner than `find`."""
-        if not self._words.isdisjoint(hints):
-            return True
-        return not self._hint_characters.isdisjoint(hints) and self._hint.search(text.lower()) is not None
+        """Whether a rule may match a text whose `hints_of` have one of `self.hints`; far sooner than `find`."""
+        return not self._words.isdisjoint(hints) or self._hint.search(text.lower()) is not None
 
     def find(self, text: str, now: datetime) -> Iterator[TimeMatch]:
         """Words that mean a span, in the order of the text, without overlaps."""

@@ -55,6 +55,11 @@ DIGITS: Final = Rules(
 """Times in digits, whatever the language."""
 
 
+_TABLES: Final = (DIGITS, ENGLISH, CHINESE)
+HINTS: Final = frozenset().union(*[table.hints for table in _TABLES])
+"""No text without one of them among its `hints_of` names a time."""
+
+
 def time_intervals(question: Question, as_of: float, zone: tzinfo = UTC) -> tuple[TimeInterval, ...]:
     """Return the times that a question in English, Chinese or both names in its opening, each once.
 
@@ -80,7 +85,7 @@ def speaks_of_a_time(text: str) -> bool:
 
 def _tables(text: str, hints: frozenset[str]) -> list[Rules]:
     """The tables that may have a rule for words of the text."""
-    return [table for table in (DIGITS, ENGLISH, CHINESE) if table.may_match(text, hints)]
+    return [table for table in _TABLES if not table.hints.isdisjoint(hints) and table.may_match(text, hints)]
 
 
 def _interval(text: str, said: TimeMatch, zone: tzinfo) -> TimeInterval:
