@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hummock.text import analyzer
 from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, first_terms, query_terms
 from hummock.text.keywords import COMMON_WEIGHT, content_weights
 from hummock.text.question import Question
@@ -189,3 +190,10 @@ def test_pairs_that_cross_a_stop_word_tell_nothing() -> None:
 
 def test_no_terms_have_no_weights() -> None:
     assert content_weights((), []).shape == (0,)
+
+
+@given(st.text(st.sampled_from("aBcCs tT1_-'#+.?*"), max_size=24) | st.text(st.characters(max_codepoint=127)))
+@example("it's C++ and c#, a_b--c x-1's' C+++ _a__b")
+def test_tokens_of_ascii_are_those_of_any_text(text: str) -> None:
+    found, expected = analyzer._ASCII_TOKEN.finditer(text), analyzer.TOKEN.finditer(text)
+    assert [(each.span(), each.groups()) for each in found] == [(each.span(), each.groups()) for each in expected]

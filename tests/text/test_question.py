@@ -32,7 +32,7 @@ def test_a_question_of_usual_length_is_kept() -> None:
     assert question_of("还款 plan") is question_of("还款 plan")
     with patch.object(questions, "nfkc", wraps=nfkc) as folds:
         for _ in range(3):
-            assert question_of("kept once").words == (("kept", "kept"), ("onc", "once"))
+            assert question_of("kept 一次").words == (("kept", "kept"), ("一次", "一次"))
     assert folds.call_count == 1
 
 

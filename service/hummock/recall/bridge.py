@@ -98,7 +98,8 @@ def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: E
 
 
 def _foreign_mark(space: EmbeddingSpace, *, to_chinese: bool) -> int:
-    return int(np.sign(space.token_mark)) * (1 if to_chinese else -1)
+    mark = (space.token_mark > 0) - (space.token_mark < 0)
+    return mark if to_chinese else -mark
 
 
 def _terms(project: Snapshot) -> OwnTerms:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -129,9 +129,12 @@ def query_features(
     names_all = query.intent is not None and bool(query.intent.domains)
     keywords = [*map(question_of, named.keywords)]
     words = {} if plan.substrings else _words(*keywords, question)
-    terms = plan.substrings or _looked_for(tuple(_words(*keywords))[:MAX_TERMS] if keywords else (), words, rarest)
+    terms = plan.substrings or tuple(words)
+    if not plan.substrings and (keywords or len(terms) > MAX_TERMS):
+        terms = _looked_for(tuple(_words(*keywords))[:MAX_TERMS], terms, rarest)
     told_by_words, sign = _words_and_sign(terms, words, question) if question.has_sign else (1.0, "")
-    name = exact_name(query.text) or sign
+    is_one_word = " " not in query.text.strip()
+    name = (exact_name(query.text) if is_one_word else "") or sign
     is_bounded = plan.min_similarity > KEEPS_ALL and not plan.substrings
     return QueryFeatures(
         vector=None if embedding is None else embedding.vector,
@@ -144,7 +147,7 @@ def query_features(
         echoes=partial(echo_hashes, query.text),
         exact_name=name,
         name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS] if name else (),
-        is_name=is_name(query.text),
+        is_name=is_one_word and is_name(query.text),
         known_share=known_share(question.scripts, space.scripts) * told_by_words,
         is_han=question.is_han,
     )
@@ -236,7 +239,7 @@ def exact_name(text: str) -> str:
 
 
 def _looked_for(
-    named: tuple[str, ...], asked: Iterable[str], rarest: Callable[[Sequence[str], int], tuple[str, ...]]
+    named: tuple[str, ...], asked: tuple[str, ...], rarest: Callable[[Sequence[str], int], tuple[str, ...]]
 ) -> tuple[str, ...]:
     """Return the named terms, then the query's; for a long query only the rarest of these."""
     both = tuple(dict.fromkeys((*named, *asked)))

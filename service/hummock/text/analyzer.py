@@ -37,6 +37,12 @@ TOKEN: Final = re.compile(
 )
 """Finds words, signs and runs in a text from `signs.plain`."""
 
+_ASCII_TOKEN: Final = re.compile(
+    r"(?P<cjk>(?!))|(?P<sign>(?<!\w)(?:[A-Za-z]#|[Cc]\+\+)(?![A-Za-z_+#]))"
+    r"|(?P<word>[A-Za-z0-9]+(?:(?:_+|-)[A-Za-z0-9]+)*)(?:'(?P<tail>(?i:s|t|re|ve|ll|d|m))(?!\w))?"
+)
+"""The matches of TOKEN in a text of ASCII characters, without looking through its wide classes."""
+
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _TELLING = re.compile(r"[A-Z_]")
 _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
@@ -103,7 +109,7 @@ def _is_name(word: str) -> bool:
 def _terms(normal: str, simple: str, split_cjk: Callable[[str], list[str]]) -> list[tuple[str, str]]:
     stems = _Stems()
     terms: list[tuple[str, str]] = []
-    for token in TOKEN.finditer(normal):
+    for token in (_ASCII_TOKEN if normal.isascii() else TOKEN).finditer(normal):
         cjk, sign, word, tail = token.groups()
         if cjk:
             written = split_cjk(cjk)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Final
@@ -63,18 +62,14 @@ _LEAST_LONE: Final = 0.6
 
 _PIECE = re.compile(r"(?P<han>[\u3400-\u4dbf\u4e00-\u9fff]+)|[A-Za-z0-9_](?:[\w.+#/-]*[\w+#])?", re.ASCII)
 
+_TERM, _STOP, _UNKNOWN = 1, 2, 3
+"""Kinds of pieces: terms, words that say nothing, and characters that no term holds."""
+
 Word = tuple[str, float]
 """English words and their probability."""
 
 
-class _Piece(Enum):
-    TERM = auto()
-    STOP = auto()
-    """It says nothing."""
-    UNKNOWN = auto()
-
-
-_BEGINNING: Final = (math.inf, _Piece.UNKNOWN)
+_BEGINNING: Final = (math.inf, _UNKNOWN)
 """It costs more than any way to cut a run."""
 
 
@@ -95,7 +90,7 @@ class Glossary:
 
     version: str
     words: Mapping[str, tuple[Word, ...]]
-    pieces: Mapping[str, tuple[float, _Piece]]
+    pieces: Mapping[str, tuple[float, int]]
 
 
 class Concept(Struct, frozen=True, kw_only=True):
@@ -160,7 +155,7 @@ def joined(known: Glossary, own: Mapping[str, tuple[str, ...]]) -> Glossary:
         given = {word.casefold() for word in said}
         rest = tuple(word for word in known.words.get(term, ()) if word[0].casefold() not in given)
         words[term] = (*((word, 1.0) for word in said), *rest)
-        pieces[term] = (-math.log(_FREQUENT_OWN / _WORDS_OF_COUNTS), _Piece.TERM)
+        pieces[term] = (-math.log(_FREQUENT_OWN / _WORDS_OF_COUNTS), _TERM)
         for beginning in _beginnings(term):
             pieces.setdefault(beginning, _BEGINNING)
     digest = hashlib.sha256(repr(sorted(own.items())).encode("utf-8")).hexdigest()
@@ -208,15 +203,15 @@ def bounded_text(text: str) -> str:
     return text if len(text) <= MAX_CHARACTERS else f"{text[:half]} {text[-half:]}"
 
 
-def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
+def _cut(run: str, known: Glossary) -> list[tuple[str, bool]]:
     """The pieces of a Chinese run that say something: terms, and characters that no term holds; in its order."""
     pieces, length = known.pieces, len(run)
     # The least cost up to each place, and the last piece there: where it begins and its kind.
-    costs, starts, kinds = [0.0, *[math.inf] * length], [0] * (length + 1), [_Piece.STOP] * (length + 1)
+    costs, starts, kinds = [0.0, *[math.inf] * length], [0] * (length + 1), [_STOP] * (length + 1)
     for start in range(length):
         cost, end = costs[start], start + 1
         if cost + _UNKNOWN_COST <= costs[end]:
-            costs[end], starts[end], kinds[end] = cost + _UNKNOWN_COST, start, _Piece.UNKNOWN
+            costs[end], starts[end], kinds[end] = cost + _UNKNOWN_COST, start, _UNKNOWN
         while end <= length and (piece := pieces.get(run[start:end])) is not None:
             if cost + piece[0] < costs[end]:
                 costs[end], starts[end], kinds[end] = cost + piece[0], start, piece[1]
@@ -224,18 +219,18 @@ def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     end = length
     while end:
-        if kinds[end] is not _Piece.STOP:
-            found.append((run[starts[end] : end], kinds[end] is _Piece.TERM))
+        if kinds[end] != _STOP:
+            found.append((run[starts[end] : end], kinds[end] == _TERM))
         end = starts[end]
-    yield from reversed(found)
+    return found[::-1]
 
 
-def _pieces(words: Mapping[str, tuple[Word, ...]], counts: Mapping[str, int]) -> dict[str, tuple[float, _Piece]]:
+def _pieces(words: Mapping[str, tuple[Word, ...]], counts: Mapping[str, int]) -> dict[str, tuple[float, int]]:
     """Return the possible pieces of a run with their costs. A stop word is never a term."""
     taken = {term: counts[term] for term, said in words.items() if len(term) > 1 or said[0][1] >= _LEAST_LONE}
-    terms = {term: (-math.log(count / _WORDS_OF_COUNTS), _Piece.TERM) for term, count in taken.items()}
+    terms = {term: (-math.log(count / _WORDS_OF_COUNTS), _TERM) for term, count in taken.items()}
     stops = {word: FREQUENCIES.get(word, _FREQUENT_STOP) for word in GLOSS_STOP_WORDS}
-    pieces = terms | {word: (-math.log(count / _WORDS_OF_COUNTS), _Piece.STOP) for word, count in stops.items()}
+    pieces = terms | {word: (-math.log(count / _WORDS_OF_COUNTS), _STOP) for word, count in stops.items()}
     return {beginning: _BEGINNING for piece in pieces for beginning in _beginnings(piece)} | pieces
 
 

@@ -277,7 +277,8 @@ def content_weights(terms: Sequence[str], questions: Iterable[Question]) -> NDAr
     Terms are those of `analyzer.query_terms`, questions the texts that they are of: Chinese pairs count only if no stop
     word separates them there.
     """
-    runs = [token["cjk"] for question in questions for token in TOKEN.finditer(question.simplified) if token["cjk"]]
+    texts = [question.simplified for question in questions if not question.text.isascii()]
+    runs = [token["cjk"] for text in texts for token in TOKEN.finditer(text) if token["cjk"]]
     whole = frozenset([pair for run in runs for piece in pieces(run) for pair in pairs(piece)])
     return np.array([_weight(term, whole) for term in terms], np.float32)
 

@@ -34,26 +34,31 @@ class Question:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.nfkc = self.opening = nfkc(text)
-        self.simplified = self.simple_opening = simplified(self.nfkc)
+        self.text = self.nfkc = self.simplified = text
+        self.has_sign = False
+        if not text.isascii():
+            self.nfkc = nfkc(text)
+            self.simplified = simplified(self.nfkc)
+            self.has_sign = has_sign(text)
+        self.opening, self.simple_opening = self.nfkc, self.simplified
         if len(text) > MAX_OPENING:
             self.opening = nfkc(text[:MAX_OPENING])
             self.simple_opening = simplified(self.opening)
         self.hints = hints_of(self.simple_opening)
         self.scripts = words_by_script(text)
         self.is_han = self.scripts["han"] > 0
-        self.has_sign = has_sign(text)
 
     @cached_property
     def is_of_signs(self) -> bool:
         """Whether the text has terms, and each has a sign."""
-        return bool(self.words) and all(map(has_sign, [term for term, _ in self.words]))
+        if self.text.isascii() or not self.words:
+            return False
+        return all(map(has_sign, [term for term, _ in self.words]))
 
     @cached_property
     def words(self) -> tuple[tuple[str, str], ...]:
         """The terms of the text, each with its word, as `analyzer.query_words` gives them."""
-        bare = without_ignored(self.text)
+        bare = self.text if self.text.isascii() else without_ignored(self.text)
         if bare == self.text:
             return tuple(words_of(self.nfkc, self.simplified))
         normal = nfkc(bare)

@@ -42,7 +42,9 @@ class Crossing:
         most = -(-pool // POOL_PARTS)
         by_keyword = self._asked.best(allowed, most) if self._bridge.terms else _NOTHING
         vector = self._bridge.vector
-        by_vector = _NOTHING if vector is None else nearest(self._view, allowed, vector, _NO_MINIMUM, most)
+        if vector is None:
+            return by_keyword[self._are_foreign(by_keyword)], _NOTHING
+        by_vector = nearest(self._view, allowed, vector, _NO_MINIMUM, most)
         # One call for both: its cost hardly depends on the number of memories.
         are_foreign = self._are_foreign(np.concatenate([by_keyword, by_vector]))
         return by_keyword[are_foreign[: len(by_keyword)]], by_vector[are_foreign[len(by_keyword) :]]
