@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hummock.core.recall import Wanted
 from hummock.text import question as questions
 from hummock.text.analyzer import query_words
-from hummock.text.normalise import is_han, nfkc, simplified
+from hummock.text.normalise import is_han, known_share, nfkc, simplified
 from hummock.text.question import MAX_OPENING, Question, hints_of, question_of
 from hummock.text.questions import PATTERNS, is_small_talk, wanted_by
 
@@ -26,6 +26,7 @@ def test_a_questions_forms_are_those_of_its_text(text: str) -> None:
     assert (question.opening, question.simple_opening) == (opening, simplified(opening))
     assert list(question.words) == query_words(text)
     assert question.is_han == is_han(text)
+    assert question.han_share == (known_share(question.scripts, frozenset({"han"})) if is_han(text) else 0)
 
 
 def test_a_question_of_usual_length_is_kept() -> None:

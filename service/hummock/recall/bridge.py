@@ -27,7 +27,6 @@ from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
 from hummock.recall.rerank import late_scores
 from hummock.text.glossary import Gloss
 from hummock.text.inverse_glossary import NO_OWN_TERMS, OwnTerms, own_terms
-from hummock.text.normalise import known_share
 from hummock.text.question import Question
 
 
@@ -63,7 +62,6 @@ ENOUGH = 0.5
 MOSTLY = 0.6
 """Share of Chinese from which a query is translated; a query that is half English names its subject in English."""
 
-_HAN = frozenset({"han"})
 _TABLES_KEPT = 64
 """Number of most recently used projects whose tables are cached."""
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
@@ -83,7 +81,7 @@ def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: E
     to_chinese = not question.is_han
     if to_chinese and (not space.token_mark or is_name(query.text)):
         return None
-    if not to_chinese and known_share(question.scripts, _HAN) < MOSTLY:
+    if not to_chinese and question.han_share < MOSTLY:
         return None
     if not project.foreign(kinds_of(query), _foreign_mark(space, to_chinese=to_chinese)):
         return None

@@ -286,9 +286,9 @@ def kinds_of(query: RecallQuery) -> frozenset[MemoryKind]:
     """The kinds of memories that a query may find."""
     defaults = PRESETS[query.preset]
     kinds = defaults.main_kinds
-    if _or(query.domain_top_k, defaults.domain_top_k):
+    if defaults.domain_top_k if query.domain_top_k is None else query.domain_top_k:
         kinds |= _DOMAINS
-    if _or(query.code_top_k, defaults.code_top_k):
+    if defaults.code_top_k if query.code_top_k is None else query.code_top_k:
         kinds |= _CODE
     return kinds & query.filter.kinds if query.filter.kinds else kinds
 

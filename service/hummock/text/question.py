@@ -30,6 +30,7 @@ class Question:
         hints: Those of `simple_opening`, as `hints_of` gives them.
         scripts: Number of words in each script, as `words_by_script` counts.
         is_han: Whether the text has a Chinese character.
+        han_share: Share of words in Chinese characters, in [0, 1].
         has_sign: Whether it has a symbol beyond ASCII, an emoji or a keycap.
     """
 
@@ -46,7 +47,9 @@ class Question:
             self.simple_opening = simplified(self.opening)
         self.hints = hints_of(self.simple_opening)
         self.scripts = words_by_script(text)
-        self.is_han = self.scripts["han"] > 0
+        han, latin = self.scripts["han"], self.scripts["latin"]
+        self.is_han = han > 0
+        self.han_share = han / (han + latin) if self.is_han else 0.0
 
     @cached_property
     def is_of_signs(self) -> bool:
