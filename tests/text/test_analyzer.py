@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hummock.text import analyzer
-from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, first_terms, query_terms
+from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, first_terms, query_terms, query_words
 from hummock.text.keywords import COMMON_WEIGHT, content_weights
 from hummock.text.question import Question
 
@@ -197,3 +197,12 @@ def test_no_terms_have_no_weights() -> None:
 def test_tokens_of_ascii_are_those_of_any_text(text: str) -> None:
     found, expected = analyzer._ASCII_TOKEN.finditer(text), analyzer.TOKEN.finditer(text)
     assert [(each.span(), each.groups()) for each in found] == [(each.span(), each.groups()) for each in expected]
+
+
+@given(st.from_regex("[A-Za-z0-9_]{0,3}[A-Za-z0-9]{1,70}", fullmatch=True))
+@example("of")
+@example("5002")
+@example("1" * 70)
+def test_words_that_need_no_cutting_have_the_terms_of_any_word(word: str) -> None:
+    if analyzer.TOKEN.fullmatch(word):
+        assert query_words(word) == analyzer._word_terms(word, None, analyzer._Stems())

@@ -50,6 +50,8 @@ _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
 _ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PLAIN_WORD = re.compile(rf"[A-Z]?[a-z]{{{MIN_STEM_CHARACTERS},{MAX_STEM_CHARACTERS - 1}}}")
 """An ASCII word that has a single part and is stemmed."""
+_BARE_WORD = re.compile(rf"[a-z]{{1,{MIN_STEM_CHARACTERS - 1}}}|[0-9]{{1,{MAX_TERM_CHARACTERS}}}")
+"""A word that is a term as it stands."""
 _PLAIN_WORDS = re.compile(rf"(?:{_PLAIN_WORD.pattern}\n)*")
 
 # Over the shape of a word: u upper case, l lower case, d digit, x other letters, m a mark of the letter before it.
@@ -107,7 +109,7 @@ def _is_name(word: str) -> bool:
 
 
 def _terms(normal: str, simple: str, split_cjk: Callable[[str], list[str]]) -> list[tuple[str, str]]:
-    stems = _Stems()
+    stems, stem_of = _Stems(), _local.stemmer.stemWord
     terms: list[tuple[str, str]] = []
     for token in (_ASCII_TOKEN if normal.isascii() else TOKEN).finditer(normal):
         cjk, sign, word, tail = token.groups()
@@ -118,7 +120,9 @@ def _terms(normal: str, simple: str, split_cjk: Callable[[str], list[str]]) -> l
         elif sign:
             terms += _sign_terms(sign)
         elif not tail and _PLAIN_WORD.fullmatch(word):
-            terms.append((stem(word.lower()), word))
+            terms.append((stem_of(word.lower()), word))
+        elif not tail and _BARE_WORD.fullmatch(word):
+            terms.append((word, word))
         else:
             terms += _word_terms(word, tail, stems)
     return terms
