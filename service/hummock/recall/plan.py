@@ -171,7 +171,8 @@ def make_plan(query: RecallQuery, given: Intent | None, near_twin_bar: float, no
         usual,
         groups=_groups(query, question, usual),
         filter=query.filter if query.filter.origins else _filter(query, question, wanted, joins_paths=joins),
-        substrings=_substrings(query, named) if query.keyword_mode is KeywordMode.SUBSTRING else (),
+        # Without keywords, as for a single character, the whole text.
+        substrings=named or (query.text.strip(),) if query.keyword_mode is KeywordMode.SUBSTRING else (),
         times=times,
         time_share=_time_share(question, times) if times else TIME_SHARE,
         wanted=wanted,
@@ -340,11 +341,6 @@ def decay_of(query: RecallQuery) -> Decay:
         floor=_or(query.decay_floor, defaults.decay_floor if joins_paths(query) else 0.0),
         exempt_origins=query.decay_exempt_origins,
     )
-
-
-def _substrings(query: RecallQuery, named: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the keywords, or the whole text if it has none (a single character)."""
-    return named or (query.text.strip(),)
 
 
 def times_of(query: RecallQuery, question: Question, as_of: float, *, joins_paths: bool) -> tuple[TimeInterval, ...]:

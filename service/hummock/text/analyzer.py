@@ -61,7 +61,7 @@ _SHAPE_PART = re.compile(r"(?:um*+)+(?!l)|(?:um*)?(?:lm*)+|(?:dm*)+|(?:xm*)+")
 def document_terms(text: str) -> list[str]:
     """The terms of a stored text, in its order, repeats included: every CJK character and every pair of neighbours."""
     normal = plain(text)
-    return [term for term, _ in _terms(normal, simplified(normal), _characters_and_pairs)]
+    return [term for term, _ in words_of(normal, simplified(normal), _characters_and_pairs)]
 
 
 def query_terms(text: str) -> list[str]:
@@ -73,11 +73,6 @@ def query_words(text: str) -> list[tuple[str, str]]:
     """The terms of `query_terms`, each with the word it was made of, in NFKC: "pars" with "parsing"."""
     normal = plain(text)
     return words_of(normal, simplified(normal))
-
-
-def words_of(normal: str, simple: str) -> list[tuple[str, str]]:
-    """The `query_words` of a text from `signs.plain`, given as it is and in simplified characters."""
-    return _terms(normal, simple, pairs)
 
 
 def first_terms(words: Sequence[str]) -> list[str]:
@@ -108,7 +103,20 @@ def _is_name(word: str) -> bool:
     return is_long_enough and _TELLING.search(word) is not None and _LETTER_OR_DIGIT.search(word) is not None
 
 
-def _terms(normal: str, simple: str, split_cjk: Callable[[str], list[str]]) -> list[tuple[str, str]]:
+def _characters_and_pairs(run: str) -> list[str]:
+    return [run[at : at + size] for at in range(len(run)) for size in (1, 2) if at + size <= len(run)]
+
+
+def pairs(run: str) -> list[str]:
+    """The `query_terms` of a run of simplified CJK characters: pairs of neighbours, or a lone character."""
+    return [run[at : at + 2] for at in range(len(run) - 1)] if len(run) > 1 else [run] * len(run)
+
+
+def words_of(normal: str, simple: str, split_cjk: Callable[[str], list[str]] = pairs) -> list[tuple[str, str]]:
+    """The `query_words` of a text from `signs.plain`, given as it is and in simplified characters.
+
+    `split_cjk` gives the terms of a run of CJK characters.
+    """
     stems, stem_of = _Stems(), _local.stemmer.stemWord
     terms: list[tuple[str, str]] = []
     for token in (_ASCII_TOKEN if normal.isascii() else TOKEN).finditer(normal):
@@ -126,15 +134,6 @@ def _terms(normal: str, simple: str, split_cjk: Callable[[str], list[str]]) -> l
         else:
             terms += _word_terms(word, tail, stems)
     return terms
-
-
-def _characters_and_pairs(run: str) -> list[str]:
-    return [run[at : at + size] for at in range(len(run)) for size in (1, 2) if at + size <= len(run)]
-
-
-def pairs(run: str) -> list[str]:
-    """The `query_terms` of a run of simplified CJK characters: pairs of neighbours, or a lone character."""
-    return [run[at : at + 2] for at in range(len(run) - 1)] if len(run) > 1 else [run] * len(run)
 
 
 def _sign_terms(sign: str) -> list[tuple[str, str]]:
