@@ -280,14 +280,13 @@ def content_weights(terms: Sequence[str], questions: Iterable[Question]) -> NDAr
     texts = [question.simplified for question in questions if not question.text.isascii()]
     runs = [token["cjk"] for text in texts for token in TOKEN.finditer(text) if token["cjk"]]
     whole = frozenset([pair for run in runs for piece in pieces(run) for pair in pairs(piece)])
-    return np.array([_weight(term, whole) for term in terms], np.float32)
-
-
-def _weight(term: str, whole: frozenset[str]) -> float:
-    tells = term in whole if _IS_PAIRED(term) else term not in _stop_terms()
-    if not tells:
-        return 0.0
-    return COMMON_WEIGHT if term in _common_terms() or (term.isdecimal() and len(term) <= _SHORT_NUMBER) else 1.0
+    weights, stop_terms, common_terms = np.zeros(len(terms), np.float32), _stop_terms(), _common_terms()
+    for place, term in enumerate(terms):
+        tells = term in whole if not term.isascii() and _IS_PAIRED(term) else term not in stop_terms
+        if tells:
+            is_common = term in common_terms or (term.isdecimal() and len(term) <= _SHORT_NUMBER)
+            weights[place] = COMMON_WEIGHT if is_common else 1.0
+    return weights
 
 
 @cache

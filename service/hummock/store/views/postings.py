@@ -194,7 +194,7 @@ class QueryTerms:
     @property
     def unheld(self) -> list[int]:
         """Places of the terms that no memory contains; of a query without weights."""
-        return np.flatnonzero(self.rarity == 1).tolist()
+        return [place for place, rarity in enumerate(self.rarity.tolist()) if rarity == 1]
 
     def best(self, allowed: NDArray[np.uint8], k: int) -> NDArray[np.int64]:
         """At most k of the allowed ordinals with the highest scores, best first, ties by the smaller ordinal."""
