@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import NEVER, Injection, InjectionStatus, LearningSettings, Usage
-from hummock.learning.inject import decide, idle, injected_ids, plain
+from hummock.learning.inject import ScopeUsage, decide, idle, injected_ids, plain
 
 SHIPPED = LearningSettings()
 A = "世界.图鉴.物品.v1.2 灯"
 
 
 def row(frequency: int, last_sent_turn: int, turn: int, settings: LearningSettings = SHIPPED) -> Injection:
-    (found,) = decide({A: Usage(frequency=frequency, last_sent_turn=last_sent_turn)}, (), turn, settings)
+    (found,) = decide(ScopeUsage.of({A: Usage(frequency=frequency, last_sent_turn=last_sent_turn)}), (), turn, settings)
     return found
 
 
@@ -57,7 +57,7 @@ def test_probability_grows_while_an_entry_cools_down() -> None:
         (row(1, 9, 9), "referenced once; not sent before this turn"),
         (idle(A), "nobody has referred to it here"),
         (plain(A, None), "learning is off: every entry comes"),
-        (decide({}, (A,), 1, SHIPPED)[0], "referenced in this turn"),
+        (decide(ScopeUsage.of({}), (A,), 1, SHIPPED)[0], "referenced in this turn"),
     ],
 )
 def test_reasons_are_for_people(found: Injection, reason: str) -> None:
@@ -66,7 +66,7 @@ def test_reasons_are_for_people(found: Injection, reason: str) -> None:
 
 
 def test_the_order_is_forced_then_by_use_then_what_cools_down() -> None:
-    usage = {
+    by_id = {
         "cooling-most": Usage(frequency=1, last_sent_turn=1),
         "cooling-b": Usage(frequency=1, last_sent_turn=9),
         "cooling-a": Usage(frequency=1, last_sent_turn=9),
@@ -75,6 +75,7 @@ def test_the_order_is_forced_then_by_use_then_what_cools_down() -> None:
         "used-most": Usage(frequency=30, last_sent_turn=9),
         "forced": Usage(frequency=1, last_sent_turn=9),
     }
+    usage = ScopeUsage.of(by_id)
     rows = decide(usage, ("new", "forced", "new"), 10, SHIPPED)
     assert [one.memory_id for one in rows] == [
         "new", "forced", "used-most", "used-a", "used-b", "cooling-most", "cooling-a", "cooling-b",
@@ -107,10 +108,11 @@ def test_every_entry_has_one_row_that_says_what_becomes_of_it(
     usage: dict[str, Usage], referenced: tuple[str, ...], turn: int, numbers: LearningSettings
 ) -> None:
     """S3-20, S3-21, S3-24."""
-    rows = decide(usage, referenced, turn, numbers)
+    used = ScopeUsage.of(usage)
+    rows = decide(used, referenced, turn, numbers)
     assert sorted(one.memory_id for one in rows) == sorted({*usage, *referenced})
-    assert rows == decide(dict(reversed(usage.items())), referenced, turn, numbers)
-    assert injected_ids(usage, referenced, turn, numbers) == tuple(one.memory_id for one in rows if one.injected)
+    assert rows == decide(ScopeUsage.of(dict(reversed(usage.items()))), referenced, turn, numbers)
+    assert injected_ids(used, referenced, turn, numbers) == tuple(one.memory_id for one in rows if one.injected)
     for one in rows:
         assert one.forced == (one.memory_id in referenced)
         assert one.injected or not one.forced
@@ -127,7 +129,7 @@ def test_the_documents_rule_decides_what_was_sent(
     usage: dict[str, Usage], turn: int, numbers: LearningSettings
 ) -> None:
     """S3-44, word for word, of everything that was sent before this turn or never."""
-    for one in decide(usage, (), turn, numbers):
+    for one in decide(ScopeUsage.of(usage), (), turn, numbers):
         used = usage[one.memory_id]
         if used.last_sent_turn >= turn:
             continue
@@ -167,3 +169,10 @@ def test_the_shipped_settings_are_the_default() -> None:
         analysis_cooldown_turns=20, keyword_target=10, cold_start_pause_s=0.5,
     )  # fmt: skip
     assert shipped == SHIPPED
+
+
+@given(USAGE, USAGE)
+def test_usage_after_changes_is_that_of_all_anew(before: dict[str, Usage], changed: dict[str, Usage]) -> None:
+    followed, anew = ScopeUsage.of(before).after(changed), ScopeUsage.of(before | changed)
+    assert (followed.by_id, followed.ids) == (anew.by_id, anew.ids)
+    assert followed.numbers.tolist() == anew.numbers.tolist()

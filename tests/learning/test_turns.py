@@ -13,11 +13,12 @@ import pytest
 from hummock.core.errors import RequestIdReused
 from hummock.core.learning import NEVER, Entry, Injected, Usage
 from hummock.core.learning_requests import ObserveCommand, SettingsChanges
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.session import ObservedTurn
 from hummock.learning.log import KeptUsage
 from hummock.learning.observe import Observe
 from hummock.learning.references import Entries, ProjectReferences
+from hummock.ports.store import Snapshot
 from hummock.render.turn import RenderTurn
 from hummock.store.tables.learning_log import StoredLearning
 from tests.learning.workbench import Workbench, entry_id, titles, uuid
@@ -178,16 +179,35 @@ def test_kept_usage_is_that_of_the_log(bench: Workbench, seed: int) -> None:
             case _:
                 bench.say(" and ".join(texts), turn, scope=scope, room=1)
         for asked in made.choices(("", "other"), k=2):
-            assert bench.store.read_learning("p", partial(kept.of, scope=asked)) == found(bench, asked)
+            assert bench.store.read_learning("p", partial(kept.of, scope=asked)).by_id == found(bench, asked)
+
+
+def test_decoded_entries_are_not_looked_up_again_until_one_changes(bench: Workbench) -> None:
+    entries, asked = Entries(), [entry_id(title) for title in ("alder", "birch", "nothing")]
+
+    def loaded(snapshot: Snapshot) -> tuple[list[Memory | None], list[Memory | None]]:
+        known = entries.of("p", snapshot)
+        return entries.load("p", known, snapshot, asked), snapshot.get(asked)
+
+    first, stored = bench.store.read("p", loaded)
+    assert first == stored
+    assert first[2] is None
+    again, _ = bench.store.read("p", loaded)
+    assert again[0] is first[0]
+    bench.put("alder", kind=MemoryKind.NOTE)
+    bench.remove("birch")
+    changed, stored = bench.store.read("p", loaded)
+    assert changed == stored
+    assert changed != first
 
 
 def test_a_later_turn_reads_only_the_events_since(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = KeptUsage()
     bench.say("alder", 1)
-    assert bench.store.read_learning("p", lambda learning: set(kept.of(learning, ""))) == {entry_id("alder")}
+    assert bench.store.read_learning("p", lambda learning: set(kept.of(learning, "").ids)) == {entry_id("alder")}
     bench.note(Injected(scope="", turn=2, referenced_ids=(entry_id("birch"),)), Injected(scope="other", turn=2))
     monkeypatch.delattr(StoredLearning, "usage")
-    usage = bench.store.read_learning("p", lambda learning: kept.of(learning, ""))
+    usage = bench.store.read_learning("p", lambda learning: kept.of(learning, "").by_id)
     assert usage[entry_id("birch")] == Usage(frequency=1, counted_turn=2)
 
 

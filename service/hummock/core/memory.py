@@ -170,7 +170,7 @@ class Draft(Struct, frozen=True, kw_only=True):
             raise InvalidRequest(part, f"is required for {self.kind.name}, and not only white space")
 
 
-class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True):
+class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weakref=True):
     """A stored memory. Times are Unix seconds. `payload` is None in the index view.
 
     What is made of one and asked for again may be kept in its `__dict__`, which is neither stored nor compared.

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import filterfalse, islice
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from hummock.core.learning import NEVER, Injection, InjectionStatus, LearningSettings, Usage
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ScopeUsage:
+    """How a scope used memories, by id and as columns.
+
+    Attributes:
+        ids: Ascending.
+        numbers: `frequency` and `last_sent_turn` of each of `ids`, (n, 2) int64.
+    """
+
+    by_id: Mapping[str, Usage]
+    ids: list[str]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, by_id: Mapping[str, Usage]) -> ScopeUsage:
+        """The columns of this usage, which must not change."""
+        ids = sorted(by_id)
+        numbers = [(used.frequency, used.last_sent_turn) for used in map(by_id.__getitem__, ids)]
+        return cls(by_id, ids, np.array(numbers, np.int64).reshape(-1, 2))
+
+    def after(self, changed: Mapping[str, Usage]) -> ScopeUsage:
+        """The usage with these memories used as given."""
+        by_id = {**self.by_id, **changed}
+        if len(by_id) > len(self.ids):
+            return ScopeUsage.of(by_id)
+        numbers = self.numbers.copy()
+        for memory_id, used in changed.items():
+            numbers[bisect_left(self.ids, memory_id)] = used.frequency, used.last_sent_turn
+        return ScopeUsage(by_id, self.ids, numbers)
+
+
 def decide(
-    usage: Mapping[str, Usage],
+    usage: ScopeUsage,
     referenced: Collection[str],
     turn: int,
     settings: LearningSettings,
@@ -26,7 +62,7 @@ def decide(
     never sent, it has no cooldown.
 
     Args:
-        usage: Usage in the scope, by memory id.
+        usage: Usage in the scope.
         referenced: Ids that this turn refers to, in the order to try them; used before or not.
         turn: The turn's number.
         settings: The bounds and cooldowns.
@@ -36,14 +72,15 @@ def decide(
         First the forced ones in their order; then those injected by use, the most often referenced first; then those
         that wait, the most probable first. Ties go by id.
     """
-    forced = tuple(_forced(memory_id, usage.get(memory_id, Usage()), turn) for memory_id in dict.fromkeys(referenced))
+    by_id = usage.by_id
+    forced = [_forced(memory_id, by_id.get(memory_id, Usage()), turn) for memory_id in dict.fromkeys(referenced)]
     coming, waiting = _parted(usage, referenced, turn, settings)
-    by_use = (_injecting(one, usage[one], _why(usage[one], turn, settings)) for one in coming)
-    return (*forced, *by_use, *(_waiting(one, usage[one], turn, settings) for one in waiting[:most_waiting]))
+    by_use = [_injecting(one, by_id[one], _why(by_id[one], turn, settings)) for one in coming]
+    return (*forced, *by_use, *[_waiting(one, by_id[one], turn, settings) for one in islice(waiting, most_waiting)])
 
 
 def injected_ids(
-    usage: Mapping[str, Usage], referenced: Collection[str], turn: int, settings: LearningSettings
+    usage: ScopeUsage, referenced: Collection[str], turn: int, settings: LearningSettings
 ) -> tuple[str, ...]:
     """Return the ids that `decide` injects, in its order."""
     coming, _ = _parted(usage, referenced, turn, settings)
@@ -74,26 +111,19 @@ def _forced(memory_id: str, usage: Usage, turn: int) -> Injection:
 
 
 def _parted(
-    usage: Mapping[str, Usage], referenced: Collection[str], turn: int, settings: LearningSettings
-) -> tuple[list[str], list[str]]:
+    usage: ScopeUsage, referenced: Collection[str], turn: int, settings: LearningSettings
+) -> tuple[Iterator[str], Iterator[str]]:
     """Split unreferenced entries into those injected by use and those that wait, each in the order of the table."""
+    frequency, last_sent_turn = usage.numbers.T
+    since = turn - last_sent_turn
+    cooldown = np.where(frequency > settings.mid_above, settings.mid_cooldown_turns, settings.low_cooldown_turns)
+    waits = (frequency <= settings.high_above) & (since > 0) & (since <= cooldown) & (last_sent_turn != NEVER)
+    coming, waiting = np.flatnonzero(~waits), np.flatnonzero(waits)
+    share = since[waiting] / (cooldown[waiting] + 1)
+    orders = coming[np.argsort(-frequency[coming], kind="stable")], waiting[np.argsort(-share, kind="stable")]
+    named = [map(usage.ids.__getitem__, order.tolist()) for order in orders]
     forced = set(referenced)
-    high, mid = settings.high_above, settings.mid_above
-    mid_cooldown, low_cooldown = settings.mid_cooldown_turns, settings.low_cooldown_turns
-    coming: list[tuple[int, str]] = []
-    waiting: list[tuple[float, str]] = []
-    # A scope may have used a thousand: no call for each.
-    for memory_id, used in usage.items():
-        since, frequency = turn - used.last_sent_turn, used.frequency
-        cooldown = mid_cooldown if frequency > mid else low_cooldown
-        if frequency <= high and 0 < since <= cooldown and used.last_sent_turn != NEVER:
-            waiting.append((-since / (cooldown + 1), memory_id))
-        else:
-            coming.append((-frequency, memory_id))
-    return (
-        [memory_id for _, memory_id in sorted(coming) if memory_id not in forced],
-        [memory_id for _, memory_id in sorted(waiting) if memory_id not in forced],
-    )
+    return filterfalse(forced.__contains__, named[0]), filterfalse(forced.__contains__, named[1])
 
 
 def _cooldown(usage: Usage, settings: LearningSettings) -> int:

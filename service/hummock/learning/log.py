@@ -39,7 +39,7 @@ from hummock.core.learning import (
     forgetting,
 )
 from hummock.core.learning_requests import Fork, ForkedTurn
-from hummock.learning.inject import injected_ids
+from hummock.learning.inject import ScopeUsage, injected_ids
 from hummock.ports.learning import LearningReader, LearningRows, LearningUnit, LearningView
 
 MAX_SCOPES: Final = 64
@@ -160,17 +160,17 @@ class KeptUsage:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, str], tuple[int, Mapping[str, Usage]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, str], tuple[int, ScopeUsage]] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, learning: LearningReader, scope: str) -> Mapping[str, Usage]:
-        """All that the scope has used, by memory id, in no particular order."""
+    def of(self, learning: LearningReader, scope: str) -> ScopeUsage:
+        """All that the scope has used."""
         number, events = learning.version()
         with self._lock:
             known = self._kept.pop((number, scope), None)
         usage = None if known is None else _followed(*known, learning, events, scope)
         if usage is None:
-            usage = learning.usage(scope)
+            usage = ScopeUsage.of(learning.usage(scope))
         with self._lock:
             self._kept[number, scope] = events, usage
             if len(self._kept) > MAX_SCOPES:
@@ -178,20 +178,18 @@ class KeptUsage:
         return usage
 
 
-def _followed(
-    after: int, before: Mapping[str, Usage], learning: LearningReader, last: int, scope: str
-) -> Mapping[str, Usage] | None:
+def _followed(after: int, before: ScopeUsage, learning: LearningReader, last: int, scope: str) -> ScopeUsage | None:
     """The usage after the events up to number `last`; None if they do not tell, or if they are many."""
     if after == last:
         return before
     logged = learning.events(after, last - after) if after < last <= after + _MOST_FOLLOWED else []
     if len(logged) != last - after or any(isinstance(one.event, Forgotten) for one in logged):
         return None
-    usage = dict(before)
+    changed: dict[str, Usage] = {}
     for event in (one.event for one in logged):
         if isinstance(event, Injected) and event.scope == scope:
-            usage.update(_used(usage.get, event))
-    return usage
+            changed.update(_used(lambda one: changed.get(one) or before.by_id.get(one), event))
+    return before.after(changed)
 
 
 class Rebuilt:
@@ -328,7 +326,8 @@ class ForkedHistory:
 
     def _decided_anew(self, number: int, event: Injected) -> Injected:
         settings = self._changed(self._rebuilt.state().settings)
-        injected = injected_ids(self._rebuilt.scope(event.scope), event.referenced_ids, event.turn, settings)
+        used = ScopeUsage.of(self._rebuilt.scope(event.scope))
+        injected = injected_ids(used, event.referenced_ids, event.turn, settings)
         self._note(number, event, injected)
         chosen = set(injected)
         dropped = tuple(memory_id for memory_id in event.dropped_ids if memory_id in chosen)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
+from weakref import WeakValueDictionary
 
 import numpy as np
 from msgspec import structs
@@ -37,11 +38,20 @@ class _Key:
     expired_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A project's entries, and those of their memories that are decoded somewhere: the store keeps some."""
+
+    key: _Key
+    entries: tuple[Entry, ...]
+    memories: WeakValueDictionary[str, Memory] = field(default_factory=WeakValueDictionary)
+
+
 class Entries:
     """Reads entries with their keywords. Safe to call from several threads."""
 
     def __init__(self) -> None:
-        self._cache: OrderedDict[str, tuple[_Key, tuple[Entry, ...]]] = OrderedDict()
+        self._cache: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = Lock()
 
     def of(self, project: str, snapshot: Snapshot) -> tuple[Entry, ...]:
@@ -52,23 +62,44 @@ class Entries:
         key = _Key(*snapshot.entries_version, snapshot.expired_at)
         with self._lock:
             cached = self._cache.get(project)
-            if cached is not None and cached[0] == key:
+            if cached is not None and cached.key == key:
                 self._cache.move_to_end(project)
-                return cached[1]
+                return cached.entries
         profiles = dict(snapshot.learning().profiles())
-        if cached is not None and replace(cached[0], keywords_event=key.keywords_event) == key:
+        if cached is not None and replace(cached.key, keywords_event=key.keywords_event) == key:
             # Only keywords are other ones, as after nearly every turn: there is no need to read the memories again.
-            entries = tuple(_with_keywords(entry, profiles.get(entry.memory_id, NO_PROFILE)) for entry in cached[1])
+            entries = tuple(
+                _with_keywords(entry, profiles.get(entry.memory_id, NO_PROFILE)) for entry in cached.entries
+            )
+            kept = _Kept(key, entries, cached.memories)
         else:
             entries = tuple(_entry(one, profiles.get(one.id, NO_PROFILE)) for one in memories(snapshot, full=False))
+            kept = _Kept(key, entries)
         # A snapshot is without what was written since; it is not cached as if it were with it.
         if snapshot.seq >= key.entries_seq:
             with self._lock:
-                self._cache[project] = (key, entries)
+                self._cache[project] = kept
                 self._cache.move_to_end(project)
                 if len(self._cache) > MAX_PROJECTS:
                     self._cache.popitem(last=False)
         return entries
+
+    def load(
+        self, project: str, entries: Sequence[Entry], snapshot: Snapshot, memory_ids: Sequence[str]
+    ) -> list[Memory | None]:
+        """Return the memories as `Snapshot.get` does; entries that are decoded are not looked up again.
+
+        `entries` are what `of` gave for this snapshot.
+        """
+        kept = self._cache.get(project)
+        decoded = {} if kept is None or kept.entries is not entries else kept.memories
+        found = [decoded.get(memory_id) for memory_id in memory_ids]
+        unknown = [memory_id for memory_id, memory in zip(memory_ids, found, strict=True) if memory is None]
+        if unknown:
+            read = dict(zip(unknown, snapshot.get(unknown), strict=True))
+            decoded.update({one.id: one for one in read.values() if one is not None and one.kind is MemoryKind.ENTRY})
+            found = [memory or read[one] for one, memory in zip(memory_ids, found, strict=True)]
+        return found
 
     def forget(self, project: str) -> None:
         """A project was deleted."""

@@ -28,7 +28,7 @@ from hummock.core.learning_requests import (
     SettingsChanges,
 )
 from hummock.core.memory import MemoryKind
-from hummock.learning.inject import decide, idle, plain
+from hummock.learning.inject import ScopeUsage, decide, idle, plain
 from hummock.learning.log import ForkedHistory, Rebuilt, digest, record, without_gaps
 from hummock.learning.references import ENTRIES, Entries
 from hummock.ports.learning import LearningReader
@@ -162,7 +162,8 @@ class Learning:
             state = learning.state()
             asked = next_turn(learning.turn(scope)) if turn is None else turn
             usage = learning.usage(scope)
-            table = {row.memory_id: row for row in decide(usage, (), asked, state.settings)} if state.enabled else {}
+            rows = decide(ScopeUsage.of(usage), (), asked, state.settings) if state.enabled else ()
+            table = {row.memory_id: row for row in rows}
             entries = tuple(
                 EntryState(
                     memory_id=one,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
 from hummock.core.errors import Unavailable
-from hummock.core.learning import Entry, Injected, LearningSettings, TurnDecision, Usage
+from hummock.core.learning import Entry, Injected, LearningSettings, TurnDecision
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import Degradation, Hit, Intent, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
-from hummock.learning.inject import decide, injected_ids
+from hummock.learning.inject import ScopeUsage, decide, injected_ids
 from hummock.learning.log import KeptUsage, fold
 from hummock.learning.references import Entries, ProjectReferences, memories
 from hummock.ports.learning import LearningUnit
@@ -131,7 +131,9 @@ class RenderTurn:
             return _with_all(turn, entries, snapshot)
         usage = self._usage.of(learning, turn.commit.scope)
         scores = self._scores(turn, entries, state.settings)
-        decided = _decided(turn, scores, usage, state.settings, snapshot.get)
+        decided = _decided(
+            turn, scores, usage, state.settings, partial(self._entries.load, turn.project, entries, snapshot)
+        )
         return replace(decided, version=learning.version())
 
     def _scores(self, turn: Turn, entries: Sequence[Entry], settings: LearningSettings) -> dict[str, float]:
@@ -165,9 +167,7 @@ class _Switched(Exception):
     """Learning was switched on or off between a turn's rendering and its count."""
 
 
-def _decided(
-    turn: Turn, scores: dict[str, float], usage: Mapping[str, Usage], settings: LearningSettings, load: Load
-) -> _Draft:
+def _decided(turn: Turn, scores: dict[str, float], usage: ScopeUsage, settings: LearningSettings, load: Load) -> _Draft:
     """The turn as the scope's usage decides it."""
     rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
     chosen = [row for row in rows if row.injected]
@@ -222,7 +222,7 @@ def _as_of_now(turn: Turn, draft: _Draft, work: UnitOfWork) -> _Draft:
     learning = work.learning
     if learning.version() == draft.version and len(scores) == len(draft.scores):
         return draft
-    usage, settings = learning.usage(turn.commit.scope), learning.state().settings
+    usage, settings = ScopeUsage.of(learning.usage(turn.commit.scope)), learning.state().settings
     if injected_ids(usage, tuple(scores), turn.commit.turn, settings) == draft.injected_ids:
         rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
         return replace(draft, decision=replace(draft.decision, injections=rows))
